@@ -15,10 +15,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from runner import stored_sweep
 from runner.device import Energy
 from runner.device.kinds import compiler_for
-from runner.folder import RunFolder
+from runner.record import stored_sweep
+from runner.record.folder import RunFolder
 from runner.sweep.worker import Task, Worker
 
 SWEEP = ["size=16384x16384", "block=256", "timing=quick", "profile=energy"]

@@ -22,8 +22,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from runner.folder import RunFolder  # noqa: E402  (the path must be there first)
-from runner.samples import SAMPLE  # noqa: E402
+from runner.record.folder import RunFolder  # noqa: E402  (the path must be there first)
+from runner.record.samples import SAMPLE  # noqa: E402
 from runner.sweep import results  # noqa: E402
 
 KERNELS = ("reduceGmem", "reduceSmem", "reduceShfl", "reduceShflUnroll", "reduceVector")

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from runner import noise, samples
 from runner.cli import Parser, run_command
 from runner.device.kinds import AUTO, CHOICES, is_gpu, kind_of, label
 from runner.errors import UsageError
-from runner.folder import RunFolder
 from runner.hydra import app
+from runner.record import noise, samples
+from runner.record.folder import RunFolder
 from runner.report import findings
 from runner.report.table import load, measured, records
 from runner.session import Session

@@ -94,7 +94,7 @@ def _options_of(command: str) -> list[str]:
 
 
 def _runs() -> list[str]:
-    from runner import runs  # noqa: PLC0415  (most questions need no folder)
+    from runner.record import runs  # noqa: PLC0415  (most questions need no folder)
 
     return [runs.LATEST, f"{runs.LATEST}~1", *map(str, runs.below(runs.OUTPUTS)[:NEWEST])]
 

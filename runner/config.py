@@ -26,7 +26,7 @@ LAUNCHERS = ("batch", "gpus", "slurm")
 
 @dataclass(frozen=True)
 class Origin:
-    """What a job was composed from; `runner.sources` keeps it."""
+    """What a job was composed from; `runner.record.sources` keeps it."""
 
     folders: tuple[Path, ...] = ()  # of the configuration, in Hydra's order
     parameters: tuple[str, ...] = ()  # names that kernels in these folders declare beyond the vocabulary

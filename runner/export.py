@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from runner.cli import Parser, run_command
 
 if TYPE_CHECKING:
-    from runner.folder import RunFolder
+    from runner.record.folder import RunFolder
     from runner.t4 import Result
 
 
@@ -27,8 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _export(name: str, to: Path | None) -> int:
-    from runner import runs, t4  # noqa: PLC0415  (Ctrl-C is quiet from the start)
-    from runner.folder import RunFolder  # noqa: PLC0415
+    from runner import t4  # noqa: PLC0415  (Ctrl-C is quiet from the start)
+    from runner.record import runs  # noqa: PLC0415  (Ctrl-C is quiet from the start)
+    from runner.record.folder import RunFolder  # noqa: PLC0415
 
     folder = RunFolder(runs.one(name))
     with runs.reading(name):
@@ -62,8 +63,8 @@ def _results(folder: RunFolder, rows: Sequence[Mapping[str, Any]]) -> Iterator[R
     """Rows as T4 has them. Those of several kernels name their kernel, too, and `NONE` where it lacks a parameter."""
     import numpy as np  # noqa: PLC0415
 
-    from runner import samples  # noqa: PLC0415
     from runner.errors import UsageError  # noqa: PLC0415
+    from runner.record import samples  # noqa: PLC0415
     from runner.statistics import unthrottled  # noqa: PLC0415
     from runner.t4 import NONE, Result  # noqa: PLC0415
 

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner import runs
 from runner.cli import Parser, run_command
+from runner.record import runs
 
 MOST = 20  # runs that are shown unless more are asked for
 

@@ -14,12 +14,13 @@ from typing import Any
 
 import pandas as pd
 
-from runner import columns, runs, samples
+from runner import columns
 from runner.compare import changes, views
 from runner.compare import runs as compared
 from runner.errors import UsageError
-from runner.folder import RunFolder
 from runner.kernel.metrics import criterion
+from runner.record import runs, samples
+from runner.record.folder import RunFolder
 from runner.report import cells, findings, table
 from runner.report.text import absent
 from runner.stages.lines import costs

@@ -15,17 +15,17 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from runner import runs
 from runner.device.kinds import AUTO, is_gpu, label, name_of
 from runner.errors import UsageError
-from runner.folder import RunFolder
+from runner.record import runs
+from runner.record.folder import RunFolder
+from runner.record.runs import section
+from runner.record.shards import running
 from runner.report.about import about
 from runner.report.findings import IDLE, headline_groups
 from runner.report.table import load, measured, varying
 from runner.report.terminal import BROAD, say, say_columns
 from runner.report.text import count, described, one_line, rough, size_of
-from runner.runs import section
-from runner.shards.folder import running
 from runner.terminal import Console, SweepProgress
 
 NAMED = 2  # kernels that are named; of more, only the number is shown

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner import limited, runs
 from runner.config import Job
 from runner.device import DeviceInfo
 from runner.errors import UsageError
-from runner.folder import RunFolder
+from runner.files import limited
+from runner.record import runs
+from runner.record.folder import RunFolder
 from runner.terminal import duration
 
 LONG_S = 120.0  # a sweep that takes longer says so

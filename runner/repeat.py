@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from runner.folder import RunFolder
+    from runner.record.folder import RunFolder
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,9 +31,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _repeated(name: str, overrides: Sequence[str]) -> int:
-    from runner import rerun, runs  # noqa: PLC0415
+    from runner import rerun  # noqa: PLC0415
     from runner.cli import MISTAKE  # noqa: PLC0415
-    from runner.folder import RunFolder  # noqa: PLC0415
+    from runner.record import runs  # noqa: PLC0415
+    from runner.record.folder import RunFolder  # noqa: PLC0415
     from runner.session import Session  # noqa: PLC0415
     from runner.sweep_command import run_sweep  # noqa: PLC0415
 

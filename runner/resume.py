@@ -26,7 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _resumed(name: str, options: Options) -> int:
-    from runner import rerun, runs  # noqa: PLC0415
+    from runner import rerun  # noqa: PLC0415
+    from runner.record import runs  # noqa: PLC0415
     from runner.session import Session  # noqa: PLC0415
     from runner.sweep_command import run_sweep  # noqa: PLC0415
 

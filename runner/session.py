@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from runner.commands import Options
 from runner.device.kinds import AUTO, CHOICES
 from runner.errors import UsageError
-from runner.folder import RunFolder
+from runner.record.folder import RunFolder
 from runner.settings import DeviceConfig
 from runner.sweep.worker import Worker
 

@@ -12,7 +12,7 @@ import yaml
 
 from runner.cli import Parser, run_command
 from runner.errors import UsageError
-from runner.runs import shown
+from runner.record.runs import shown
 
 NEAR, LIKENESS = 3, 0.75  # names that are suggested
 ONE_LINE = 110  # characters, quotes included

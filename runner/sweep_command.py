@@ -19,7 +19,7 @@ from runner.commands import Options
 from runner.errors import DeviceUnavailable, UsageError
 
 if TYPE_CHECKING:
-    from runner.folder import RunFolder
+    from runner.record.folder import RunFolder
     from runner.session import Session
 
 
@@ -87,7 +87,7 @@ def _resume(folder: RunFolder) -> str:
 
 
 def _here(folder: RunFolder) -> str:
-    from runner.runs import shown  # noqa: PLC0415
+    from runner.record.runs import shown  # noqa: PLC0415
 
     return shlex.quote(shown(folder.path))
 

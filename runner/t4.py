@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from runner import limited
 from runner.errors import UsageError
+from runner.files import limited
 from runner.statistics import Times
 
 MOST_BYTES = 512 * 2**20  # of a file, unpacked

@@ -7,7 +7,7 @@ import sys
 from support import ROOT
 
 from runner.columns import BY_NAME, COLUMNS, RESERVED, with_own
-from runner.folder import RunFolder
+from runner.record.folder import RunFolder
 from runner.report.cells import all_cases
 from runner.report.table import load
 from runner.sweep import results

@@ -38,13 +38,13 @@ from support import ROOT
 from runner.config import CONF, read_kernel
 from runner.device.cpu.translate import rewrite
 from runner.errors import UsageError
+from runner.files.limited import MOST_ROWS
 from runner.hydra import command_line, contents
 from runner.hydra.command_line import read_yaml
 from runner.kernel import array_functions, bounded
 from runner.kernel.declaration import Kind, canonical
 from runner.kernel.expression import ArrayExpression, Expression, RealExpression
 from runner.kernel.resolve import make
-from runner.limited import MOST_ROWS
 
 # ---- expressions
 

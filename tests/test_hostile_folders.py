@@ -13,9 +13,9 @@ import processes
 import pytest
 
 import runner
-from runner import door, limited, limited_yaml
 from runner.errors import UsageError
-from runner.folder import RunFolder
+from runner.files import limited, limited_yaml, safe
+from runner.record.folder import RunFolder
 from runner.report import __main__ as live
 from runner.stages.lines import costs as lines
 
@@ -322,9 +322,9 @@ def test_one_hostile_folder_does_not_hide_the_others(given):
 def test_no_path_leads_out_of_the_folder(given, path):
     """Neither to read nor to write."""
     with pytest.raises(UsageError):
-        door.read(given, given / path)
+        safe.read(given, given / path)
     with pytest.raises(UsageError):
-        door.write(given, given / path, b"")
+        safe.write(given, given / path, b"")
 
 
 def test_json_has_limits():

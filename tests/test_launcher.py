@@ -21,11 +21,11 @@ from support import ROOT
 
 from runner import config
 from runner.errors import UsageError
-from runner.folder import RunFolder
 from runner.hydra import overrides as parsing
 from runner.hydra import schema
 from runner.hydra.command_line import quoted
 from runner.hydra.launcher import BatchLauncher, Composer
+from runner.record.folder import RunFolder
 from runner.session import Session, current
 from runner.sweep import engine
 

@@ -10,35 +10,29 @@ RUNNER = Path(__file__).parent.parent / "runner"
 
 # From the bottom to the top. A module of runner/ itself is a package of its own; those of a floor do not know each other.
 FLOORS = (
-    "atomic children columns commands errors interruption limited statistics terminal",
-    "cli",
-    "door limited_yaml t4",
+    "children columns commands errors interruption statistics terminal",
+    "files",
+    "cli t4",
     "device",
     "settings device.cpu device.cuda",
     "device.checked",
     "kernel",
-    "config folder",
-    "runs noise samples",
-    "environment pace",
-    "sources",
-    "stored_sweep",
+    "config",
+    "record",
+    "pace",
     "sweep",
-    "profiling session",
-    "stages",
-    "search",
-    "shards",
-    "rerun",
+    "profiling session stages",
     "report",
-    "overview preview",
+    "all_stages overview preview",
+    "search shards",
+    "rerun",
     "sweep_command",
     "compare list export importer",
     "hydra",
     "_plugins calibrate completion judge opened repeat resume show",
 )
 BACK_ENDS = ("checked", "cpu", "cuda")
-UPWARD = {
-    "profiling -> report",
-}
+UPWARD: set[str] = set()
 
 
 def package(module: str) -> str:

@@ -17,7 +17,7 @@ from runner.device.checked import CheckedDevice
 from runner.device.cpu import CpuCompiler
 from runner.device.limits import Limits
 from runner.errors import UsageError
-from runner.folder import RunFolder
+from runner.record.folder import RunFolder
 from runner.settings import DeviceConfig, TimingConfig
 from runner.stages import checked
 from runner.stages.lines import costs as lines

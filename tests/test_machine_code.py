@@ -11,7 +11,7 @@ from support import case_of, shipped
 from runner.device import Binary
 from runner.device.cuda import nvdisasm
 from runner.device.cuda.compiler import CudaCompiler, Nvrtc
-from runner.folder import RunFolder
+from runner.record.folder import RunFolder
 from runner.settings import ProfileConfig
 from runner.stages.code import machine_code
 from runner.stages.code import stage as code_stage

@@ -13,12 +13,12 @@ from support import ROOT, case_of, shipped
 from runner.config import Job
 from runner.device.cuda import ceilings
 from runner.errors import UsageError
-from runner.folder import RunFolder
 from runner.profiling import counters, sanitizer
 from runner.profiling.step import Tools
+from runner.record.folder import RunFolder
+from runner.record.shards import ShardFolder, merge_shard
 from runner.report import reasons
 from runner.settings import DeviceConfig, ProfileConfig, TimingConfig
-from runner.shards.folder import ShardFolder, merge_shard
 from runner.stages.lines.costs import LineCost
 from runner.terminal import SweepProgress
 

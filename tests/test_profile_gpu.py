@@ -6,7 +6,7 @@ import shutil
 import pandas as pd
 import pytest
 
-from runner.folder import RunFolder
+from runner.record.folder import RunFolder
 
 pytestmark = pytest.mark.gpu
 

@@ -14,7 +14,7 @@ from terminals import frames, runner, screen, widest
 from runner import pace, terminal
 from runner.config import Job
 from runner.device import DeviceInfo
-from runner.folder import RunFolder
+from runner.record.folder import RunFolder
 from runner.settings import DeviceConfig, TimingConfig
 from runner.sweep import engine
 from runner.terminal import SweepProgress, clock, duration

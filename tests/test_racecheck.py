@@ -12,8 +12,8 @@ from processes import RACES
 from support import shipped
 
 from runner.config import Job
-from runner.folder import RunFolder
 from runner.kernel.resolve import make
+from runner.record.folder import RunFolder
 from runner.settings import DeviceConfig, TimingConfig
 from runner.stages.races import stage as looking
 from runner.stages.races.small import small_case, words

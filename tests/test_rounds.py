@@ -8,7 +8,7 @@ import pytest
 from support import ROOT, case_of, read_kernel, shipped
 
 from runner.config import Job
-from runner.folder import RunFolder
+from runner.record.folder import RunFolder
 from runner.settings import DeviceConfig, TimingConfig
 from runner.sweep import engine
 from runner.sweep.worker import Outcome

@@ -17,12 +17,12 @@ from told import is_a_told_mistake, lay, run
 
 from runner.config import Job
 from runner.errors import UsageError
-from runner.folder import RunFolder
 from runner.hydra.sweeper import declared
 from runner.kernel.expression import RealExpression
 from runner.kernel.metrics import Metric
 from runner.kernel.resolve import make
-from runner.noise import DeviceNoise
+from runner.record.folder import RunFolder
+from runner.record.noise import DeviceNoise
 from runner.search import loop, samplers
 from runner.search.batches import Batches, read
 from runner.search.contenders import compared, contenders, side

@@ -13,8 +13,8 @@ from support import case_of, shipped
 
 from runner.config import Job
 from runner.errors import DeviceUnavailable, UsageError
-from runner.folder import RunFolder
 from runner.kernel import metrics
+from runner.record.folder import RunFolder
 from runner.search.batches import Batches
 from runner.search.loop import Trial
 from runner.search.places import Place, Places

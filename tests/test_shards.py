@@ -19,16 +19,16 @@ from processes import PATIENCE_S, call, kill_all, resume, start, table, wait_unt
 from sharded import kill_shard, measured, pids, reached, rows, shard_of
 from support import case_of, shipped
 
-from runner import environment
 from runner.config import Job
 from runner.errors import UsageError
-from runner.folder import RunFolder
+from runner.record import environment
+from runner.record.folder import RunFolder
+from runner.record.shards import ShardFolder, append_line, merge, require_one_toolchain, shards
 from runner.report.__main__ import page
 from runner.report.table import load
 from runner.settings import DeviceConfig, TimingConfig
 from runner.shards import clusters
 from runner.shards import plan as planning
-from runner.shards.folder import ShardFolder, append_line, merge, require_one_toolchain, shards
 from runner.shards.local import LocalGpus, gpus
 from runner.shards.watch import State, Watched, Watcher
 from runner.sweep import results

@@ -5,7 +5,7 @@ import pytest
 from support import case_of, shipped
 
 from runner.device import DeviceInfo, GpuState
-from runner.samples import HOT
+from runner.record.samples import HOT
 from runner.statistics import SAMPLE
 from runner.sweep.measure import Round
 from runner.sweep.results import occupancy, times

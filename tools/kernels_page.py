@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 from kernel_page import header, memory  # noqa: E402  (the path must be there first)
 from kernel_page.pictures import Studio  # noqa: E402
 
-from runner import atomic  # noqa: E402
+from runner.files import atomic  # noqa: E402
 from runner.kernel.declaration import NEUTRAL, Kernel, written  # noqa: E402
 from runner.kernel.from_yaml import CACHES  # noqa: E402
 from runner.report.text import count  # noqa: E402

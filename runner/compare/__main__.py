@@ -13,11 +13,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner import atomic
 from runner.cli import Parser, run_command
 from runner.errors import UsageError
-from runner.folder import RunFolder
-from runner.runs import reading
+from runner.files import atomic
+from runner.record.folder import RunFolder
+from runner.record.runs import reading
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner import door
 from runner.compare.changes import Comparison
 from runner.compare.runs import KINDS, SURROUNDINGS, Run, kind_of, values
+from runner.files import safe
+from runner.record.runs import flat
 from runner.report.text import absent, count, listed, one_line
-from runner.runs import flat
 
 _FOLDER = re.compile(r" '?hydra\.(sweep|run)\.dir=\S+| --config-(path|dir)[ =]\S+")
 """The folders in a command are not causes: what they hold is compared itself."""
@@ -181,7 +181,7 @@ def _content(run: Run, path: Path | None) -> bytes | None:
     """A file's content; of a large one its beginning and a digest."""
     if path is None:
         return None
-    with door.stream(run.folder.path, path) as file:
+    with safe.stream(run.folder.path, path) as file:
         content, rest = file.read(MOST_BYTES + 1), hashlib.sha256()
         if len(content) <= MOST_BYTES:
             return content

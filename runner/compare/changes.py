@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
-from runner import noise, samples
 from runner.compare.runs import Pair, Row, Run, join, varying
 from runner.kernel.metrics import Criterion
+from runner.record import noise, samples
+from runner.record.runs import section
 from runner.report.findings import IDLE, TIME
 from runner.report.text import absent
-from runner.runs import section
 from runner.statistics import Decision, Noise, Side, decide, round_medians, unthrottled
 
 

@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from runner import runs
 from runner.errors import UsageError
-from runner.folder import RunFolder
 from runner.kernel.metrics import Criterion
+from runner.record import runs
+from runner.record.folder import RunFolder
+from runner.record.runs import flat, section
 from runner.report.about import about
 from runner.report.findings import IDLE, TIME
 from runner.report.table import load, parameters, records
 from runner.report.text import absent, listed, one_line, slug, value_of
-from runner.runs import flat, section
 
 Row = dict[str, Any]
 Folders = tuple[Path, ...]  # one side of a comparison: a run, or several runs of the same sweep
@@ -112,7 +112,7 @@ class Joined:
 def chosen(texts: Sequence[str], baseline: str | None) -> list[Folders]:
     """The sides that a user means, the baseline first.
 
-    Each text is a run as `runner.runs` knows it, a pattern for several runs, or the runs of one side with commas. The
+    Each text is a run as `record.runs` knows it, a pattern for several runs, or the runs of one side with commas. The
     baseline is one side, named likewise, or else the first. A `UsageError` if there is no such run, one is named twice,
     or there are fewer than two.
     """

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import platformdirs
 
-from runner import atomic
 from runner.errors import UsageError
+from runner.files import atomic
 
 INCLUDE = re.compile(r'^(?P<head>[ \t]*#[ \t]*include[ \t]*)(?P<open>["<])(?P<name>[^">\n]+)[">]', re.MULTILINE)
 _COMPUTED = re.compile(r"^[ \t]*#[ \t]*include[ \t]+[A-Za-z_]", re.MULTILINE)

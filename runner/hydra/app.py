@@ -25,13 +25,14 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
-from runner import config, environment
+from runner import config
 from runner.errors import UsageError
-from runner.folder import named
+from runner.files.limited import MOST_ROWS
 from runner.hydra import command_line, contents, errors, overrides, schema
 from runner.hydra.launcher import BASIC_SWEEPER
 from runner.kernel.yaml_reader import config_text
-from runner.limited import MOST_ROWS
+from runner.record import environment
+from runner.record.folder import named
 from runner.session import Session, current
 
 FULL_ERROR = "HYDRA_FULL_ERROR"

@@ -21,13 +21,14 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, Glob, IntervalSweep, Override, QuotedString, RangeSweep
 from hydra.errors import OverrideParseException
 
-from runner import config, limited_yaml
+from runner import config
 from runner.commands import COMMANDS, OF_A_SWEEP, WITH_VALUE
 from runner.errors import KernelMistake, UsageError
-from runner.folder import RunFolder
+from runner.files import limited_yaml
 from runner.hydra import errors
 from runner.kernel.declaration import VOCABULARY, Kind
 from runner.kernel.yaml_reader import config_text, read_yaml, require_few_parameters, shown
+from runner.record.folder import RunFolder
 
 FILES = ("kernel", "device", "timing", "profile", "experiment")  # groups whose choices are files
 OPTIONS = frozenset(name for name, kind in VOCABULARY.items() if kind is Kind.OPTIONS)

@@ -23,14 +23,14 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
-from runner import atomic
+from runner import all_stages
 from runner.config import Job
 from runner.errors import KernelMistake, UsageError
-from runner.folder import RunFolder
+from runner.files import atomic
 from runner.hydra import command_line, schema
+from runner.record.folder import RunFolder
 from runner.session import Session, current
 from runner.shards import clusters
-from runner.stages import all as stages
 from runner.sweep import engine
 from runner.terminal import SweepProgress
 
@@ -104,7 +104,7 @@ class BatchLauncher(Launcher):
         return plan
 
     def _run(self, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, session: Session) -> None:
-        engine.run(plan, folder, progress, "batch", session.take_worker(), stages=stages.ALL)
+        engine.run(plan, folder, progress, "batch", session.take_worker(), stages=all_stages.ALL)
 
 
 class ShardLauncher(BatchLauncher):

@@ -26,8 +26,8 @@ from runner.kernel.declaration import VOCABULARY, Kernel, canonical
 from runner.kernel.metrics import TIME, Metric, require_rankable, together
 from runner.kernel.resolve import make
 from runner.kernel.yaml_reader import MOST_PARAMETERS, read_yaml
+from runner.record.sources import EXTRA_PARAMETERS
 from runner.settings import RACES_DEFAULT, DeviceConfig, ProfileConfig, TimingConfig
-from runner.sources import EXTRA_PARAMETERS
 
 _GROUPS = tuple(
     "kernel device timing profile experiment compiler seed record_host on_cpu".split()

@@ -15,16 +15,16 @@ from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
-from runner import sources
 from runner.config import Job
 from runner.device.kinds import is_gpu, kind_of
 from runner.errors import UsageError
-from runner.folder import RunFolder
 from runner.hydra import command_line, schema
 from runner.hydra.command_line import FILES
 from runner.hydra.launcher import BatchLauncher, Composer
 from runner.kernel import metrics
 from runner.kernel.metrics import Metric
+from runner.record import sources
+from runner.record.folder import RunFolder
 from runner.search import batches, samplers
 from runner.search.loop import Budget, Sampler, Search, latest
 from runner.search.places import Places

@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from runner import columns, runs, t4
+from runner import columns, t4
 from runner.device.kinds import KINDS, RECORDING
 from runner.errors import UsageError
-from runner.folder import RunFolder
 from runner.kernel.declaration import VOCABULARY, Kind, written
-from runner.samples import append_round
+from runner.record import runs
+from runner.record.folder import RunFolder
+from runner.record.samples import append_round
 from runner.statistics import SAMPLE, of_rounds
 from runner.sweep import results
 from runner.sweep.results import Row

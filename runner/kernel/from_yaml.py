@@ -13,6 +13,7 @@ from typing import Any
 from runner.columns import RESERVED
 from runner.device import cache
 from runner.errors import UsageError
+from runner.files.limited_yaml import LOADER
 from runner.kernel import metrics
 from runner.kernel.arrays import DTYPES
 from runner.kernel.declaration import (
@@ -47,7 +48,6 @@ from runner.kernel.yaml_reader import (
     shown,
     undefined_where,
 )
-from runner.limited_yaml import LOADER
 
 _OF_THE_KERNEL_ALONE = frozenset(("name", "family"))
 KEYS = _OF_THE_KERNEL_ALONE | frozenset(

@@ -18,6 +18,7 @@ import yaml
 
 from runner.device import Role
 from runner.errors import UsageError
+from runner.files.limited_yaml import LOADER, check_yaml
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, DType, part_types
 from runner.kernel.declaration import (
     ArrayArgument,
@@ -41,7 +42,6 @@ from runner.kernel.expression import (
 )
 from runner.kernel.recipes import KINDS, Fill, OfFields
 from runner.kernel.reference import missing
-from runner.limited_yaml import LOADER, check_yaml
 
 Argument = ArrayArgument | ScalarArgument | PointerArgument
 

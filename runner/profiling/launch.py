@@ -19,13 +19,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from runner import stored_sweep
 from runner.config import Job
 from runner.device import Device
 from runner.device.kinds import compiler_for
 from runner.errors import RunnerError
-from runner.folder import RunFolder
 from runner.kernel.contents import contents
+from runner.record import stored_sweep
+from runner.record.folder import RunFolder
 from runner.sweep.trial import poison, upload
 
 LOST = 3  # exit status: the GPU must be opened anew for the rest

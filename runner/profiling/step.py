@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from runner.config import Job
-from runner.folder import RunFolder
+from runner.record.folder import RunFolder
 from runner.terminal import SweepProgress
 
 Row = Mapping[str, Any]

@@ -6,19 +6,20 @@ resumed sweep runs what is missing, and nothing that a profiler does can reach t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from runner import interruption
 from runner.config import Job
 from runner.device.kinds import is_gpu, label
-from runner.folder import RunFolder
 from runner.kernel import metrics
 from runner.profiling.ceilings import Ceilings
 from runner.profiling.counters import Ncu
 from runner.profiling.energy import Energy
 from runner.profiling.sanitizer import Sanitizer
 from runner.profiling.step import Row, Step, Tools, known
+from runner.record.folder import RunFolder
 from runner.sweep.ledger import Ledger
 from runner.sweep.stage import Bench, Stage
 
@@ -28,8 +29,16 @@ def steps() -> tuple[Step, ...]:
     return (Ncu(), Ceilings(), Energy(), Sanitizer())
 
 
+Best = tuple[frozenset[int], frozenset[int]]
+"""The jobs of the fastest cases, and of those that cannot be told from them."""
+
+
 class Profiling(Stage):
     """Runs each step for the jobs that want it and lack it, however long it takes: the user asked for it."""
+
+    def __init__(self, best: Callable[[Path], Best]) -> None:
+        """`best` says which cases of a folder `profile.cases` means."""
+        self._best = best
 
     def lacks(self, job: Job, row: Row, folder: RunFolder) -> bool:
         """Whether a job that has its times still lacks a step; which cases are the fastest is not asked."""
@@ -45,7 +54,7 @@ class Profiling(Stage):
             return
         for step in steps():
             lacking = [job for job in asking if (row := ledger.row(job)) and _lacks(step, job, row, folder)]
-            chosen = _chosen(lacking, ledger, folder)
+            chosen = self._chosen(lacking, ledger, folder)
             for job in lacking:
                 if job not in chosen:
                     why = f"not selected by profile.cases={job.profile.cases}"
@@ -53,6 +62,15 @@ class Profiling(Stage):
             for group in _alike(chosen):
                 _run_step(step, group, bench)
             ledger.write()
+
+    def _chosen(self, jobs: Sequence[Job], ledger: Ledger, folder: RunFolder) -> list[Job]:
+        """The jobs that `profile.cases` asks for."""
+        if all(job.profile.cases == "all" for job in jobs):
+            return list(jobs)
+        ledger.write()
+        fastest, tied = self._best(folder.path)
+        wanted = {"all": lambda _: True, "tied": (fastest | tied).__contains__, "fastest": fastest.__contains__}
+        return [job for job in jobs if wanted[job.profile.cases](job.number)]
 
 
 def _run_step(step: Step, jobs: Sequence[Job], bench: Bench) -> None:
@@ -80,21 +98,6 @@ def _alike(jobs: Sequence[Job]) -> list[list[Job]]:
     for job in jobs:
         groups.setdefault((*job.device.key, job.compiler, str(job.profile)), []).append(job)
     return list(groups.values())
-
-
-def _chosen(jobs: Sequence[Job], ledger: Ledger, folder: RunFolder) -> list[Job]:
-    """The jobs that `profile.cases` asks for: the fastest of each ranking, by the report's own rule."""
-    if all(job.profile.cases == "all" for job in jobs):
-        return list(jobs)
-    from runner.report import findings, table  # noqa: PLC0415  (not for a sweep that profiles nothing)
-
-    ledger.write()
-    best, tied = set[int](), set[int]()
-    for ranking in findings.fastest(table.load(folder.path)):
-        best.add(int(ranking.fastest["job"]))
-        tied |= {int(row["job"]) for row in (*ranking.tied, *ranking.undecided)}
-    wanted = {"all": lambda _: True, "tied": (best | tied).__contains__, "fastest": best.__contains__}
-    return [job for job in jobs if wanted[job.profile.cases](job.number)]
 
 
 def _keep(folder: RunFolder, job: int, name: str, record: Mapping[str, Any]) -> None:

@@ -12,11 +12,11 @@ from argparse import Namespace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from runner import runs
 from runner.cli import Parser, run_command, say
 from runner.errors import UsageError
-from runner.folder import RunFolder
-from runner.limited import TooMuch, read_csv
+from runner.files.limited import TooMuch, read_csv
+from runner.record import runs
+from runner.record.folder import RunFolder
 
 HOST = "127.0.0.1"
 NAMES = (HOST, "localhost")
@@ -68,7 +68,7 @@ def _report(given: Namespace) -> int:
             sys.stdout.write(f"Written: {given.to}\n")
         else:
             publish(folder, Console())
-        from runner.shards.folder import running  # noqa: PLC0415
+        from runner.record.shards import running  # noqa: PLC0415
 
         if running(RunFolder(folder)):
             say(f"{name}: the sweep is still running, so this is not all of it", 0)
@@ -87,7 +87,7 @@ def _bring_up_to_date(folder: RunFolder) -> None:
 
     A table with rows of jobs whose folders are gone stays: the folder was passed on without them.
     """
-    from runner.shards.folder import merge  # noqa: PLC0415
+    from runner.record.shards import merge  # noqa: PLC0415
     from runner.sweep import results  # noqa: PLC0415
 
     merge(folder)
@@ -109,10 +109,10 @@ def _jobs_of_table(folder: RunFolder) -> set[str]:
 
 def page(path: Path) -> str:
     """The page of the cases so far, without links to files and without static figures."""
+    from runner.record.shards import running  # noqa: PLC0415
     from runner.report.findings import judge  # noqa: PLC0415
     from runner.report.page import rendered  # noqa: PLC0415
     from runner.report.table import load  # noqa: PLC0415
-    from runner.shards.folder import running  # noqa: PLC0415
 
     at, runs_on = state(path), running(RunFolder(path))
     frame = load(path, newest=True)
@@ -126,7 +126,7 @@ def page(path: Path) -> str:
 
 def state(path: Path) -> str:
     """A text that changes with every new result."""
-    from runner.shards.folder import running  # noqa: PLC0415
+    from runner.record.shards import running  # noqa: PLC0415
 
     folder = RunFolder(path)
     results = [folder.result(job) for job in folder.jobs()]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from runner.folder import RunFolder
+from runner.record.folder import RunFolder
 from runner.report import table
 from runner.report.text import absent, count, described, one_line
 from runner.stages.lines import costs as lines

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
 
 from runner.device.kinds import RECORDING, caution
 from runner.kernel.metrics import Criterion
-from runner.noise import DeviceNoise, of_device
+from runner.record.noise import DeviceNoise, of_device
+from runner.record.runs import section
 from runner.report import gpus, races, searched
 from runner.report.about import about
-from runner.report.table import PEERS, measured, parameters, ranked, records, size_key, varying
+from runner.report.table import PEERS, load, measured, parameters, ranked, records, size_key, varying
 from runner.report.text import absent, count, described, listed, one_line, rough, size_of
-from runner.runs import section
 from runner.statistics import ASSUMED, THRESHOLD, WIDEST_TIE, Side, Spread, decide, pooled
 
 Row = dict[str, Any]
@@ -146,6 +147,13 @@ def fastest(frame: pd.DataFrame) -> list[Ranking]:
         for _, peers in ranked(frame).groupby(PEERS, dropna=False, sort=False)
         for _, same_size in peers.groupby(["size", "rows", "cols"], dropna=False)
     ]
+
+
+def best_jobs(folder: Path) -> tuple[frozenset[int], frozenset[int]]:
+    """The jobs of a folder's fastest cases, and of those that cannot be told from them, in all rankings."""
+    rankings = fastest(load(folder))
+    tied = (row for one in rankings for row in (*one.tied, *one.undecided))
+    return frozenset(int(one.fastest["job"]) for one in rankings), frozenset(int(row["job"]) for row in tied)
 
 
 def headline_groups(frame: pd.DataFrame) -> list[Ranking]:

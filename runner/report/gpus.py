@@ -17,8 +17,8 @@ from typing import Any
 import pandas as pd
 
 from runner import columns
+from runner.record.runs import MALFORMED, section
 from runner.report.text import absent, count, rough
-from runner.runs import MALFORMED, section
 from runner.statistics import THRESHOLD
 
 WORST = {"min_us": min, "ci_low_us": min, "ci_high_us": max, "sm_mhz": min, "temperature_c": max, "power_w": max}

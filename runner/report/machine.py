@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from runner.folder import RunFolder
+from runner.record.folder import RunFolder
 from runner.report.findings import Ranking
 from runner.report.table import varying
 from runner.report.text import absent, count, described

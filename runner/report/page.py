@@ -22,15 +22,15 @@ import pandas as pd
 import yaml
 from markupsafe import Markup
 
-from runner import atomic, limited_yaml
 from runner.device import cache
 from runner.device.kinds import RECORDING, is_gpu, name_of
 from runner.errors import UsageError
-from runner.folder import RunFolder
+from runner.files import atomic, limited_yaml
+from runner.record.folder import RunFolder
+from runner.record.runs import environment, flat, section
 from runner.report import annotated, cells, findings, machine, reasons, searched, table
 from runner.report.about import about
 from runner.report.text import EMULATED, HEADS_EXPLAINED, count, described, listed, one_line, plain
-from runner.runs import environment, flat, section
 
 if TYPE_CHECKING:
     from runner.report.figures.figure import Figure

@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from runner.folder import RunFolder
+from runner.record.folder import RunFolder
+from runner.record.runs import section
 from runner.report.table import measured, records
 from runner.report.text import absent
-from runner.runs import section
 
 Row = dict[str, Any]
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import pandas as pd
 
-from runner.folder import RunFolder
 from runner.profiling import ceilings, counters
+from runner.record.folder import RunFolder
+from runner.record.runs import section
 from runner.report import profiled
 from runner.report.findings import best_of, headline_groups
 from runner.report.table import PEERS, varying
 from runner.report.text import absent, described, size_of
-from runner.runs import section
 from runner.stages.lines import costs as lines
 from runner.stages.lines.costs import BRANCH, GLOBAL, SHARED, LineCost
 

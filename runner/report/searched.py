@@ -13,11 +13,11 @@ from typing import Any
 
 import pandas as pd
 
-from runner.folder import RunFolder
 from runner.kernel.metrics import TIME
+from runner.record.folder import RunFolder
+from runner.record.runs import MALFORMED
 from runner.report.about import about
 from runner.report.text import count, listed, one_line
-from runner.runs import MALFORMED
 
 MATTERED = 0.05  # of the variance: a parameter whose interval is above it mattered, one that is below it hardly did
 NAMED = 4  # parameters that a sentence names

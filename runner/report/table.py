@@ -21,16 +21,18 @@ from typing import Any
 
 import pandas as pd
 
-from runner import columns, limited, runs
+from runner import columns
 from runner.device.kinds import RECORDING, is_gpu
 from runner.errors import UsageError
-from runner.folder import RunFolder
+from runner.files import limited
 from runner.kernel.declaration import NEUTRAL
 from runner.kernel.metrics import OF_TIMES, Criterion, Metric, criterion, recorded
+from runner.record import runs
+from runner.record.folder import RunFolder
+from runner.record.runs import section
 from runner.report import gpus, searched
 from runner.report.about import about, tell
 from runner.report.text import absent
-from runner.runs import section
 from runner.sweep import results
 
 PARAMETERS = ("kernel", "size", "block", "width", "mask", "unroll", "dtype")

@@ -16,11 +16,11 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.device.kinds import label
+from runner.record.runs import environment, section, shown
 from runner.report import cells, reasons
 from runner.report.findings import IDLE, WORDS, Verdict, fastest, judge
 from runner.report.table import load, measured, records, varying, where_read
 from runner.report.text import absent, beside, count, described, exact, explained, one_line, rough, size_of, value_of
-from runner.runs import environment, section, shown
 
 Row = dict[str, Any]
 

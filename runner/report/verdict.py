@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from runner.folder import RunFolder
+from runner.record.folder import RunFolder
 from runner.report.findings import level, ranker, ratio, ratios
 from runner.report.table import load, parameters, records
 from runner.report.text import absent

@@ -13,12 +13,13 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from runner import limited, noise, runs
 from runner.config import Job
 from runner.device.kinds import kind_of
-from runner.folder import RunFolder
+from runner.files import limited
 from runner.kernel import metrics
 from runner.kernel.metrics import Metric
+from runner.record import noise, runs
+from runner.record.folder import RunFolder
 from runner.search.contenders import Compared, compared, contenders
 from runner.search.loop import HALVING, Trial, Values, front
 from runner.search.places import Places

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from runner.kernel.metrics import Criterion, Metric
-from runner.noise import DeviceNoise
+from runner.record.noise import DeviceNoise
 from runner.search.space import Point
 from runner.statistics import ASSUMED, Noise, Side, Spread, Summary, decide
 

@@ -12,13 +12,13 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
+from runner import all_stages
 from runner.config import Job
 from runner.device import DeviceInfo
 from runner.device.kinds import compiler_for
 from runner.errors import DeviceUnavailable, UsageError
-from runner.folder import RunFolder
+from runner.record.folder import RunFolder
 from runner.settings import DeviceConfig
-from runner.stages import all as stages
 from runner.sweep import engine
 from runner.sweep.results import Row
 from runner.sweep.worker import Worker
@@ -84,7 +84,7 @@ class Place:
         if not keep_worker:  # a protocol may want a new process for each round
             self.close()
         worker = self.open(config) if keep_worker else Worker(config, self.environment)
-        engine.run(jobs, folder, progress, launcher, worker, stages=stages.ALL)
+        engine.run(jobs, folder, progress, launcher, worker, stages=all_stages.ALL)
         rows = {job.number: folder.json(folder.result(job.number)) for job in jobs}
         return {number: row for number, row in rows.items() if isinstance(row, dict)}
 

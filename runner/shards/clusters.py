@@ -8,7 +8,7 @@ from typing import Any
 from runner.config import Job
 from runner.device.kinds import is_gpu, kind_of
 from runner.errors import UsageError
-from runner.folder import RunFolder
+from runner.record.folder import RunFolder
 from runner.shards import plan as planning
 from runner.shards.local import LocalGpus
 from runner.shards.parent import Parent

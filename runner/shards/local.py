@@ -14,8 +14,8 @@ from pathlib import Path
 
 from runner import children
 from runner.errors import UsageError
-from runner.folder import RunFolder
-from runner.shards.folder import ShardFolder
+from runner.record.folder import RunFolder
+from runner.record.shards import ShardFolder
 from runner.shards.watch import CANCEL_S, EVERY_S, State
 
 LAST_LINE = 400  # characters of a failed shard's last message

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from runner import environment, pace, sources
+from runner import all_stages, pace
 from runner.config import Job
 from runner.device import cache
 from runner.device.kinds import compiler_for
 from runner.errors import DeviceUnavailable
-from runner.folder import RunFolder
+from runner.record import environment, sources
+from runner.record.folder import RunFolder
+from runner.record.shards import REFERENCE, ShardFolder, merge, shards
 from runner.shards import plan as planning
-from runner.shards.folder import REFERENCE, ShardFolder, merge, shards
 from runner.shards.watch import Cluster, Watched, Watcher
-from runner.stages import all as stages
 from runner.sweep import engine
 from runner.sweep.ledger import Ledger
 from runner.sweep.worker import Worker
@@ -57,7 +57,7 @@ class Parent:
             raise
         finally:
             ledger.write()
-            for stage in stages.ALL:
+            for stage in all_stages.ALL:
                 stage.gather(self.folder)
 
     def _run_shards(self, ledger: Ledger, running: Sequence[ShardFolder]) -> bool:

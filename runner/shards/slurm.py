@@ -19,9 +19,9 @@ from typing import Any
 
 from runner import children
 from runner.errors import UsageError
-from runner.folder import RunFolder
-from runner.shards.folder import ShardFolder
-from runner.shards.folder import shards as every_shard
+from runner.record.folder import RunFolder
+from runner.record.shards import ShardFolder
+from runner.record.shards import shards as every_shard
 from runner.shards.local import last_line
 from runner.shards.watch import State
 

@@ -9,10 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from runner import door, interruption
+from runner import interruption
 from runner.errors import DeviceUnavailable, UsageError
-from runner.folder import RunFolder
-from runner.shards.folder import ShardFolder, merge_shard, note_gpu
+from runner.files import safe
+from runner.record.folder import RunFolder
+from runner.record.shards import ShardFolder, merge_shard, note_gpu
 from runner.sweep.ledger import Ledger, finished
 from runner.terminal import SweepProgress
 
@@ -71,7 +72,7 @@ class Watched:
         """What its starts have noted since the last look; a line that a crash tore is left out."""
         for attempt in self.folder.attempts():
             try:
-                with door.stream(self.folder.sweep.path, attempt.rows) as file:
+                with safe.stream(self.folder.sweep.path, attempt.rows) as file:
                     file.seek(self.read.get(attempt.path.name, 0))
                     new = file.read()
             except OSError:

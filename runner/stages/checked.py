@@ -18,11 +18,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from runner import __version__, atomic
+from runner import __version__
 from runner.device import Binary, Source, cache
 from runner.device.kinds import CHECKED
 from runner.device.limits import Limits
 from runner.errors import DeviceUnavailable
+from runner.files import atomic
 from runner.settings import DeviceConfig
 from runner.sweep.worker import GRACE_S, Answer, Worker
 

@@ -18,16 +18,17 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from runner import environment, interruption, pace, sources
+from runner import interruption, pace
 from runner.config import Job
 from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, cache, options
 from runner.device.kinds import backend, compiler_for, is_gpu
 from runner.errors import CompileError, CompileLimit, DeviceUnavailable
-from runner.folder import RunFolder
 from runner.kernel import metrics
 from runner.kernel.case import Case
 from runner.pace import Pace
-from runner.samples import append_hot, append_round
+from runner.record import environment, sources
+from runner.record.folder import RunFolder
+from runner.record.samples import append_hot, append_round
 from runner.sweep import results
 from runner.sweep.ledger import Ledger
 from runner.sweep.stage import Bench, Stage

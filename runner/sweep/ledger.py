@@ -10,11 +10,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from runner import samples, sources
 from runner.config import Job
-from runner.folder import RunFolder
 from runner.kernel import metrics
 from runner.kernel.metrics import TIME
+from runner.record import samples, sources
+from runner.record.folder import RunFolder
 from runner.sweep import results
 from runner.sweep.results import Row
 

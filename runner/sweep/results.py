@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner import columns, limited
+from runner import columns
 from runner.config import Job
 from runner.device import Binary, DeviceInfo, GpuState, kinds
 from runner.errors import UsageError
-from runner.folder import RunFolder
+from runner.files import limited
 from runner.kernel.case import Case
 from runner.kernel.declaration import VOCABULARY, Kind, pair, threads, written
+from runner.record.folder import RunFolder
 from runner.statistics import Samples, of_rounds, round_medians, spread_percent, summarize, unthrottled
 from runner.sweep.measure import PRECISE, Round
 from runner.sweep.worker import Outcome

@@ -1,6 +1,6 @@
 """What is asked of a sweep's cases besides their verdict and times: the protocol of a stage, and what it works with.
 
-The engine gets a list of stages and knows none by name; `runner.stages.all` has the list.
+The engine gets a list of stages and knows none by name; `runner.all_stages` has the list.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from runner.config import Job
 from runner.device import Compiler, DeviceInfo
-from runner.folder import RunFolder
+from runner.record.folder import RunFolder
 from runner.sweep.ledger import Ledger
 from runner.terminal import SweepProgress
 

@@ -3,7 +3,7 @@
 import compare_runs
 import pytest
 
-from runner.folder import RunFolder
+from runner.record.folder import RunFolder
 from runner.stages.lines import costs as lines
 from runner.stages.lines.costs import LineCost
 

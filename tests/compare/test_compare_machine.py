@@ -3,7 +3,7 @@
 import compare_runs
 import pytest
 
-from runner.folder import RunFolder
+from runner.record.folder import RunFolder
 from runner.stages.code import machine_code
 
 CODE = "k:\n @ k.cu:4\n 0000 LDC R1, c[0x0][0x28]\n 0010 FADD R5, R4, R4\n.L_x_2:\n 0020 BRA `(.L_x_2)\n"

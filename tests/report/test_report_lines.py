@@ -4,7 +4,7 @@ import pytest
 import report_runs as runs
 
 import runner
-from runner.folder import RunFolder
+from runner.record.folder import RunFolder
 from runner.report import build
 from runner.stages.lines import costs as lines
 from runner.stages.lines.costs import LineCost

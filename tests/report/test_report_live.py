@@ -8,7 +8,7 @@ import threading
 import pytest
 import report_runs as runs
 
-from runner.folder import RunFolder
+from runner.record.folder import RunFolder
 from runner.report import as_markdown
 from runner.report.__main__ import main, server
 

@@ -5,7 +5,7 @@ import re
 import pytest
 import report_runs as runs
 
-from runner.folder import RunFolder
+from runner.record.folder import RunFolder
 from runner.report import build
 from runner.stages.code import machine_code
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from runner.noise import DeviceNoise, of_device
+from runner.record.noise import DeviceNoise, of_device
 from runner.report.findings import noise, rank
 from runner.statistics import ASSUMED, Spread
 

@@ -3,7 +3,7 @@ import pytest
 import report_runs as runs
 from drawing import chosen, table
 
-from runner.folder import RunFolder
+from runner.record.folder import RunFolder
 from runner.report import build
 from runner.report.figures.figure import saved
 from runner.statistics import SAMPLE

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from runner import atomic
 from runner.device import Binary, Source, cache
 from runner.device.cpu import compile_errors
 from runner.device.cpu.translate import NATIVE, Translation, translate
@@ -25,6 +24,7 @@ from runner.device.excerpt import Excerpt, excerpt, explained, unnamed
 from runner.device.kinds import CPU
 from runner.device.limits import Limited, Limits
 from runner.errors import CompileError, CompileLimit
+from runner.files import atomic
 
 COMMON_FLAGS = (
     "-std=c++17",

@@ -18,13 +18,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from runner import atomic
 from runner.device import Binary, Source, cache, elf, options, plain
 from runner.device.cuda.nvrtc import Nvrtc, first_error, toolkits
 from runner.device.excerpt import excerpt, explained, system_headers, unnamed
 from runner.device.kinds import CUDA
 from runner.device.limits import Limited, Limits
 from runner.errors import CompileError, CompileLimit
+from runner.files import atomic
 
 _NO_HEADER = re.compile(r'fatal error: (\S+): No such file|(?:cannot|could not) open source file "([^"]+)"')
 _OF_NAMING = re.compile(rf"{elf.NAMING_FILE}\((?P<line>\d+)\):\s*(?:error:\s*)?(?P<reason>.*)", re.DOTALL)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from runner import door
+from runner.files import safe
 from runner.report.figures import energy, gpus, heat, lanes, mattered, raw, roofline, search, speedup, stalls, times
 from runner.report.figures.figure import Figure, Run, drawn
 from runner.report.findings import Ratio
@@ -60,7 +60,7 @@ def write(run: Path, figures: Sequence[Figure]) -> None:
     folder = run / "figures"
     files = {f"{one.stem}.{ending}": content for one in figures for ending, content in one.files.items()}
     for name, content in files.items():
-        door.write(run, folder / name, content)
-    for name in door.names(run, folder):
+        safe.write(run, folder / name, content)
+    for name in safe.names(run, folder):
         if OURS.fullmatch(name) and name not in files:
-            door.remove(run, folder / name)
+            safe.remove(run, folder / name)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner import samples
-from runner.folder import RunFolder
+from runner.record import samples
+from runner.record.folder import RunFolder
 from runner.report.figures.figure import COLOURS, CRIMSON, INK, MARKERS, PALE, Figure, Row, Run, plain, sheet
 from runner.report.table import measured, records, varying
 from runner.report.text import absent, count, described, exact, listed, slug

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runner.profiling import ceilings, counters
+from runner.record.runs import section
 from runner.report import profiled
 from runner.report.figures.figure import PALE, Figure, Row, Run, plain, sheet
 from runner.report.text import absent, count, one_line, rough, slug
-from runner.runs import section
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

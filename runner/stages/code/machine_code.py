@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from runner.errors import UsageError
-from runner.folder import RunFolder
+from runner.record.folder import RunFolder
 
 MOST_INSTRUCTIONS = 4000  # of a binary, in its file
 MOST_COMPARED = 3000  # lines of a binary that are compared

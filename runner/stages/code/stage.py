@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from os import sched_getaffinity
 from typing import Any
 
-from runner import atomic
 from runner.config import Job
 from runner.device import Binary, Compiler, cache
 from runner.errors import CompileError
-from runner.folder import RunFolder
+from runner.files import atomic
+from runner.record.folder import RunFolder
 from runner.stages.code import machine_code
 from runner.sweep.stage import Bench, Stage
 

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any
 
-from runner import columns, limited
+from runner import columns
 from runner.errors import UsageError
-from runner.folder import RunFolder
+from runner.files import limited
+from runner.record.folder import RunFolder
 
 DIGITS = 6
 

@@ -13,8 +13,8 @@ from runner import interruption
 from runner.config import Job
 from runner.device.kinds import is_gpu
 from runner.errors import CompileError, DeviceUnavailable
-from runner.folder import RunFolder
 from runner.kernel import metrics
+from runner.record.folder import RunFolder
 from runner.stages import checked
 from runner.stages.checked import Pool
 from runner.stages.lines import costs

@@ -14,8 +14,8 @@ from runner import interruption
 from runner.config import Job
 from runner.device.kinds import CHECKED, is_gpu
 from runner.errors import told
-from runner.folder import RunFolder
 from runner.kernel.case import Case
+from runner.record.folder import RunFolder
 from runner.settings import RACES_ALL, RACES_NONE
 from runner.stages.checked import Pool
 from runner.stages.races.small import small_case, words

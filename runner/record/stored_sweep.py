@@ -17,13 +17,14 @@ import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from runner import limited, limited_yaml, runs, sources
 from runner.config import LAUNCHERS, Job, Origin, read_kernel
 from runner.errors import UsageError
-from runner.folder import RunFolder
+from runner.files import limited, limited_yaml
 from runner.kernel import metrics
 from runner.kernel.declaration import Kernel
 from runner.kernel.resolve import make
+from runner.record import runs, sources
+from runner.record.folder import RunFolder
 from runner.settings import RACES_NONE, DeviceConfig, ProfileConfig, TimingConfig
 
 MOST = 3  # missing files that are named

@@ -1,7 +1,7 @@
 """Read JSON and CSV that somebody else wrote: within limits of size, nodes, nesting and digits.
 
 The limits are far above what the runner writes, and low enough that a file costs seconds and megabytes at most. What
-exceeds one raises `TooMuch`, a `ValueError`, before memory is spent on it. For YAML see `runner.limited_yaml`.
+exceeds one raises `TooMuch`, a `ValueError`, before memory is spent on it. For YAML see `runner.files.limited_yaml`.
 """
 
 from __future__ import annotations

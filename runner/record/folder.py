@@ -7,8 +7,8 @@
 Every file is replaced whole: written aside, then renamed. Hydra writes multirun.yaml.
 One program at a time writes into the folder. Its lock ends with the process; the file .lock means nothing by itself.
 
-Somebody else may have made the folder: it is read and written through `runner.door`, within the limits of
-`runner.limited`.
+Somebody else may have made the folder: it is read and written through `runner.files.safe`, within the limits of
+`runner.files.limited`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from runner import atomic, door, limited
 from runner.errors import UsageError
+from runner.files import atomic, limited, safe
 
 _OF_A_RECORD = frozenset(("case", "run", "kernel", "parameters", "seed", "device", "asked", "row"))
 _JOB = re.compile(r"0|[1-9][0-9]{0,8}")
@@ -120,8 +120,8 @@ class RunFolder:
         return self.job(number) / "compile.log"
 
     def read(self, path: Path, most: int = 0) -> bytes:
-        """The content of a file; see `door.read`."""
-        return door.read(self.path, path, most)
+        """The content of a file; see `safe.read`."""
+        return safe.read(self.path, path, most)
 
     def text(self, path: Path) -> str:
         """The content of a text file."""
@@ -138,7 +138,7 @@ class RunFolder:
 
     def write(self, path: Path, content: bytes | str) -> None:
         """Replace a file."""
-        door.write(self.path, path, content.encode(errors="surrogateescape") if isinstance(content, str) else content)
+        safe.write(self.path, path, content.encode(errors="surrogateescape") if isinstance(content, str) else content)
 
     def write_json(self, path: Path, content: Any) -> None:
         """Replace a JSON file."""
@@ -146,11 +146,11 @@ class RunFolder:
 
     def has(self, path: Path) -> bool:
         """Whether a file exists."""
-        return door.exists(self.path, path)
+        return safe.exists(self.path, path)
 
     def files(self, below: Path) -> list[Path]:
         """The files below one of its folders, sorted."""
-        return door.files(self.path, below)
+        return safe.files(self.path, below)
 
     def planned(self) -> Any:
         """The content of plan.json; `None` if it is missing or torn."""
@@ -176,7 +176,7 @@ class RunFolder:
         with os.scandir(self.path) as entries:
             found = [entry for entry in entries if _JOB.fullmatch(entry.name)]
         if link := next((entry for entry in found if entry.is_symlink()), None):
-            raise door.refusal(Path(link.path), stat.S_IFLNK)
+            raise safe.refusal(Path(link.path), stat.S_IFLNK)
         _require_few(self.path, len(found))
         return sorted(int(entry.name) for entry in found if entry.is_dir(follow_symlinks=False))
 
@@ -184,7 +184,7 @@ class RunFolder:
         """Refuse links, pipes, devices and huge files wherever the runner and the kernels read or write."""
         names = [self.sources, self.path / "samples", *(self.job(number) for number in self.jobs())]
         for below in names:
-            door.files(self.path, below, 2 * limited.MOST_ROWS)
+            safe.files(self.path, below, 2 * limited.MOST_ROWS)
         for path in (self.plan, self.results, self.environment, self.multirun):
             self.has(path)
 
@@ -193,7 +193,7 @@ class RunFolder:
 
         Gives the descriptor of the lock's file. The lock ends when each process that has it has closed it.
         """
-        descriptor = door.lock_file(self.path, self.path / ".lock", make=True)
+        descriptor = safe.lock_file(self.path, self.path / ".lock", make=True)
         for attempt in range(LOCK_ATTEMPTS):
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -210,7 +210,7 @@ class RunFolder:
     def locked(self) -> bool:
         """Whether a process has locked the folder. This writes nothing: the folder may belong to somebody else."""
         try:
-            with os.fdopen(door.lock_file(self.path, self.path / ".lock", make=False), "rb") as file:
+            with os.fdopen(safe.lock_file(self.path, self.path / ".lock", make=False), "rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True

@@ -15,10 +15,10 @@ from typing import Any
 
 import platformdirs
 
-from runner import atomic
 from runner.device import DeviceInfo
 from runner.errors import UsageError
-from runner.folder import named
+from runner.files import atomic
+from runner.record.folder import named
 from runner.statistics import ASSUMED, Noise, Spread, Times, pooled, spread_of
 
 MOST_PERCENT = 100.0  # more noise is not a measurement

@@ -1,4 +1,4 @@
-"""Read YAML that somebody else wrote, within limits; see `runner.limited`. Apart from it, as YAML is slow to import."""
+"""Read YAML that somebody else wrote, within limits; apart from `limited`, as YAML is slow to import."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from runner.limited import DEEPEST, MOST_DIGITS, TooMuch
+from runner.files.limited import DEEPEST, MOST_DIGITS, TooMuch
 
 MOST_YAML_NODES = 100_000  # where each alias counts as the values that it refers to
 MOST_YAML = 2**20  # characters

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.format import dtype_to_descr
 from numpy.typing import NDArray
 
-from runner.folder import RunFolder
+from runner.record.folder import RunFolder
 from runner.statistics import SAMPLE, Samples, Times
 
 MOST_BYTES = 128 * 2**20

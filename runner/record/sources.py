@@ -17,14 +17,15 @@ from typing import Any
 
 import yaml
 
-from runner import atomic, environment
 from runner.config import Job, Origin
 from runner.device import cache
-from runner.folder import RunFolder, copy_file
+from runner.files import atomic
 from runner.kernel.declaration import Kernel
 from runner.kernel.recipes import files
 from runner.kernel.reference import module_file
 from runner.kernel.yaml_reader import MOST_BYTES
+from runner.record import environment
+from runner.record.folder import RunFolder, copy_file
 
 EXTRA_PARAMETERS = "further_parameters.yaml"  # of kernels on the search path that the sweep did not use
 

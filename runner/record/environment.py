@@ -19,12 +19,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from runner import __version__, noise
+from runner import __version__
 from runner.config import Job
 from runner.device import Compiler, DeviceInfo
 from runner.device.kinds import processor
 from runner.errors import CompileError, UsageError
-from runner.folder import RunFolder
+from runner.record import noise
+from runner.record.folder import RunFolder
 
 PACKAGES = ("hydra-core", "omegaconf", "numpy", "pandas", "matplotlib", "jinja2", "pycuda", "cuda-core", "nvidia-ml-py")
 # What makes rows comparable. Clocks, or the speed of a copy, may differ on the next day.

@@ -1,4 +1,4 @@
-"""The one door to a run folder, which somebody else may have made: nothing outside is read or written.
+"""Safe access to run folders that may come from an untrusted source: nothing outside is read or written.
 
 Below the folder no link is followed: each part of a path is opened within the part above it. Only regular files are
 read, up to a limit for each kind of file; pipes and devices are not waited for. What falls short is a `UsageError`.
@@ -15,8 +15,8 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
-from runner import atomic
 from runner.errors import UsageError
+from runner.files import atomic
 
 MIB = 2**20
 MOST_BYTES = {

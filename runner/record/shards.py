@@ -17,9 +17,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from runner import door, environment, runs
 from runner.device import cache
-from runner.folder import RunFolder
+from runner.files import safe
+from runner.record import environment, runs
+from runner.record.folder import RunFolder
 
 Row = dict[str, Any]
 WRITTEN_S = 10.0  # in which a small file is written
@@ -99,10 +100,10 @@ def running(sweep: RunFolder) -> bool:
 
 def _numbers(sweep: RunFolder, below: Path) -> list[int]:
     """The folders that have a number as their name; a `UsageError` if one of them is a link."""
-    found = [name for name in door.names(sweep.path, below) if name.isascii() and name.isdecimal() and len(name) < 10]
+    found = [name for name in safe.names(sweep.path, below) if name.isascii() and name.isdecimal() and len(name) < 10]
     for name in found:
         if (below / name).is_symlink():
-            raise door.refusal(below / name, stat.S_IFLNK)
+            raise safe.refusal(below / name, stat.S_IFLNK)
     return sorted(map(int, found))
 
 

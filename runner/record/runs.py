@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import UsageError
-from runner.folder import RunFolder
+from runner.record.folder import RunFolder
 
 OUTPUTS = Path("outputs")
 LATEST = "latest"

@@ -1,0 +1,1 @@
+"""Files that others may have made: read within limits, without following links; and files that are written whole."""
