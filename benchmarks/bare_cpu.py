@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from runner.device import Binary, Launch, Role, Source
-from runner.device.cpu import CpuDevice
+from runner.device.cpu.device import CpuDevice
 
 SIZE, BLOCK, SAMPLES = 2**20, 256, 3
 

@@ -97,15 +97,15 @@ def of_checkout(checkout: Path, cache: Path) -> tuple[Measure, Callable[[], floa
     """Measuring with a checkout of this project."""
     sys.path.insert(0, str(checkout))
     device_api = importlib.import_module("runner.device")
-    cpu = importlib.import_module("runner.device.cpu")
-    device = cpu.CpuDevice(threads=1)
+    device = importlib.import_module("runner.device.cpu.device").CpuDevice(threads=1)
+    compiler = importlib.import_module("runner.device.cpu.build").CpuCompiler(cache)
     role = device_api.Role.SCRATCH
     placed = {name: device.place(name, value, role) for name, value in arrays().items()}
     text = KERNELS.read_text()
 
     def compile_as(kernel: str, macros: tuple[tuple[str, str], ...] = ()) -> tuple[Any, Any]:
         source = device_api.Source(KERNELS, text, kernel, macros)
-        return source, cpu.CpuCompiler(cache).compile(source)
+        return source, compiler.compile(source)
 
     programs = {m.kernel: device.load(*compile_as(m.kernel)) for m in MEASUREMENTS}
 

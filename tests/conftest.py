@@ -19,7 +19,7 @@ from support import Bench
 
 from runner import terminal
 from runner.device import Source
-from runner.device.cpu import CpuCompiler
+from runner.device.cpu.build import CpuCompiler
 from runner.device.kinds import compiler_for, open_device
 from runner.errors import CompileError, DeviceUnavailable
 from runner.settings import DeviceConfig

@@ -10,9 +10,9 @@ import pytest
 from support import Bench
 
 from runner.device import Source
-from runner.device.checked import CheckedDevice
 from runner.device.checked.code_lines import Code, Lines
-from runner.device.cpu import CpuCompiler
+from runner.device.checked.device import CheckedDevice
+from runner.device.cpu.build import CpuCompiler
 from runner.errors import Hazard
 
 SOURCE = Path(__file__).parent / "kernels" / "checked" / "advice.cu"

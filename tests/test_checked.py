@@ -11,8 +11,9 @@ import pytest
 from support import Bench
 
 from runner.device import Source
-from runner.device.checked import CheckedDevice
-from runner.device.cpu import CpuCompiler, build
+from runner.device.checked.device import CheckedDevice
+from runner.device.cpu import build
+from runner.device.cpu.build import CpuCompiler
 from runner.errors import DeviceUnavailable, Hazard, UsageError
 from runner.settings import DeviceConfig
 

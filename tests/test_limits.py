@@ -16,7 +16,7 @@ import terminals
 from processes import OWN, PATIENCE_S, call, fresh, start, table, wait_until
 
 from runner.device import Source
-from runner.device.cpu import CpuCompiler
+from runner.device.cpu.build import CpuCompiler
 from runner.device.limits import KEPT, Limits
 from runner.errors import CompileError, CompileLimit
 

@@ -13,8 +13,8 @@ from support import ROOT, case_of, read_kernel, shipped
 
 from runner.config import Job
 from runner.device import Binary, Launch, Role, Source, cache
-from runner.device.checked import CheckedDevice
-from runner.device.cpu import CpuCompiler
+from runner.device.checked.device import CheckedDevice
+from runner.device.cpu.build import CpuCompiler
 from runner.device.limits import Limits
 from runner.errors import UsageError
 from runner.record.folder import RunFolder

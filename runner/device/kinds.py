@@ -38,7 +38,7 @@ class DeviceKind:
     ordered: bool = True  # whether the former says of other orders of threads when they were tried
 
 
-# The back end of a kind is the package `runner.device.KIND`. `auto` tries them in this order.
+# The back end of a kind is the module `runner.device.KIND.backend`. `auto` tries them in this order.
 KINDS = {
     CUDA: DeviceKind("a GPU", is_gpu=True, compilers=("nvcc", "nvrtc")),
     CPU: DeviceKind(
@@ -100,7 +100,7 @@ def has_compilers(kind: str) -> bool:
 
 
 class Backend(Protocol):
-    """What the package of a kind of device offers. Importing it must work where the device is missing."""
+    """What the back end of a kind of device offers. Importing it must work where the device is missing."""
 
     def is_present(self, config: DeviceConfig) -> bool:
         """Whether the device could be opened; it is not opened."""
@@ -119,8 +119,8 @@ class Backend(Protocol):
 
 
 def backend(kind: str) -> Backend:
-    """The package of a kind of device."""
-    return cast("Backend", importlib.import_module(f"runner.device.{kind}"))
+    """The back end of a kind of device."""
+    return cast("Backend", importlib.import_module(f"runner.device.{kind}.backend"))
 
 
 def prepare(kind: str, index: int) -> None:

@@ -28,7 +28,7 @@ from runner.settings import DeviceConfig
 from runner.sweep.worker import GRACE_S, Answer, Worker
 
 if TYPE_CHECKING:
-    from runner.device.cpu import CpuCompiler
+    from runner.device.cpu.build import CpuCompiler
     from runner.kernel.case import Case
 
 Found = TypeVar("Found")
@@ -113,7 +113,7 @@ def host_source(case: Case) -> Source:
 
 def compiler(limits: Limits = Limits()) -> CpuCompiler:  # noqa: B008  (frozen)
     """The host's C++ compiler, with instrumentation."""
-    from runner.device.cpu import CpuCompiler  # noqa: PLC0415  (a sweep on a GPU that counts nothing needs none)
+    from runner.device.cpu.build import CpuCompiler  # noqa: PLC0415  (a sweep on a GPU that counts nothing needs none)
 
     return CpuCompiler(limits=limits, checked=True)
 

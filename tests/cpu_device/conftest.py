@@ -9,7 +9,8 @@ import pytest
 from conformance_launches import KERNELS, ConformanceLaunch, Out
 
 from runner.device import Launch, LaunchDiagnostics, Role, Source
-from runner.device.cpu import CpuCompiler, CpuDevice
+from runner.device.cpu.build import CpuCompiler
+from runner.device.cpu.device import CpuDevice
 from runner.device.cpu.program import CpuProgram
 
 

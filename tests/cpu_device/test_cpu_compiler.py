@@ -11,7 +11,7 @@ import pytest
 from conformance_launches import KERNELS
 
 from runner.device.cache import seal
-from runner.device.cpu import CpuCompiler
+from runner.device.cpu.build import CpuCompiler
 from runner.device.cpu.translate import NATIVE
 from runner.errors import CompileError
 
@@ -203,7 +203,7 @@ def test_two_processes_at_once(tmp_path):
     program = (
         "import sys, pathlib, hashlib\n"
         "from runner.device import Source\n"
-        "from runner.device.cpu import CpuCompiler\n"
+        "from runner.device.cpu.build import CpuCompiler\n"
         "path, cxx = pathlib.Path(sys.argv[1]), sys.argv[2]\n"
         "made = CpuCompiler(path.parent / 'cache', cxx).compile(Source(path, path.read_text(), 'kernel'))\n"
         "content = made.path.read_bytes()\n"

@@ -18,8 +18,8 @@ from runner.stages.lines.costs import BRANCH, DIGITS, GLOBAL, SHARED, LineCost
 from runner.sweep.trial import Contents, poison, upload
 
 if TYPE_CHECKING:
-    from runner.device.checked import CheckedDevice
     from runner.device.checked.counting import InstructionCost
+    from runner.device.checked.device import CheckedDevice
 
 FEW = 3  # blocks that are run: the first, one in the middle, the last
 LIMIT_S = 2.0  # of a launch that counts
@@ -42,7 +42,7 @@ def count(
 
 def of_case(case: Case) -> tuple[list[InstructionCost], list[LineCost]]:
     """What each instruction of a case costs, and each line; without a sweep."""
-    from runner.device.checked import CheckedDevice  # noqa: PLC0415  (what is noted needs none)
+    from runner.device.checked.device import CheckedDevice  # noqa: PLC0415  (what is noted needs none)
 
     binary = checked.compiler(Limits()).compile(case.source())
     device = CheckedDevice(threads=1)  # one, so that atomics come in order

@@ -1,0 +1,26 @@
+"""Opens the checked CPU device (see docs/checked.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runner.device import Compiler, Device, DeviceInfo
+from runner.device.checked.device import CheckedDevice
+from runner.device.cpu.backend import is_present, refuses
+from runner.device.cpu.build import CpuCompiler
+
+if TYPE_CHECKING:
+    from runner.settings import DeviceConfig
+
+__all__ = ["compiler_for", "is_present", "open_device", "refuses"]
+
+
+def open_device(config: DeviceConfig) -> Device:
+    """Open the device with the configured number of threads and schedules."""
+    return CheckedDevice(config.threads, config.schedules, ignore_same_value=config.same_value_races == "ignore")
+
+
+def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compiler:
+    """The host's C++ compiler, with instrumentation."""
+    _ = info, compiler
+    return CpuCompiler(limits=config.compile_limits, checked=True)

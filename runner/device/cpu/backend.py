@@ -1,0 +1,39 @@
+"""Opens the CPU device (see docs/cpu-device.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runner.device import Compiler, Device, DeviceInfo, Requirements
+from runner.device.cpu.build import CpuCompiler
+from runner.device.cpu.device import CpuDevice
+
+if TYPE_CHECKING:
+    from runner.settings import DeviceConfig
+
+
+def is_present(config: DeviceConfig) -> bool:
+    """Always: the host is the device."""
+    _ = config
+    return True
+
+
+def open_device(config: DeviceConfig) -> Device:
+    """Open the CPU device with the configured number of threads."""
+    return CpuDevice(threads=config.threads)
+
+
+def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compiler:
+    """The host's C++ compiler; there is no choice."""
+    _ = info, compiler
+    return CpuCompiler(limits=config.compile_limits)
+
+
+def refuses(info: DeviceInfo, wanted: Requirements) -> str:
+    """The CPU device refuses kernels that need a GPU's hardware."""
+    _ = info
+    if wanted.gpu_only:
+        return f"GPU only: {wanted.gpu_only}; use device=cuda"
+    if wanted.cache != "none":
+        return f"cache={wanted.cache}: the CPU device has no on-chip memory to divide up"
+    return ""
