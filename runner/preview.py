@@ -23,7 +23,7 @@ from runner.report.terminal import say, say_columns
 from runner.report.text import count
 from runner.settings import DeviceConfig
 from runner.sweep import results
-from runner.sweep.engine import reason_to_skip
+from runner.sweep.compiling import reason_to_skip
 from runner.sweep.worker import Worker
 from runner.terminal import Console, duration
 

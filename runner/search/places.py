@@ -19,7 +19,7 @@ from runner.device.kinds import compiler_for
 from runner.errors import DeviceUnavailable, UsageError
 from runner.record.folder import RunFolder
 from runner.settings import DeviceConfig
-from runner.sweep import engine
+from runner.sweep import compiling, engine
 from runner.sweep.results import Row
 from runner.sweep.worker import Worker
 from runner.terminal import SweepProgress
@@ -175,8 +175,8 @@ class Places:
             )
         (info,) = models.values()
         compiler = compiler_for(config, info, jobs[0].compiler)
-        runnable = [job for job in jobs if not engine.reason_to_skip(job.case, info)]
-        engine.compile_all(compiler, runnable, self._progress)
+        runnable = [job for job in jobs if not compiling.reason_to_skip(job.case, info)]
+        compiling.compile_all(compiler, runnable, self._progress)
 
     def _together(self, shares: Mapping[Place, Sequence[Job]]) -> dict[Place, Mapping[int, Row]]:
         """Run the shares at the same time; a GPU that cannot be opened again has no rows."""

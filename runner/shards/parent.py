@@ -11,12 +11,12 @@ from runner.config import Job
 from runner.device import cache
 from runner.device.kinds import compiler_for
 from runner.errors import DeviceUnavailable
-from runner.record import environment, sources
+from runner.record import environment
 from runner.record.folder import RunFolder
 from runner.record.shards import REFERENCE, ShardFolder, merge, shards
 from runner.shards import plan as planning
 from runner.shards.watch import Cluster, Watched, Watcher
-from runner.sweep import engine
+from runner.sweep import compiling
 from runner.sweep.ledger import Ledger
 from runner.sweep.worker import Worker
 from runner.terminal import SweepProgress
@@ -45,7 +45,6 @@ class Parent:
         ]  # of an earlier parent
         merge(self.folder)
         ledger = Ledger(self.plan, self.folder, self.cluster.name)
-        sources.keep(self.folder, ledger.jobs)
         try:
             return self._run_shards(ledger, running)
         except KeyboardInterrupt:
@@ -109,10 +108,10 @@ class Parent:
         compiler = compiler_for(first.device, info, first.compiler)
         environment.note_device(self.folder, environment.device(info, first, compiler))
         for job in group:
-            if reason := engine.reason_to_skip(job.case, info):
+            if reason := compiling.reason_to_skip(job.case, info):
                 ledger.mark(job, "skipped", reason)
         left = ledger.unfinished(group)
-        engine.compile_all(compiler, left, self.progress)  # each shard finds the binaries in the cache
+        compiling.compile_all(compiler, left, self.progress)  # each shard finds the binaries in the cache
         return pace.earlier(left, info)
 
     def _written(

@@ -6,42 +6,32 @@ Every case becomes a row, whatever happens to it, and its row is on disk before 
 from __future__ import annotations
 
 import dataclasses
-import errno
-import os
 import random
 import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 from runner import interruption, pace
 from runner.config import Job
-from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, cache, options
-from runner.device.kinds import backend, compiler_for, is_gpu
-from runner.errors import CompileError, CompileLimit, DeviceUnavailable
-from runner.kernel import metrics
-from runner.kernel.case import Case
+from runner.device import Binary, Compiler, DeviceInfo
+from runner.device.kinds import compiler_for, is_gpu
+from runner.errors import CompileError, DeviceUnavailable
 from runner.pace import Pace
-from runner.record import environment, sources
+from runner.record import environment
 from runner.record.folder import RunFolder
-from runner.record.samples import append_hot, append_round
-from runner.sweep import results
+from runner.sweep import compiling, results
 from runner.sweep.ledger import Ledger
 from runner.sweep.stage import Bench, Stage
 from runner.sweep.worker import Outcome, Task, Worker
 from runner.terminal import SweepProgress
 
-Compiled = Binary | CompileError
-
 TRIES = 3  # of a case whose binary is deleted meanwhile
 UNLOADED = ("launch_error", "crashed")  # where a binary may be gone
 EVERY_S = 1.0  # between two estimates of the time left
-
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def run(
@@ -69,9 +59,8 @@ def run(
         KeyboardInterrupt: After the cases that were not reached have `not_run` rows.
     """
     began = time.monotonic()
-    cache.require_writable()
+    compiling.require_cache()
     ledger = Ledger(plan, folder, launcher)
-    sources.keep(folder, ledger.jobs)
     opened: dict[int, tuple[DeviceInfo, Compiler]] = {}  # by job
     groups: dict[tuple[Any, ...], list[Job]] = {}  # with device, compiler and timing in common
     for job in ledger.unfinished(ledger.jobs):
@@ -134,11 +123,11 @@ class _Group:
             if not info.is_gpu and any(job.case.options for job in self._jobs):
                 self._progress.say(f"compile_options are for a GPU's compiler: {info.label} ignores them")
             for job in self._jobs:
-                if reason := reason_to_skip(job.case, info):
+                if reason := compiling.reason_to_skip(job.case, info):
                     self._ledger.mark(job, "skipped", reason)
             runnable = self._ledger.unfinished(self._jobs)
             interruption.check()
-            compiled = compile_all(compiler, runnable, self._progress)
+            compiled = compiling.compile_all(compiler, runnable, self._progress)
             for job in runnable:
                 self._take_binary(job, compiled[job.number])
             if self._binaries:
@@ -151,7 +140,7 @@ class _Group:
         threading.Thread(target=self._worker.close, name="closing").start()  # the report need not wait for it
         return info, compiler
 
-    def _take_binary(self, job: Job, compiled: Compiled) -> None:
+    def _take_binary(self, job: Job, compiled: compiling.Compiled) -> None:
         """Keep a job's binary; a job whose kernel does not compile gets its row here."""
         # The compiler was given absolute paths; the folders in them are private.
         own = f"{job.case.kernel.source.parent}/"
@@ -201,7 +190,10 @@ class _Group:
 
     def _built_again(self, job: Job) -> bool:
         """Whether a case's binary was not in the cache any more, which somebody deleted; then it is compiled again."""
-        if self._compiler is None or isinstance(again := _compile(self._compiler, job.case.source()), CompileError):
+        if self._compiler is None:
+            return False
+        again = compiling.compiled(self._compiler, job.case.source())
+        if isinstance(again, CompileError):
             return False
         self._binaries[job.number] = again
         return not again.cached
@@ -217,7 +209,7 @@ class _Group:
                 self._binaries[job.number],
                 job.protocol(self._worker.info.kind),
                 job.device.time_limit_s,
-                _is_fast(job) and self._worker.info.is_gpu,
+                compiling.is_fast(job) and self._worker.info.is_gpu,
             ),
             lambda step: self._progress.now(f"{job.case.label}: {step}"),
             lambda: self._enter(number, which),
@@ -228,7 +220,9 @@ class _Group:
         while self._waiting:
             job, outcome, info, seconds = self._waiting[0]
             before = (self._ledger.row(job) or {}).get("wall_s") or 0.0
-            row = {**self._row(job, outcome, info, number), "wall_s": before + seconds}
+            found = results.Found(outcome, info, self._binaries[job.number], number)
+            row = results.after_round(job, found, self._ledger.row(job), self._folder, self._ledger.launcher)
+            row["wall_s"] = before + seconds
             self._ledger.add(job, row)
             self._waiting.popleft()  # last: an interrupted write is repeated at the end
             if outcome.findings:
@@ -255,27 +249,6 @@ class _Group:
             self._told = True
             self._progress.say(words)
 
-    def _row(self, job: Job, outcome: Outcome, info: DeviceInfo, number: int) -> results.Row:
-        """A case's row after a round, whose samples are written here."""
-        before, measured = self._ledger.row(job), outcome.measured
-        if measured is None and before and outcome.status != "not_run":
-            rounds = f"right in {number - 1} round{'s' * (number > 2)}, not in the next"
-            outcome = dataclasses.replace(outcome, reason=f"{rounds}: {outcome.reason}")
-        if measured is None or before is None:
-            launcher, binary = self._ledger.launcher, self._binaries[job.number]
-            before = results.finished(job, info, launcher, outcome, binary)
-        if measured is None:
-            return before
-        case = job.case
-        samples = append_round(self._folder, self._folder.samples(case.id, job.number), measured.samples, number)
-        hot_us = append_hot(self._folder, self._folder.hot_samples(case.id, job.number), measured.hot_us, number)
-        row = {**before, **results.times(case, info, measured, samples, hot_us, before)}
-        return {**row, **metrics.of_row(job.metrics, case.variables, row)}
-
-
-def _is_fast(job: Job) -> bool:
-    return job.device.fast_math or options.is_fast(" ".join(job.case.options))
-
 
 def _import_ahead(*, figures: bool) -> threading.Event:
     """Import what the results and the report need while the device is opened and measured; ends early if set."""
@@ -299,61 +272,3 @@ def _shuffled(plan: Sequence[Job], seed: int, number: int) -> list[Job]:
     ordered = sorted(plan, key=lambda job: job.number)
     random.Random(f"{seed} {number}").shuffle(ordered)  # noqa: S311  (not for cryptography)
     return ordered
-
-
-def compile_all(compiler: Compiler, plan: Sequence[Job], progress: SweepProgress) -> dict[int, Compiled]:
-    """Compile what a plan needs; cases that share a variant share its result.
-
-    Gives the results by the number of the job. A full disk is not the kernels' fault, and raises an `OSError`.
-    """
-    jobs: dict[Source, list[int]] = {}
-    for job in plan:
-        jobs.setdefault(job.case.source(), []).append(job.number)
-    progress.stage("compiling", len(jobs))
-    compiled: dict[int, Compiled] = {}
-    pool = ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)))
-    try:
-        sources = {pool.submit(_compile, compiler, source): source for source in jobs}
-        for future in as_completed(sources):
-            compiled.update(dict.fromkeys(jobs[sources[future]], future.result()))
-            progress.now(sources[future].path.name)
-            progress.step()
-    except BaseException:
-        compiler.stop()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-    return compiled
-
-
-def reason_to_skip(case: Case, info: DeviceInfo) -> str:
-    """Why the case cannot be run on this device; empty if it can."""
-    if case.excluded:
-        return case.excluded
-    kernel, cache = case.kernel, str(case.variables["cache"])
-    wanted = Requirements(kernel.name, kernel.min_arch, kernel.gpu_only, case.hazard, cache)
-    return backend(info.kind).refuses(info, wanted)
-
-
-def _raise_if_full(error: BaseException | None, text: str) -> None:
-    """Tell a full disk from a kernel's fault: an error of ours has the number, a compiler says it in words."""
-    for number in DISK_FULL:
-        if (isinstance(error, OSError) and error.errno == number) or os.strerror(number) in text:
-            raise OSError(
-                number, os.strerror(number), "the cache of compiled kernels, or the folder for temporary files"
-            )
-
-
-def _compile(compiler: Compiler, source: Source) -> Compiled:
-    try:
-        return compiler.compile(source)
-    except CompileLimit as e:  # what is full is not the disk
-        return e
-    except CompileError as e:
-        _raise_if_full(e.__cause__, f"{e}\n{e.log}")
-        return e
-    except OSError as e:  # such as a cache that cannot be written
-        _raise_if_full(e, "")
-        return CompileError(f"{source.path.name}: {e}")
-    except Exception as e:  # noqa: BLE001  (any error becomes this kernel's row, and the sweep goes on)
-        return CompileError(f"{source.path.name}: {type(e).__name__}: {e}")

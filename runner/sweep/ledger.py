@@ -25,8 +25,9 @@ class Ledger:
     """The rows of one engine: one per case, replaced as further rounds measure it."""
 
     def __init__(self, plan: Sequence[Job], folder: RunFolder, launcher: str) -> None:
-        """Write the plan, and start with the rows of an earlier run of the same sweep."""
+        """Write the plan and the kernels' sources, and start with the rows of an earlier run of the same sweep."""
         self.jobs = write_plan(plan, folder, launcher)
+        sources.keep(folder, self.jobs)
         self.launcher = launcher
         self._folder = folder
         self._rows = previous_rows(self.jobs, folder)

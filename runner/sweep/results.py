@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,11 @@ from runner.config import Job
 from runner.device import Binary, DeviceInfo, GpuState, kinds
 from runner.errors import UsageError
 from runner.files import limited
+from runner.kernel import metrics
 from runner.kernel.case import Case
 from runner.kernel.declaration import VOCABULARY, Kind, pair, threads, written
 from runner.record.folder import RunFolder
+from runner.record.samples import append_hot, append_round
 from runner.statistics import Samples, of_rounds, round_medians, spread_percent, summarize, unthrottled
 from runner.sweep.measure import PRECISE, Round
 from runner.sweep.worker import Outcome
@@ -110,6 +113,33 @@ def _parameters(case: Case) -> Row:
             case _:
                 row[p.name] = value
     return row
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a round has found out about a case."""
+
+    outcome: Outcome
+    info: DeviceInfo  # of the device that ran it
+    binary: Binary
+    number: int  # of the round
+
+
+def after_round(job: Job, found: Found, before: Row | None, folder: RunFolder, launcher: str) -> Row:
+    """A case's row after a round, whose samples are written here; `before` is its row so far."""
+    outcome, measured = found.outcome, found.outcome.measured
+    if measured is None and before and outcome.status != "not_run":
+        rounds = f"right in {found.number - 1} round{'s' * (found.number > 2)}, not in the next"
+        outcome = dataclasses.replace(outcome, reason=f"{rounds}: {outcome.reason}")
+    if measured is None or before is None:
+        before = finished(job, found.info, launcher, outcome, found.binary)
+    if measured is None:
+        return before
+    case, number = job.case, found.number
+    samples = append_round(folder, folder.samples(case.id, job.number), measured.samples, number)
+    hot_us = append_hot(folder, folder.hot_samples(case.id, job.number), measured.hot_us, number)
+    row = {**before, **times(case, found.info, measured, samples, hot_us, before)}
+    return {**row, **metrics.of_row(job.metrics, case.variables, row)}
 
 
 def times(
