@@ -22,7 +22,7 @@ from runner.kernel.case import Case
 from runner.kernel.declaration import Kernel
 from runner.kernel.resolve import make
 from runner.settings import Protocol, TimingConfig
-from runner.sweep.engine import reason_to_skip
+from runner.sweep.compiling import reason_to_skip
 from runner.sweep.run_case import run_case
 from runner.sweep.trial import launch_once
 from runner.sweep.worker import Outcome, Task

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from support import KERNELS, case_of, shipped
 
-from runner.sweep.engine import reason_to_skip
+from runner.sweep.compiling import reason_to_skip
 
 REDUCTIONS = [n for n in KERNELS if shipped(n).family == "reduction"]
 HEADERS = sorted(shipped("reduceSmem").source.parent.glob("*.cuh"))

@@ -136,7 +136,7 @@ def become(request: dict, out: int, err: int) -> None:
     worker._started = forked
     runner.terminal.QUIET_S = float(request["environment"].get("QUIET_S", "600"))  # as in conftest.py
     if not request["lines"]:
-        line_costs._is_counted = lambda _: False
+        line_costs.is_counted = lambda _: False
     if not request["races"]:
         looking._is_wanted = lambda *_: False
     sys.path[0] = request["directory"]
