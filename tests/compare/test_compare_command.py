@@ -137,7 +137,7 @@ def test_ctrl_c_is_quiet(tmp_path):
     write(tmp_path / "A", [timed(0, 100)])
     write(tmp_path / "B", [timed(0, 100)])
     (tmp_path / "slow.py").write_text(
-        "import time\nfrom runner import samples\nfrom runner.compare.__main__ import main\n"
+        "import time\nfrom runner.record import samples\nfrom runner.compare.__main__ import main\n"
         "samples.read = lambda *_: (print('reading', flush=True), time.sleep(600))\nraise SystemExit(main(['A', 'B']))\n"
     )
     process = start(tmp_path, module="slow")
