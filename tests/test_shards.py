@@ -83,14 +83,12 @@ def test_what_is_compared():
     """Kernels of a family at one size are compared; another size or family is another group."""
     for shape, groups in (("one size", 1), ("many sizes", 13), ("one case", 1)):
         planned = SHAPES[shape]
-        assert len(planning.split(planned, 64, planning.weights(planned, {}))) == groups
+        assert len(planning.split(planned, 64, planning.weights(planned))) == groups
 
 
-def test_seconds_follow_what_is_known_or_the_size():
-    """A job that earlier runs timed keeps this time; the others get as many seconds as their size is worth beside it."""
-    planned = jobs(["reduceShfl"], ["64Mi", "192Mi"])
-    assert planning.weights(planned, {}) == {0: 2.0, 1: 4.0}
-    assert planning.weights(planned, {0: 10.0}) == {0: 10.0, 1: 20.0}
+def test_seconds_follow_the_size():
+    """A second for every case, and what its size is worth."""
+    assert planning.weights(jobs(["reduceShfl"], ["64Mi", "192Mi"])) == {0: 2.0, 1: 4.0}
 
 
 @pytest.fixture(scope="module")

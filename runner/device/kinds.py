@@ -69,6 +69,8 @@ def is_gpu(kind: str) -> bool:
 
 def label(kind: str) -> str:
     """The usual name of a kind of device."""
+    if kind == RECORDING:
+        return "another tuner's device"
     return KINDS[kind].label if kind in KINDS else kind
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from runner import all_stages, pace
+from runner import all_stages
 from runner.config import Job
 from runner.device import cache
 from runner.device.kinds import compiler_for
@@ -81,22 +81,21 @@ class Parent:
         """
         todo = ledger.unfinished(ledger.jobs)
         where = self.cluster.device()
-        known: dict[int, float] = {}
         groups: dict[tuple[Any, ...], list[Job]] = {}
         for job in todo if where is not None else ():
             groups.setdefault((job.device.key, job.compiler), []).append(job)
         for group in groups.values():
             try:
-                known |= self._prepare_group(ledger, group, where or {})
+                self._prepare_group(ledger, group, where or {})
             except DeviceUnavailable:
                 if len(groups) == 1:
                     raise
                 # the shards that have its cases say so
         todo = ledger.unfinished(ledger.jobs)
-        return todo, planning.weights(todo, known)
+        return todo, planning.weights(todo)
 
-    def _prepare_group(self, ledger: Ledger, group: Sequence[Job], where: Mapping[str, str]) -> dict[int, float]:
-        """Skip and compile the jobs of one device and compiler. Gives the seconds that they took in earlier runs."""
+    def _prepare_group(self, ledger: Ledger, group: Sequence[Job], where: Mapping[str, str]) -> None:
+        """Skip and compile the jobs of one device and compiler."""
         self.progress.stage("opening the device", 1)
         first = group[0]
         worker = Worker(first.device, where)
@@ -112,7 +111,6 @@ class Parent:
                 ledger.mark(job, "skipped", reason)
         left = ledger.unfinished(group)
         compiling.compile_all(compiler, left, self.progress)  # each shard finds the binaries in the cache
-        return pace.earlier(left, info)
 
     def _written(
         self, ledger: Ledger, todo: Sequence[Job], running: Sequence[ShardFolder], seconds: Mapping[int, float]
@@ -143,6 +141,6 @@ def _reference(ledger: Ledger) -> Job | None:
     large ones take long.
     """
     jobs = {job.number: job for job in ledger.jobs if (row := ledger.row(job)) is None or row["status"] == "ok"}
-    sizes = planning.weights(list(jobs.values()), {})
+    sizes = planning.weights(list(jobs.values()))
     by_size = sorted(jobs, key=lambda number: (sizes[number], number))
     return jobs[by_size[len(by_size) // 2]] if jobs else None

@@ -56,9 +56,6 @@ def compared_with(job: Job) -> tuple[Any, ...]:
     return (kernel.family, *shape, parameters.get("dtype"), kernel.finish, job.device.key, job.compiler)
 
 
-def weights(jobs: Sequence[Job], earlier: Mapping[int, float]) -> dict[int, float]:
-    """Estimated seconds of each job: from earlier runs where these know it, else by its size."""
-    sizes = {job.number: 1.0 + float(job.case.variables.get("size") or 0) / SIZE_OF_A_SECOND for job in jobs}
-    known = [earlier[n] / sizes[n] for n in sizes if n in earlier]
-    scale = sum(known) / len(known) if known else 1.0
-    return {n: earlier.get(n, size * scale) for n, size in sizes.items()}
+def weights(jobs: Sequence[Job]) -> dict[int, float]:
+    """Estimated seconds of each job, by its size."""
+    return {job.number: 1.0 + float(job.case.variables.get("size") or 0) / SIZE_OF_A_SECOND for job in jobs}

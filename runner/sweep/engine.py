@@ -104,7 +104,7 @@ class _Group:
         self._waiting: deque[tuple[Job, Outcome, DeviceInfo, float]] = deque()  # not on disk yet, with seconds
         self._todo: dict[int, int] = {}  # rounds that are still to be measured, by job
         self._compiler: Compiler | None = None  # once the device is open
-        self._pace = Pace({})
+        self._pace = Pace()
         self._told = False  # whether it was said that the sweep takes long
         self._since = self._estimated = 0.0
 
@@ -160,7 +160,7 @@ class _Group:
         used, rounds = False, protocol.rounds
         self._todo = {j.number: sum(self._ledger.wants(j, n) for n in range(1, rounds + 1)) for j in plan}
         total = sum(self._todo.values())
-        self._pace, self._since = Pace(pace.earlier(plan, self._worker.info)), time.monotonic()
+        self._pace, self._since = Pace(), time.monotonic()
         for number in range(1, rounds + 1):
             waiting = [job for job in _shuffled(plan, protocol.order_seed, number) if self._ledger.wants(job, number)]
             which = f" (round {number} of {rounds})" if rounds > 1 else ""
