@@ -64,6 +64,7 @@ def _results(folder: RunFolder, rows: Sequence[Mapping[str, Any]]) -> Iterator[R
     import numpy as np  # noqa: PLC0415
 
     from runner.errors import UsageError  # noqa: PLC0415
+    from runner.kernel import metrics  # noqa: PLC0415
     from runner.record import samples  # noqa: PLC0415
     from runner.statistics import unthrottled  # noqa: PLC0415
     from runner.t4 import NONE, Result  # noqa: PLC0415
@@ -83,7 +84,7 @@ def _results(folder: RunFolder, rows: Sequence[Mapping[str, Any]]) -> Iterator[R
                 "one time per configuration"
             )
         written.add(key)
-        yield Result(configuration, row["status"], times, row.get("median_us") or row.get("emulated_us"))
+        yield Result(configuration, row["status"], times, metrics.any_time(row))
 
 
 if __name__ == "__main__":

@@ -191,6 +191,12 @@ def recorded(entries: Any) -> tuple[Metric, ...]:
     )
 
 
+def any_time(row: Names) -> float | None:
+    """The time of a launch on the device that ran it: a GPU's, or the CPU device's, which says nothing about a GPU."""
+    us = row.get(TIME) or row.get("emulated_us")
+    return None if us is None or _absent(us) else float(us)
+
+
 def of_row(metrics: Iterable[Metric], variables: Names, row: Names) -> dict[str, float | None]:
     """The metrics of a row, and the parameters by their names in expressions."""
     names = {**row, **variables}

@@ -30,7 +30,8 @@ from runner.record.folder import RunFolder
 from runner.record.runs import environment, flat, section
 from runner.report import annotated, cells, findings, machine, reasons, searched, table
 from runner.report.about import about
-from runner.report.text import EMULATED, HEADS_EXPLAINED, count, described, listed, one_line, plain
+from runner.report.table import has_host_times
+from runner.report.text import HEADS_EXPLAINED, HOST_TIMES, count, described, listed, one_line, plain
 
 if TYPE_CHECKING:
     from runner.report.figures.figure import Figure
@@ -127,7 +128,7 @@ def _context(
         "about": _about(path, _experiment(_command(known))),
         "verdict": verdict,
         "word": findings.WORDS[verdict.level],
-        "emulated": EMULATED if frame["emulated_us"].notna().any() else "",
+        "host_times": HOST_TIMES if has_host_times(frame) else "",
         "measured": frame["median_us"].notna().any(),
         "compared": not (frame["device"] == RECORDING).all(),
         "problems": _problems(frame, verdict),

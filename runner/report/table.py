@@ -131,6 +131,16 @@ def measured(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[(frame["status"] == "ok") & (frame["median_us"] > 0)]
 
 
+def on_gpus(frame: pd.DataFrame) -> pd.DataFrame:
+    """The cases that a GPU ran."""
+    return frame[~frame["emulated"]]
+
+
+def has_host_times(frame: pd.DataFrame) -> bool:
+    """Whether the CPU device timed a case."""
+    return bool(frame["emulated_us"].notna().any())
+
+
 def ranked(frame: pd.DataFrame) -> pd.DataFrame:
     """The measured cases that have what the run ranks its cases by, without those of ceilings, which do less."""
     found = measured(frame[frame["ceiling"] != "True"])

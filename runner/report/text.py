@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-EMULATED = "emulated time, which says nothing about a GPU"
+HOST_TIMES = "emulated time, which says nothing about a GPU"
 
 PAIRS = {
     "wavefronts ld/st": ("shared_load_wavefronts", "shared_store_wavefronts"),

@@ -141,7 +141,7 @@ class Batches:
         """Note what `near` and `finish` need of a row."""
         self._compared[point] = compared({**job.case.variables, **_timed(row)}, self._objectives[0], factor)
         self._raw[point] = raw, str(row.get("gpu") or "")
-        self._rehearsal = row.get("emulated_us") is not None
+        self._rehearsal = not row.get(metrics.TIME)
 
     def _compare(self, point: Point, level: int, values: Values | None) -> None:
         """Take a point as the one beside which the others are measured, if it is the best of the highest level."""
@@ -164,8 +164,8 @@ class Batches:
 
 def _timed(row: Row) -> Row:
     """The row; in a rehearsal on the CPU device, with its time in place of a GPU's."""
-    us = row.get("emulated_us")
-    return row if us is None else {**row, **dict.fromkeys(metrics.OF_LAUNCHES, us)}
+    us = metrics.any_time(row)
+    return row if us is None or row.get(metrics.TIME) else {**row, **dict.fromkeys(metrics.OF_LAUNCHES, us)}
 
 
 def looks(job: Job, objectives: int) -> list[int]:

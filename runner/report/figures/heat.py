@@ -16,7 +16,7 @@ import numpy as np
 
 from runner.report.figures.figure import INK, WIDE, Figure, Row, Run, View, positions, sheet, whole
 from runner.report.findings import IDLE
-from runner.report.table import records, size_key
+from runner.report.table import on_gpus, records, size_key
 from runner.report.text import absent, count, listed, one_line, size_of, slug, value_of
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def ink(percent: float) -> str:
 
 def figures(run: Run) -> list[HeatMap]:
     """The heat map of a run whose cases vary in two ways."""
-    rows = records(run.frame[~run.frame["emulated"]])
+    rows = records(on_gpus(run.frame))
     free, every = [name for name in run.names if name not in APART], _by_kernel(rows)
     if (axes := _pair(every.values(), free)) is None:
         return []
