@@ -11,6 +11,7 @@ import sys
 
 import numpy as np
 import pytest
+from processes import LINES
 from support import ROOT, read_kernel
 from test_t4 import entry, lay_t4, table
 from told import is_a_told_mistake, lay, run
@@ -217,6 +218,16 @@ def test_an_objective_whose_larger_values_are_better(mine):
     assert "best speed: 8, theirs block=32 tile=8" in done.err, done.err
     drawn = list(csv.DictReader((mine / "speed" / "figures" / "best-so-far.csv").read_text().splitlines()))
     assert float(drawn[-1]["best"]) == max(float(row["speed"]) for row in drawn) == 8
+
+
+def test_a_search_has_the_lines_of_its_winners(mine):
+    """In the table of the whole folder, as a sweep has them, whichever batch measured the case."""
+    lined = [word for word in SEARCH if word != "lines=false"]
+    done = run(mine, *lined, "tile=1,2", "timing.cpu_samples=9", "hydra.sweep.dir=lined", **LINES)
+    assert done.code == 0, done.err
+    winner = {row["case"] for row in table(mine / "lined") if row["samples"] != "3"}
+    with (mine / "lined" / "lines.csv").open(encoding="utf-8") as file:
+        assert {row["case"] for row in csv.DictReader(file)} == winner != set()
 
 
 def test_a_search_by_time_on_the_cpu_device_is_a_rehearsal(mine):

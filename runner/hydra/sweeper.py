@@ -15,6 +15,7 @@ from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
+from runner import all_stages
 from runner.config import Job
 from runner.device.kinds import is_gpu, kind_of
 from runner.errors import UsageError
@@ -130,6 +131,8 @@ class SearchSweeper(Sweeper):
             places.close()
             if search.trials or known:  # otherwise nothing is left to resume
                 results.write(folder, results.collect(folder))
+                for stage in all_stages.ALL:
+                    stage.gather(folder)
         from runner.search.summary import summary  # noqa: PLC0415  (SciPy, which only a search needs)
 
         by_case = {row["case"]: row for row in results.collect(folder)}
