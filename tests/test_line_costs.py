@@ -350,6 +350,26 @@ def test_without_a_compiler_the_reason_is_told_once_and_kept(monkeypatch, tmp_pa
     assert lines.read(RunFolder(tmp_path)) == {}
 
 
+def test_a_table_never_hides_what_the_jobs_know(tmp_path):
+    """A program that was killed while it counted leaves no table of a part; the next one makes the whole one."""
+    job = Job(case_of(shipped("reduceShfl"), size=1024), DeviceConfig(), TimingConfig(), "nvcc", 0)
+    row = {"status": "ok", "device": "cpu"}
+    counted(tmp_path, [job], row)
+    whole = (tmp_path / "lines.csv").read_bytes()
+    (tmp_path / "lines.csv").unlink()
+    counted(tmp_path, [job], row)
+    assert (tmp_path / "lines.csv").read_bytes() == whole
+    more = dataclasses.replace(job, case=case_of(shipped("reduceShfl"), size=2048), number=1)
+    (tmp_path / "1").mkdir()
+    seen = []
+    ledger = SimpleNamespace(
+        jobs=[job, more], row=lambda _: row, add=lambda *_: seen.append(set(lines.read(RunFolder(tmp_path))))
+    )
+    with Bench(ledger, RunFolder(tmp_path), Told(), {}, 1.0) as bench:
+        LineCosts().run(bench)
+    assert seen == [{job.case.id, more.case.id}]
+
+
 def test_whose_lines_are_counted(tmp_path):
     """Right cases, unless the user, a search's first look or the kernel itself forbids it."""
     job, right = Job(case_of(shipped("reduceShfl")), DeviceConfig(), TimingConfig(), "nvcc", 0), {"status": "ok"}

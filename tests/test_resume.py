@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from processes import OWN, call, content, kill_all, resume, start, table, wait_until
 
+from runner.report.table import load
+
 SWEEP = (
     "lines=false",
     "--config-dir", OWN, "kernel=scaled,saxpy,writesPart", "block=64,128", "size=100Ki", "device=cpu",
@@ -150,6 +152,32 @@ def test_a_complete_sweep_is_reported_again(uninterrupted, tmp_path):
     assert done.returncode == 1, done.stderr
     assert f"the sweep is complete: {JOBS} of {JOBS} cases are finished" in done.stderr
     assert content(folder) == before
+
+
+def test_a_folder_of_an_older_version_goes_on_as_one_of_today(uninterrupted, tmp_path):
+    """Another device is refused, though the settings of then had a key more; old times give way to new ones."""
+    folder = tmp_path / "sweep"
+    shutil.copytree(uninterrupted, folder)
+    for path in folder.glob("[0-9]/case.json"):
+        case = json.loads(path.read_text())
+        case["asked"]["recording"] = ""
+        path.write_text(json.dumps(case))
+    path, row_file = folder / "environment.json", folder / "0" / "result.json"
+    known = json.loads(path.read_text())
+    (name,) = known["devices"]
+    known["devices"][name]["asked"]["recording"] = ""
+    row = json.loads(row_file.read_text())
+    row.update(median_us=9e9, gflops=1.0, q1_us=8e9, emulated_us=None, rounds=ROUNDS - 1)
+    row_file.write_text(json.dumps(row))
+    path.write_text(json.dumps({**known, "devices": {name: {**known["devices"][name], "name": "another"}}}))
+    assert "device.name changed from another" in resume(tmp_path, "sweep").stderr
+    path.write_text(json.dumps(known))
+    assert resume(tmp_path, "sweep").returncode == 1  # writesPart is wrong
+    assert list(json.loads(path.read_text())["devices"]) == [name]
+    again = json.loads(row_file.read_text())
+    assert again["rounds"] == ROUNDS
+    assert again["median_us"] is again["gflops"] is again["q1_us"] is None
+    assert load(folder)["emulated_us"][0] == again["emulated_us"] < 9e9
 
 
 def test_what_a_power_cut_tore_is_measured_again(uninterrupted, tmp_path):

@@ -220,6 +220,20 @@ def test_an_objective_whose_larger_values_are_better(mine):
     assert float(drawn[-1]["best"]) == max(float(row["speed"]) for row in drawn) == 8
 
 
+@pytest.mark.parametrize("objective", ["emulated_us", "wall_s * 2"])
+def test_any_time_of_the_cpu_device_makes_a_rehearsal(mine, objective):
+    """Whatever its column is called, it says nothing about a GPU."""
+    given = (f"hydra.sweeper.objective='{objective}'", f"hydra.sweep.dir=by-{objective[0]}")
+    assert run(mine, *SEARCH, "tile=1,2", "many=1,2", *given).code == 0
+    folder = mine / f"by-{objective[0]}"
+    known = json.loads((folder / "search.json").read_text())
+    assert known["rehearsal"] is True
+    del known["rehearsal"]  # as an older version wrote it
+    (folder / "search.json").write_text(json.dumps(known))
+    run(mine, "report", folder.name)
+    assert not list(folder.glob("figures/best*"))
+
+
 def test_a_search_has_the_lines_of_its_winners(mine):
     """In the table of the whole folder, as a sweep has them, whichever batch measured the case."""
     lined = [word for word in SEARCH if word != "lines=false"]

@@ -288,3 +288,11 @@ def test_a_size_of_nothing_is_a_row_beside_the_others(runner):
     rows = pd.read_csv(done.folder / "results.csv")
     assert sorted(rows.loc[rows["status"] == "skipped", "size"]) == [0, 0]
     assert (done.folder / "report.html").is_file()
+
+
+def test_the_commit_of_the_runner_is_recorded(grid):
+    """In a checkout; an installed runner has none."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is no checkout")
+    known = json.loads((grid.folder / "environment.json").read_text())
+    assert re.fullmatch("[0-9a-f]{40}", known["git"]["commit"])

@@ -57,7 +57,7 @@ def test_an_exported_run_comes_back_when_it_is_imported(tmp_path):
     assert all({"configuration", "times", "invalidity", "correctness"} <= r.keys() for r in content["results"])
     assert run(tmp_path, "import", "first.json", "--kernel", "reduceShfl", "--into", "again").code == 0
     first, again = table(tmp_path / "first"), table(tmp_path / "again")
-    for name in ("kernel", "block", "size", "width", "mask", "status", "device"):
+    for name in ("kernel", "block", "block_x", "size", "width", "mask", "status"):
         assert [row[name] for row in again] == [row[name] for row in first], name
     times = [[float(row["emulated_us"] or 0) for row in rows] for rows in (first, again)]
     assert times[1] == pytest.approx(times[0])
@@ -66,6 +66,10 @@ def test_an_exported_run_comes_back_when_it_is_imported(tmp_path):
     assert list(taken.us) == pytest.approx(list(runner.open(tmp_path / "first").samples(first[0]["case"]).us))
     is_a_told_mistake(run(tmp_path, "export", "first", "--to", "first.json"), "already exists")
     is_a_told_mistake(run(tmp_path, "import", "first.json", "--into", "again"), "again: already exists", "--into")
+    is_a_told_mistake(run(tmp_path, "export", "again"), "it was imported from first.json")
+    said = run(tmp_path, "report", "again").out
+    assert "2 of 3 cases are correct in the recording" in said
+    assert "Checked on" not in said, "we have checked nothing of what somebody's file says"
 
 
 def test_an_export_of_several_kernels_has_the_parameters_that_only_some_have(tmp_path):
@@ -139,6 +143,16 @@ def test_a_parameter_that_cannot_be_a_column_is_refused(tmp_path, configuration,
     """It would else be taken for something that was measured."""
     lay_t4(tmp_path, "theirs.json", [entry([0.5], **configuration)])
     is_a_told_mistake(run(tmp_path, "import", "theirs.json"), "theirs.json", word)
+
+
+@pytest.mark.parametrize(
+    "value", [{"size": "abc"}, {"unroll": "yes"}, {"width": 1.5}, {"size": 10**22}, {"block": "x"}]
+)
+def test_a_parameter_of_ours_with_another_kind_of_value_is_refused(tmp_path, value):
+    """The entry and the value are named, and nothing is left that would stand in the way of the next try."""
+    lay_t4(tmp_path, "theirs.json", [entry([0.5], **value)])
+    is_a_told_mistake(run(tmp_path, "import", "theirs.json", "--into", "x"), "theirs.json", "results[0]", *value)
+    assert not (tmp_path / "x").exists()
 
 
 def test_a_folder_that_an_older_version_replayed_is_still_read(tmp_path):

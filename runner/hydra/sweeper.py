@@ -110,7 +110,7 @@ class SearchSweeper(Sweeper):
         measuring.take_up(known)
         batches.write(folder, list(known.values()))
         # Which case is the best on a GPU, times of the CPU device do not say.
-        rehearsal = not is_gpu(kind_of(legal.base.device)) and any(m.of_times for m in objectives)
+        rehearsal = not is_gpu(kind_of(legal.base.device)) and any(m.of_clocks for m in objectives)
         about = {
             "parameters": [axis.name for axis in space.axes],
             "values": [[str(v) for v in axis.values] for axis in space.axes],

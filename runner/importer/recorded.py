@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from runner import columns, t4
-from runner.device.kinds import KINDS, RECORDING
+from runner.device.kinds import RECORDING, is_gpu
 from runner.errors import UsageError
-from runner.kernel.declaration import VOCABULARY, Kind, written
+from runner.kernel.declaration import VOCABULARY, Kind, canonical, pair, threads, written
 from runner.record import runs
 from runner.record.folder import RunFolder
 from runner.record.samples import append_round
-from runner.statistics import SAMPLE, of_rounds
+from runner.statistics import SAMPLE, Samples, of_rounds
 from runner.sweep import results
 from runner.sweep.results import Row
 
@@ -51,8 +51,10 @@ def of_t4(file: Path, kernel: str | None, into: Path | None) -> str:
     folder = RunFolder(into or runs.OUTPUTS / IMPORTED / stem)
     if folder.path.exists():
         raise UsageError(f"{folder.path}: already exists; nothing is written. --into FOLDER chooses another folder")
+    on_gpu = is_gpu(str(metadata.get("device")))
+    rows = [_row(number, entry, kernel or stem, file, on_gpu=on_gpu) for number, entry in enumerate(entries)]
+    table = results.as_csv(rows)
     folder.path.mkdir(parents=True)
-    device = str(metadata.get("device"))
     about = {
         "started_utc": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": shlex.join(["python", "-m", "runner", "import", str(file)]),
@@ -60,34 +62,54 @@ def of_t4(file: Path, kernel: str | None, into: Path | None) -> str:
         "devices": {},
     }
     folder.write_json(folder.environment, about)
-    rows = [
-        _row(number, entry, kernel or stem, device if device in KINDS else RECORDING, file, folder)
-        for number, entry in enumerate(entries)
-    ]
-    folder.write(folder.results, results.as_csv(rows))
+    for row, entry in zip(rows, entries, strict=True):
+        if len(entry.times_us) and entry.status == "ok":
+            append_round(folder, folder.samples(row["case"], row["job"]), _samples(entry), 1)
+    folder.write(folder.results, table)
     words = f"python -m runner report {shlex.quote(str(folder.path))}"
     return f"{folder.path}: {len(rows):,} results of {file}. The report: {words}\n"
 
 
-def _row(number: int, entry: t4.Result, kernel: str, device: str, file: Path, folder: RunFolder) -> Row:
-    """The row of an entry; its samples are written."""
+def _row(number: int, entry: t4.Result, kernel: str, file: Path, *, on_gpu: bool) -> Row:
+    """The row of an entry. Times that no GPU took stay apart, as those of the CPU device do."""
     values = {name: value for name, value in entry.configuration.items() if value != t4.NONE}
     kernel = str(values.pop(KERNEL, kernel))
-    case = _hash(kernel, values)
-    given = {
-        name: written(VOCABULARY[name], v) if VOCABULARY.get(name) is Kind.MASK else v for name, v in values.items()
-    }
-    row: Row = {"case": case, "kernel": kernel, **given, "device": device, "status": entry.status, "job": number}
+    given: Row = {}
+    for name, value in values.items():
+        given |= _parameter(name, value, f"{file}: results[{number}]")
+    row: Row = {"case": _hash(kernel, values), "kernel": kernel, **given, "device": RECORDING}
+    row |= {"status": entry.status, "job": number}
     if entry.status != "ok":
         return {**row, "reason": f"{file.name} calls it {entry.status}"}
     times: dict[str, Any] = {"median_us": entry.time_us}
     if len(entry.times_us):
-        samples = np.zeros(len(entry.times_us), SAMPLE)
-        samples["us"] = entry.times_us
-        found = of_rounds(append_round(folder, folder.samples(case, number), samples, 1))
         names = ("samples", "median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us")
-        times = {"rounds": 1, **dict(zip(names, astuple(found), strict=True))}
-    return {**row, **(times if device not in KINDS or KINDS[device].is_gpu else {"emulated_us": times["median_us"]})}
+        times = {"rounds": 1, **dict(zip(names, astuple(of_rounds(_samples(entry))), strict=True))}
+    return {**row, **(times if on_gpu else {"emulated_us": times["median_us"]})}
+
+
+def _parameter(name: str, value: Any, where: str) -> Row:
+    """The columns of a parameter; a `UsageError` if it is called as one of ours, and its value cannot be one."""
+    kind = VOCABULARY.get(name)
+    if kind is None or name not in columns.BY_NAME:
+        return {name: value}
+    try:
+        canonical_value = canonical(name, kind, value)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
+    if kind is Kind.SIZE and isinstance(canonical_value, str):
+        rows, cols = pair(canonical_value)
+        return {name: rows * cols, "rows": rows, "cols": cols}
+    if kind is Kind.BLOCK:
+        block = threads(canonical_value)
+        return {name: canonical_value, f"{name}_x": block[0], f"{name}_y": block[1]}
+    return {name: written(kind, canonical_value) if kind is Kind.MASK else canonical_value}
+
+
+def _samples(entry: t4.Result) -> Samples:
+    samples = np.zeros(len(entry.times_us), SAMPLE)
+    samples["us"], samples["round"] = entry.times_us, 1
+    return samples
 
 
 def _hash(kernel: str, values: Mapping[str, Any]) -> str:

@@ -51,6 +51,12 @@ class Metric:
         return not self.value.names.isdisjoint((*OF_LAUNCHES, *_RATES))
 
     @property
+    def of_clocks(self) -> bool:
+        """Whether it depends on anything that a clock has measured: launches, rounds, the host."""
+        names = (name for name in self.value.names if name.endswith(("_us", "_s", "_spread_percent")))
+        return self.of_times or any(name in columns.BY_NAME for name in names)
+
+    @property
     def plain(self) -> dict[str, str]:
         """The metric as a YAML declares it."""
         return {"value": self.value.full, "unit": self.unit, "better": self.better}

@@ -66,7 +66,7 @@ def note_sources(folder: RunFolder, files: Iterable[Path]) -> None:
 
     Files that came with an installed runner are in no repository of the user's, and do not count.
     """
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     own = [path for path in files if (root / ".git").exists() or not path.is_relative_to(root)]
     found: dict[str, list[str]] = {"uncommitted": [], "unversioned": []}
     asked = []
@@ -146,7 +146,7 @@ def require_same_toolchain(path: Path, now: Entry) -> None:
 
 def same_model(one: Entry, other: Entry) -> bool:
     """Whether two entries are of one model of GPU, with the same settings asked for."""
-    return all(one.get(key) == other.get(key) for key in OF_A_MODEL)
+    return all(_value(one, key) == _value(other, key) for key in OF_A_MODEL)
 
 
 def add_device(devices: dict[str, Entry], now: Entry) -> None:
@@ -166,8 +166,14 @@ def _changes(name: str, then: Any, now: Any) -> Iterator[str]:
 
 def _entry_name(devices: Mapping[str, Entry], now: Entry) -> str:
     """The name of a device's entry, whether it is there already or not."""
-    same = (name for name, then in devices.items() if then.get("asked") == now["asked"])
+    same = (name for name, then in devices.items() if _value(then, "asked") == now["asked"])
     return next(same, None) or _free_name(devices, str(now["kind"]))
+
+
+def _value(entry: Entry, key: str) -> Any:
+    """A value of an entry, without a setting that only older versions had."""
+    value = entry.get(key)
+    return {n: v for n, v in value.items() if n != "recording"} if key == "asked" and isinstance(value, dict) else value
 
 
 def _free_name(devices: Mapping[str, Entry], kind: str) -> str:
@@ -192,7 +198,7 @@ def _shortened(path: Path) -> str:
 @functools.cache
 def ask_git() -> Callable[[], dict[str, Any] | None]:
     """Ask for the commit of the runner's checkout, once; the answer is `None` if it is installed without one."""
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return lambda: None
     commit = _asked("git", "-C", str(root), "rev-parse", "HEAD")

@@ -13,9 +13,10 @@ from typing import Any
 
 import pandas as pd
 
+from runner.device.kinds import is_gpu
 from runner.kernel.metrics import TIME
+from runner.record import runs
 from runner.record.folder import RunFolder
-from runner.record.runs import MALFORMED
 from runner.report.about import about
 from runner.report.text import count, listed, one_line
 
@@ -84,9 +85,11 @@ def read(folder: RunFolder) -> Searched | None:
     known = folder.json(folder.search)
     if not isinstance(known, dict) or not folder.has(folder.told):
         return None
+    devices = runs.section(folder.json(folder.environment) or {}, "devices").values()
+    on_cpu = any(isinstance(d, dict) and not is_gpu(str(d.get("kind"))) for d in devices)
     try:
-        return _read(known, folder.text(folder.told))
-    except MALFORMED:
+        return _read({"rehearsal": on_cpu, **known}, folder.text(folder.told))  # older versions did not say it
+    except runs.MALFORMED:
         return None
 
 

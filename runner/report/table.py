@@ -154,7 +154,7 @@ def _move_emulated(frame: pd.DataFrame, metrics: Sequence[str]) -> None:
     """
     old = frame["emulated"] & frame["median_us"].notna()
     if old.any():
-        frame["emulated_us"] = frame["emulated_us"].where(~old, frame["median_us"])
+        frame["emulated_us"] = frame["emulated_us"].fillna(frame["median_us"].where(old))
         for name in (*OF_TIMES, *metrics):
             frame[name] = frame[name].where(~old)
 

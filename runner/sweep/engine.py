@@ -74,7 +74,8 @@ def run(
                 else:
                     taken = Worker(group[0].device)
                 device = _Group(group, folder, progress, ledger, taken, part).run()
-                opened.update({job.number: device for job in group})
+                same = (group[0].device.key, group[0].compiler)  # also those that an earlier run has measured
+                opened.update({j.number: device for j in ledger.jobs if (j.device.key, j.compiler) == same})
             except DeviceUnavailable as e:
                 if len(groups) == 1 and ledger.empty:
                     raise  # nothing was run: the user's mistake, not a failed sweep

@@ -160,7 +160,8 @@ def times(
         "stop_reason": latest.stop_reason if stopped in (None, PRECISE) else stopped,
     }
     if not info.is_gpu:
-        return {**taken, "emulated_us": s.median, **({"hot_samples": len(hot)} if len(hot) else {})}
+        nothing = dict.fromkeys(metrics.OF_TIMES)  # what an older version wrote in earlier rounds
+        return {**taken, **nothing, "emulated_us": s.median, **({"hot_samples": len(hot)} if len(hot) else {})}
     return {
         **taken,
         "median_us": s.median,

@@ -52,7 +52,10 @@ class LineCosts(Stage):
         ledger, folder = bench.ledger, bench.folder
         rows = [(job, row) for job in ledger.jobs if (row := ledger.row(job)) and self.lacks(job, row, folder)]
         if not rows:
+            if not folder.has(folder.lines):  # a killed program left the records alone
+                self.gather(folder)
             return
+        folder.lines.unlink(missing_ok=True)  # as long as it lacks cases, the records are read
         counting = _Counting(rows, bench)
         try:
             counting.run()
