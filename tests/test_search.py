@@ -237,9 +237,9 @@ def test_any_time_of_the_cpu_device_makes_a_rehearsal(mine, objective):
 def test_a_search_has_the_lines_of_its_winners(mine):
     """In the table of the whole folder, as a sweep has them, whichever batch measured the case."""
     lined = [word for word in SEARCH if word != "lines=false"]
-    done = run(mine, *lined, "tile=1,2", "timing.cpu_samples=9", "hydra.sweep.dir=lined", **LINES)
+    done = run(mine, *lined, "tile=1,2", "timing.cpu_rounds=2", "hydra.sweep.dir=lined", **LINES)
     assert done.code == 0, done.err
-    winner = {row["case"] for row in table(mine / "lined") if row["samples"] != "3"}
+    winner = {row["case"] for row in table(mine / "lined") if row["rounds"] == "2"}
     with (mine / "lined" / "lines.csv").open(encoding="utf-8") as file:
         assert {row["case"] for row in csv.DictReader(file)} == winner != set()
 
