@@ -26,6 +26,7 @@ from runner.sweep.compiling import reason_to_skip
 from runner.sweep.run_case import run_case
 from runner.sweep.trial import launch_once
 from runner.sweep.worker import Outcome, Task
+from runner.terminal import SweepProgress
 
 ROOT = Path(__file__).resolve().parents[1]
 KERNELS = sorted(p.stem for p in (CONF / "kernel").glob("*.yaml"))
@@ -169,3 +170,17 @@ class Finished:
         """The only sweep in `outputs/`."""
         (found,) = self.directory.glob("outputs/*/*")
         return found
+
+
+class Told(SweepProgress):
+    """A progress whose sentences are kept."""
+
+    def __init__(self):
+        super().__init__(quiet=True)
+        self.said = []
+
+    def say(self, text):
+        """Keep a sentence."""
+        self.said.append(text)
+
+    warn = say

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from processes import LINES
-from support import ROOT, case_of, read_kernel, shipped
+from support import ROOT, Told, case_of, read_kernel, shipped
 
 from runner.config import Job
 from runner.device import Binary, Launch, Role, Source, cache
@@ -25,7 +25,6 @@ from runner.stages.lines import counting as line_costs
 from runner.stages.lines import stage as line_stage
 from runner.stages.lines.stage import LineCosts
 from runner.sweep.stage import Bench
-from runner.terminal import SweepProgress
 
 LOADS, STORES = "shared_load_wavefronts", "shared_store_wavefronts"
 READ, WRITTEN = "global_load_sectors", "global_store_sectors"
@@ -306,18 +305,6 @@ def test_blocks_that_wait_for_earlier_ones_are_counted_from_the_first(tmp_path, 
     )
     found = line_costs.of_case(case_of(read_kernel(tmp_path / "chain.yaml")))[1]
     assert {lines.key(cost): cost.requests for cost in found}["chain.cu", 6, "global", "store"] == 3
-
-
-class Told(SweepProgress):
-    """A progress whose sentences are kept."""
-
-    def __init__(self):
-        super().__init__(quiet=True)
-        self.said = []
-
-    def say(self, text):
-        """Keep a sentence."""
-        self.said.append(text)
 
 
 def counted(folder, jobs, row):

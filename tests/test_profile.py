@@ -8,7 +8,7 @@ import os
 import sys
 
 import pytest
-from support import ROOT, case_of, shipped
+from support import ROOT, Told, case_of, shipped
 
 from runner.config import Job
 from runner.device.cuda import ceilings
@@ -20,7 +20,6 @@ from runner.record.shards import ShardFolder, merge_shard
 from runner.report import reasons
 from runner.settings import DeviceConfig, ProfileConfig, TimingConfig
 from runner.stages.lines.costs import LineCost
-from runner.terminal import SweepProgress
 
 RECORDED = ROOT / "tests" / "profile"
 TOOL = """#!{python}
@@ -41,18 +40,6 @@ if alone and jobs != alone and len(jobs) == 1:
 open(output, "w").write(said)
 sys.exit(broken in jobs)
 """
-
-
-class Told(SweepProgress):
-    """Keeps what it is told."""
-
-    def __init__(self):
-        super().__init__(quiet=True)
-        self.said = []
-
-    def warn(self, text):
-        """Keep a line."""
-        self.said.append(text)
 
 
 @pytest.fixture

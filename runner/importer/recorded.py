@@ -1,4 +1,4 @@
-"""Turns a T4 file, the results of another tuner, into a run folder, which all commands and Python read like others."""
+"""Turns a T4 file, the results of another tuner, into a run folder that `report`, `list`, `compare` and Python read."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ BETTER = {TIME: "lower", "gbps": "higher", "percent_peak": "higher", "percent_co
 _SMALL = 1e-4  # a change of a time, as a fraction
 OF_LAUNCHES = ("median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us")
 """The columns that are times of launches."""
-OF_TIMES = (*OF_LAUNCHES, "round_spread_percent", "gflops")
+OF_TIMES = (*OF_LAUNCHES, "hot_median_us", "hot_ci_low_us", "hot_ci_high_us", "round_spread_percent", "gflops")
 """The columns that the CPU device leaves empty, though older versions filled them."""
 _RATES = ("gbps", "percent_peak", "percent_copy")
 _KNOWN = frozenset((*columns.of_type("integer", "real"), "gflops")) - {"job"}

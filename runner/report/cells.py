@@ -95,12 +95,12 @@ def all_cases(frame: pd.DataFrame, ratios: dict[int, Ratio]) -> Table:
     first, *others = shown(Shown.ALWAYS)
     calculated = _heads(name for name in shown(Shown.CALCULATED) if name not in same)
     hidden = _heads(name for name in shown(Shown.ON_REQUEST) if name not in same)
-    own, metrics = list(about(frame).metrics), about(frame).metrics
+    metrics = about(frame).metrics
     if frame["median_us"].isna().all():
-        names = [*varying(frame), first, *calculated, *own, *others, "emulated_us", *hidden]
+        names = [*varying(frame), first, *calculated, *metrics, *others, "emulated_us", *hidden]
     else:
         hidden = [*calculated, *hidden]
-        times = [*_heads(shown(Shown.MEASURED)), *own, "speedup", *others, "emulated_us"]
+        times = [*_heads(shown(Shown.MEASURED)), *metrics, "speedup", *others, "emulated_us"]
         names = [*varying(frame), first, *times, *hidden]
     marks = anchors(frame)
     lines = [Line(marks[row["row"]], [_cell(name, row, ratios, metrics) for name in names]) for row in records(frame)]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from runner.config import Job
-from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, cache, options
+from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, options
 from runner.device.kinds import backend
 from runner.errors import CompileError, CompileLimit
 from runner.kernel.case import Case
@@ -17,11 +17,6 @@ from runner.terminal import SweepProgress
 Compiled = Binary | CompileError
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
-
-
-def require_cache() -> None:
-    """Refuse a cache in which no compiled kernel can be kept: a `UsageError`."""
-    cache.require_writable()
 
 
 def is_fast(job: Job) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 
 from runner import interruption, pace
 from runner.config import Job
-from runner.device import Binary, Compiler, DeviceInfo
+from runner.device import Binary, Compiler, DeviceInfo, cache
 from runner.device.kinds import compiler_for, is_gpu
 from runner.errors import CompileError, DeviceUnavailable
 from runner.pace import Pace
@@ -59,7 +59,7 @@ def run(
         KeyboardInterrupt: After the cases that were not reached have `not_run` rows.
     """
     began = time.monotonic()
-    compiling.require_cache()
+    cache.require_writable()
     ledger = Ledger(plan, folder, launcher)
     opened: dict[int, tuple[DeviceInfo, Compiler]] = {}  # by job
     groups: dict[tuple[Any, ...], list[Job]] = {}  # with device, compiler and timing in common

@@ -173,7 +173,7 @@ def figures(run: Run) -> list[Figure]:
     if search is None or search.rehearsal or sum(bool(c.results) for c in search.told) < LEAST:
         return []
     anew = f" Diamonds: {count(len(search.anew), 'case')} measured anew at the end, side by side."
-    caption = "Times of the batches, with drift taken out."
+    caption = "Values of the batches, with drift taken out."
     caption += anew * bool(search.anew)
     if len(search.objectives) > 1:
         title = f"{search.objectives[0]} against {search.objectives[1]}"
