@@ -22,9 +22,9 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from runner.record import stored_rows  # noqa: E402
 from runner.record.folder import RunFolder  # noqa: E402  (the path must be there first)
 from runner.record.samples import SAMPLE  # noqa: E402
-from runner.sweep import results  # noqa: E402
 
 KERNELS = ("reduceGmem", "reduceSmem", "reduceShfl", "reduceShflUnroll", "reduceVector")
 PEAK, COPY = 4800.0, 4200.0
@@ -50,7 +50,7 @@ def make(path: Path, cases: int, seed: int) -> Path:
         folder.write_json(folder.case(job), known | record)
         folder.write_json(folder.result(job), row)
         rows.append(row)
-    results.write(folder, rows)
+    stored_rows.write(folder, rows)
     planned = [{name: row[name] for name in ("case", "kernel", "seed", "device", "job")} for row in rows]
     folder.write_json(folder.plan, {"cases": [{**one, "parameters": {}} for one in planned]})
     device = {"kind": "cuda", "name": "synthetic GPU", "peak_gbps": PEAK}

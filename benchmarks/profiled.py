@@ -19,10 +19,10 @@ from typing import Any
 import pandas as pd
 from sweeps import ROOT
 
+from runner.display.text import absent, described, size_of
 from runner.kernel.lanes import WARP
 from runner.profiling import counters
-from runner.report import table
-from runner.report.text import absent, described, size_of
+from runner.record.run import read
 
 EARLIER = ROOT / "docs" / "h200" / "steps" / "counters.txt"
 SECTION = "> Transposes: float32, 4096x4096"
@@ -54,8 +54,8 @@ WAITS = {
 def fastest(folder: Path) -> list[dict[str, Any]]:
     """Each kernel's fastest case at each size of a run, with its metrics."""
     rows: dict[tuple[str, str], dict[str, Any]] = {}
-    frame = table.load(folder)
-    for row in sorted(table.records(table.measured(frame)), key=lambda row: float(row["median_us"])):
+    run = read(folder)
+    for row in sorted(run.measured.rows, key=lambda row: float(row["median_us"])):
         rows.setdefault((str(row["kernel"]), size_of(row)), row)
     for row in rows.values():
         file = folder / str(row["job"]) / "profile.json"
@@ -93,14 +93,14 @@ def against(lines: Sequence[Sequence[str]], earlier: str, section: str) -> Itera
 def beside_addresses(folder: Path) -> Iterator[list[str]]:
     """In how many cases the hardware counts what the addresses say."""
     yield ["access", "cases", f"within {CLOSE:.0%}", "the others"]
-    frame = table.load(folder)
-    rows = table.records(table.measured(frame))
+    run = read(folder)
+    rows = run.measured.rows
     for what, (counted, expected) in ADDRESSES.items():
         for kind in ("load", "store"):
             names = counted.format(kind), expected.format(kind)
             pairs = [(row, *(row[name] for name in names)) for row in rows if not any(absent(row[n]) for n in names)]
             other = [(row, a, b) for row, a, b in pairs if abs(a - b) > CLOSE * b]
-            words = [f"{described(row, table.varying(frame))}: {a:.4g}, not {b:.4g}" for row, a, b in other[:3]]
+            words = [f"{described(row, run.varying)}: {a:.4g}, not {b:.4g}" for row, a, b in other[:3]]
             yield [f"{what} per {kind}", str(len(pairs)), str(len(pairs) - len(other)), "; ".join(words) or "-"]
 
 

@@ -16,8 +16,8 @@ from typing import Any
 
 from sweeps import swept, write_table
 
+from runner.record.run import read
 from runner.report.findings import fastest
-from runner.report.table import load
 
 SWEEP = ("kernel=reduceShflUnroll", "block=64,128,256,512,1024", "unroll=1,2,4,8", "size=16Mi", "device=cuda")
 
@@ -43,10 +43,10 @@ class Said:
 
 def sweep(timing: str) -> Said:
     """One sweep, in a process of its own."""
-    with swept(*SWEEP, f"timing={timing}") as run:
-        frame = load(run)
-        (found,) = fastest(frame)
-        names = {_name(row) for row in frame.to_dict("records")}
+    with swept(*SWEEP, f"timing={timing}") as folder:
+        run = read(folder)
+        (found,) = fastest(run)
+        names = {_name(row) for row in run.frame.to_dict("records")}
     level = frozenset(map(_name, (found.fastest, *found.tied)))
     return Said(
         best=_name(found.fastest),

@@ -17,17 +17,17 @@ from rich.table import Table
 
 from runner.cli import Parser, run_command
 from runner.device.kinds import AUTO, CHOICES, is_gpu, kind_of, label
+from runner.display.terminal import Console
 from runner.errors import UsageError
 from runner.hydra import app
 from runner.record import noise, samples
 from runner.record.folder import RunFolder
+from runner.record.run import read
 from runner.report import findings
-from runner.report.table import load, measured, records
 from runner.session import Session
 from runner.settings import DeviceConfig
 from runner.statistics import round_medians, unthrottled
 from runner.sweep_command import run_sweep
-from runner.terminal import Console
 
 ALIKE = 4  # identical cases of each size
 SIZES = ("64Ki", "1Mi", "16Mi", "64Mi")
@@ -60,7 +60,7 @@ def _calibrate(device: str) -> int:
 
 def keep(folder: RunFolder, console: Console) -> None:
     """Store and show the noise that the sweep of identical cases found."""
-    rows = sorted(records(measured(load(folder.path))), key=lambda row: int(row["size"]))
+    rows = sorted(read(folder.path).measured.rows, key=lambda row: int(row["size"]))
     device: dict[str, Any] = next(iter((folder.json(folder.environment) or {})["devices"].values()))
     groups = [list(group) for _, group in itertools.groupby(rows, lambda row: row["size"])]
     points = []

@@ -49,10 +49,9 @@ def _export(name: str, to: Path | None) -> int:
 def _rows(folder: RunFolder) -> list[dict[str, Any]]:
     """The finished cases of a run, which has one device."""
     from runner.errors import UsageError  # noqa: PLC0415
-    from runner.record import runs  # noqa: PLC0415
-    from runner.sweep import results  # noqa: PLC0415
+    from runner.record import runs, stored_rows  # noqa: PLC0415
 
-    rows = [row for row in results.collect(folder) if row["status"] != "not_run"]
+    rows = [row for row in stored_rows.collect(folder) if row["status"] != "not_run"]
     if not rows and (origin := runs.environment(folder.path).get("imported")):
         raise UsageError(f"{folder.path}: it was imported from {origin}, which has these results")
     if not rows:

@@ -53,9 +53,10 @@ def _judged(kernel: str, baseline: str, config_dir: str | None, overrides: Seque
     status = run_sweep(session, work)
     if session.folder is None or status not in (0, 1):
         return status
+    from runner.record.run import read  # noqa: PLC0415
     from runner.report.verdict import write  # noqa: PLC0415
 
-    cases = write(session.folder.path, baseline)["cases"]
+    cases = write(read(session.folder.path), baseline)["cases"]
     words, status = judgement(kernel, baseline, cases)
     sys.stdout.write("\n".join(words) + "\n")
     return status

@@ -17,12 +17,13 @@ import pandas as pd
 from runner import columns
 from runner.compare import changes, views
 from runner.compare import runs as compared
+from runner.display.text import absent
 from runner.errors import UsageError
 from runner.kernel.metrics import criterion
+from runner.record import run as reader
 from runner.record import runs, samples
 from runner.record.folder import RunFolder
-from runner.report import cells, findings, table
-from runner.report.text import absent
+from runner.report import cells, findings
 from runner.stages.lines import costs
 
 SHOWN = 60  # rows of a table in a notebook
@@ -44,7 +45,7 @@ class Run:
         integers are `Int64`, real numbers `float64` and flags `boolean`. Empty cells are NA. The column `emulated` is
         true if a row was run without a GPU.
         """
-        frame = self._frame.drop(columns="cost")
+        frame = self._run.frame.drop(columns="cost")
         own = {name: _typed(name, frame[name]) for name in frame.columns}
         return pd.DataFrame(own, columns=[*columns.NAMES, *(n for n in own if n not in columns.BY_NAME)])
 
@@ -65,7 +66,7 @@ class Run:
     @cached_property
     def verdict(self) -> str:
         """One or two sentences: how many cases match their reference, and which is the fastest."""
-        return findings.judge(self._frame).headline
+        return findings.judge(self._run).headline
 
     def samples(self, case: str | Mapping[str, Any] | pd.Series[Any]) -> pd.DataFrame:
         """The timed launches of a case: a row of `table`, or the case's id if only one row has it.
@@ -89,11 +90,8 @@ class Run:
         Emulated times of the CPU device are not ranked. Cases are ranked `by` a column or metric such as `gflops`, or
         else by the run's own choice. `tied` says how many further cases cannot be told from this one.
         """
-        frame = self._frame
-        if by:
-            frame = frame.copy()
-            table.rank_by(frame, criterion(RunFolder(self.path).planned(), by))
-        found = findings.fastest(frame)
+        run = self._run
+        found = findings.fastest(run.ranked_by(criterion(run.plan, by)) if by else run)
         rows = self.table.loc[[one.fastest["row"] for one in found]]
         return rows.assign(tied=[len(one.tied) for one in found])
 
@@ -105,12 +103,13 @@ class Run:
             return Comparison(changes.compare(base, after, lambda _: None))
 
     @cached_property
-    def _frame(self) -> pd.DataFrame:
+    def _run(self) -> reader.Run:
         with runs.reading(self.path):
-            return table.load(self.path)
+            return reader.read(self.path)
 
     def _row(self, case: str) -> Mapping[str, Any]:
-        rows = self._frame[self._frame["case"] == case]
+        frame = self._run.frame
+        rows = frame[frame["case"] == case]
         if len(rows) != 1:
             what = "no case" if rows.empty else f"{len(rows)} rows of the case"
             raise UsageError(f"{self.path}: there is {what} '{case}'; give a row of `table`")
@@ -120,7 +119,7 @@ class Run:
         return f"<Run {self.path}: {self.verdict}>"
 
     def _repr_html_(self) -> str:
-        shown = cells.all_cases(self._frame, findings.ratios(self._frame))
+        shown = cells.all_cases(self._run, findings.ratios(self._run))
         end = shown.columns.index(shown.on_request) if shown.on_request else len(shown.columns)
         head = "".join(f"<th>{html.escape(name)}</th>" for name in shown.columns[:end])
         lines = [[html.escape(cell.text) for cell in line.cells[:end]] for line in shown.lines[:SHOWN]]

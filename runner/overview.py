@@ -16,17 +16,17 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.device.kinds import AUTO, is_gpu, label, name_of
+from runner.display.terminal import Console, SweepProgress
+from runner.display.text import count, described, one_line, rough, size_of
 from runner.errors import UsageError
+from runner.record import run as reader
 from runner.record import runs
 from runner.record.folder import RunFolder
+from runner.record.run import Run
 from runner.record.runs import section
 from runner.record.shards import running
-from runner.report.about import about
 from runner.report.findings import IDLE, headline_groups
-from runner.report.table import load, measured, varying
 from runner.report.terminal import BROAD, say, say_columns
-from runner.report.text import count, described, one_line, rough, size_of
-from runner.terminal import Console, SweepProgress
 
 NAMED = 2  # kernels that are named; of more, only the number is shown
 
@@ -77,22 +77,22 @@ def read(path: Path) -> Overview:
     """The overview of a run."""
     known, planned = runs.environment(path), _planned(RunFolder(path))
     try:
-        frame = load(path)
+        run = reader.read(path)
     except (UsageError, *runs.MALFORMED):
-        frame = None
-    kernels = dict.fromkeys(planned if frame is None else frame["kernel"])
-    statuses = pd.Series(["not_run"] * len(planned)) if frame is None else frame["status"]
+        run = None
+    kernels = dict.fromkeys(planned if run is None else run.frame["kernel"])
+    statuses = pd.Series(["not_run"] * len(planned)) if run is None else run.frame["status"]
     failed, not_run = int((~statuses.isin(["ok", *IDLE])).sum()), int((statuses == "not_run").sum())
-    state = _state(path, frame, not_run)
+    state = _state(path, run, not_run)
     words = [state, f"{failed:,} failed" if failed else "", f"{not_run:,} not run" if not_run else ""]
     return Overview(
         path=path,
         started=_started(known),
         what=_what(str(known.get("command", "")), [str(name) for name in kernels]),
-        device=_device(known, [] if frame is None else list(frame["device"].unique())),
+        device=_device(known, [] if run is None else list(run.frame["device"].unique())),
         cases=len(statuses),
         failures=", ".join(filter(None, words)),
-        best="" if frame is None else _best(frame),
+        best="" if run is None else _best(run),
         style="red" if failed else "yellow" if state else "",
     )
 
@@ -153,25 +153,25 @@ def _device(known: dict[str, Any], kinds: Sequence[str]) -> str:
     return ", ".join(one_line(name, 40) for name in dict.fromkeys(found))
 
 
-def _state(path: Path, frame: pd.DataFrame | None, not_run: int) -> str:
+def _state(path: Path, run: Run | None, not_run: int) -> str:
     folder = RunFolder(path)
     if running(folder):
         return "running"
-    if frame is None:
+    if run is None:
         return "results.csv cannot be read" if RunFolder(path).results.exists() else "no results.csv"
-    if len(frame) and (frame["status"] == "skipped").all():
+    if len(run.frame) and (run.frame["status"] == "skipped").all():
         return "all skipped"
-    return "interrupted" if not_run or about(frame).unfinished else ""
+    return "interrupted" if not_run or run.unfinished else ""
 
 
-def _best(frame: pd.DataFrame) -> str:
+def _best(run: Run) -> str:
     """The case that the report's first sentence calls the fastest; empty if it names none."""
     try:
-        row = headline_groups(frame)[0].fastest
+        row = headline_groups(run)[0].fastest
     except (IndexError, *runs.MALFORMED):
         return ""
     size = size_of(row)
-    names = [name for name in varying(measured(frame)) if name not in ("size", "device", "dtype", "seed")]
+    names = [name for name in run.measured.varying if name not in ("size", "device", "dtype", "seed")]
     return f"{described(row, names)}{f' at {size}' if size else ''}: {rough(row['median_us'])} µs"
 
 

@@ -17,15 +17,15 @@ from runner import pace
 from runner.commands import Options
 from runner.config import Job
 from runner.device import DeviceInfo
+from runner.display.terminal import Console, duration
+from runner.display.text import count
 from runner.errors import DeviceUnavailable
 from runner.kernel.declaration import written
 from runner.report.terminal import say, say_columns
-from runner.report.text import count
 from runner.settings import DeviceConfig
-from runner.sweep import results
+from runner.sweep import case_row
 from runner.sweep.compiling import reason_to_skip
 from runner.sweep.worker import Worker
-from runner.terminal import Console, duration
 
 MOST = 200  # cases that are shown; --json has all
 
@@ -47,7 +47,7 @@ def show(planned: Sequence[Job], launcher: str, options: Options) -> int:
             reason = reasons[job.number]
             info, _ = devices[job.device.key]
             kind, status = info.kind if info else job.device.kind, "skipped" if reason else "planned"
-            line = results.unfinished(job, kind, launcher, status, reason)
+            line = case_row.unfinished(job, kind, launcher, status, reason)
             sys.stdout.write(json.dumps(line) + "\n")
     console = Console(stderr=options.json)
     if not options.quiet and not options.json:

@@ -41,10 +41,10 @@ def _repeated(name: str, overrides: Sequence[str]) -> int:
     session = Session()
     original = runs.one(name)  # before `latest` names the new one
     if RunFolder(original).results.exists():
-        from runner.report.table import load  # noqa: PLC0415
+        from runner.record.run import read  # noqa: PLC0415
 
         with runs.reading(name):
-            load(original)  # a damaged table is a mistake now, not after the sweep
+            read(original)  # a damaged table is a mistake now, not after the sweep
 
     def work() -> None:
         if not overrides:
@@ -62,19 +62,19 @@ def _repeated(name: str, overrides: Sequence[str]) -> int:
 
 def _compared(old: RunFolder, new: RunFolder, status: int) -> int:
     from runner.compare.__main__ import main as compare  # noqa: PLC0415
-    from runner.sweep import results  # noqa: PLC0415
+    from runner.record import stored_rows  # noqa: PLC0415
 
-    rows = results.collect(old)
+    rows = stored_rows.collect(old)
     if rows and all(row["status"] == "not_run" for row in rows):
         sys.stderr.write(f"runner: {old.path} has no finished case: nothing is compared\n")
         return status
     before = {row["case"] for row in rows}
-    now = results.collect(new)
+    now = stored_rows.collect(new)
     if before.isdisjoint(row["case"] for row in now):
         sys.stderr.write(f"runner: {old.path} has none of these cases: there is nothing to compare\n")
         return status
     compared = compare([str(old.path), str(new.path), "--html", str(new.path / "compare.html")])
-    failed = any(row["status"] not in results.FINE for row in now if row["case"] not in before)
+    failed = any(row["status"] not in stored_rows.FINE for row in now if row["case"] not in before)
     return compared or int(failed)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from runner import __version__, all_stages
 from runner.device.kinds import compiler_for
+from runner.display.terminal import SweepProgress
 from runner.errors import UsageError
 from runner.record import environment, runs
 from runner.record.folder import RunFolder, named
@@ -19,7 +20,6 @@ from runner.session import Session
 from runner.shards import clusters
 from runner.sweep import engine, ledger
 from runner.sweep.worker import Worker
-from runner.terminal import SweepProgress
 
 ONE_BY_ONE = "its jobs were planned one by one, so the folder lacks those that it had not reached"
 

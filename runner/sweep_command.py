@@ -103,18 +103,19 @@ def _finish(folder: RunFolder, options: Options) -> int:
 def finish(folder: RunFolder, options: Options) -> int:
     """Write table, figures, report and summary from the folder alone; the status is that of its rows."""
     from runner import report  # noqa: PLC0415
-    from runner.sweep import ledger, results  # noqa: PLC0415
-    from runner.terminal import Console  # noqa: PLC0415
+    from runner.display.terminal import Console  # noqa: PLC0415
+    from runner.record import stored_rows  # noqa: PLC0415
+    from runner.sweep import ledger  # noqa: PLC0415
 
-    rows = results.collect(folder)
+    rows = stored_rows.collect(folder)
     try:
         ledger.gather(folder)
-        results.write(folder, rows)
+        stored_rows.write(folder, rows)
         report.publish(folder.path, Console(stderr=options.json), brief=options.quiet)
         if options.json:
-            sys.stdout.write(results.as_json_lines(rows))
+            sys.stdout.write(stored_rows.as_json_lines(rows))
     except BrokenPipeError:
         raise
     except OSError as e:
         return say(f"{folder.path}: {e.strerror or e}; python -m runner.report writes the report again", FAILED)
-    return results.exit_status(rows)
+    return stored_rows.exit_status(rows)

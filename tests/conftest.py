@@ -17,10 +17,10 @@ import processes
 import pytest
 from support import Bench
 
-from runner import terminal
 from runner.device import Source
 from runner.device.cpu.build import CpuCompiler
 from runner.device.kinds import compiler_for, open_device
+from runner.display import terminal
 from runner.errors import CompileError, DeviceUnavailable
 from runner.settings import DeviceConfig
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from runner.config import CONF
 from runner.device import Binary, Compiler, Device, Launch, LaunchDiagnostics, Role, Source
+from runner.display.terminal import SweepProgress
 from runner.errors import CompileError
 from runner.kernel import from_yaml
 from runner.kernel.case import Case
@@ -26,7 +27,6 @@ from runner.sweep.compiling import reason_to_skip
 from runner.sweep.run_case import run_case
 from runner.sweep.trial import launch_once
 from runner.sweep.worker import Outcome, Task
-from runner.terminal import SweepProgress
 
 ROOT = Path(__file__).resolve().parents[1]
 KERNELS = sorted(p.stem for p in (CONF / "kernel").glob("*.yaml"))

@@ -7,10 +7,10 @@ import sys
 from support import ROOT
 
 from runner.columns import BY_NAME, COLUMNS, RESERVED, with_own
+from runner.record import stored_rows
 from runner.record.folder import RunFolder
+from runner.record.run import read
 from runner.report.cells import all_cases
-from runner.report.table import load
-from runner.sweep import results
 
 
 def test_the_table_in_the_documentation_is_current():
@@ -28,7 +28,7 @@ def test_each_column_has_a_name_of_its_own_and_a_meaning():
 
 def test_own_parameters_follow_the_common_ones():
     """The columns that kernels declare stand between dtype and seed, in the order of the vocabulary."""
-    names = results.names([{"kernel": "a", "stride": 1, "pad": 2}, {"kernel": "b", "another": 3}])
+    names = stored_rows.names([{"kernel": "a", "stride": 1, "pad": 2}, {"kernel": "b", "another": 3}])
     at = names.index("dtype")
     assert names[at : at + 5] == ["dtype", "pad", "another", "stride", "seed"]
     assert with_own([])[:4] == ["case", "kernel", "block", "block_x"]
@@ -44,12 +44,12 @@ def test_what_is_written_is_read(tmp_path):
     """Each type survives the CSV: large integers stay whole, masks keep their zeros, real numbers their digits."""
     known = {"case": "c", "kernel": "k", "status": "ok", "device": "cuda"}
     row = {**known, "mask": "0x0000ffff", "size": 2**62, "gbps": 1 / 3, "job": 3, "pad": 7}
-    results.write(RunFolder(tmp_path), [row, {**row, "size": None, "job": 4}])
+    stored_rows.write(RunFolder(tmp_path), [row, {**row, "size": None, "job": 4}])
     with (tmp_path / "results.csv").open(encoding="utf-8") as stream:
         assert next(csv.DictReader(stream))["size"] == str(2**62)
-    frame = load(tmp_path)
-    assert {name: frame.loc[0, name] for name in row} == row
-    assert str(frame["size"].dtype) == str(frame["job"].dtype) == str(frame["operations"].dtype) == "Int64"
+    run = read(tmp_path)
+    assert {name: run.frame.loc[0, name] for name in row} == row
+    assert str(run.frame["size"].dtype) == str(run.frame["job"].dtype) == str(run.frame["operations"].dtype) == "Int64"
 
 
 def test_the_reports_columns_are_those_of_the_table(tmp_path):
@@ -59,8 +59,8 @@ def test_the_reports_columns_are_those_of_the_table(tmp_path):
     rows = [
         {column.name: values[column.type] for column in COLUMNS} | given | {"block": n, "registers": n} for n in "12"
     ]
-    results.write(RunFolder(tmp_path), rows)
-    found = all_cases(load(tmp_path), {})
+    stored_rows.write(RunFolder(tmp_path), rows)
+    found = all_cases(read(tmp_path), {})
     assert {"median_us", "ci_low_us to ci_high_us", "gbps", "registers"} <= set(found.columns)
     assert found.on_request
     assert found.columns.index("gbps") < found.columns.index(found.on_request) <= found.columns.index("registers")

@@ -16,7 +16,7 @@ from runner import __version__
 from runner.commands import COMMANDS
 from runner.completion import candidates
 from runner.kernel import from_yaml
-from runner.sweep import results
+from runner.record import stored_rows
 
 SMALL = ("kernel=reduceShfl,reduceSmem", "block=64,100,128", "size=1000", "device=cpu")
 ONE = ("size=1000", "device=cpu")
@@ -159,7 +159,7 @@ def test_what_json_does_not_know_is_null():
         {"case": "a", "median_us": float("nan"), "gbps": float("inf"), "reason": ""},
         {"case": "b", "max_error_ulp": 0.5},
     ]
-    first, second = json_lines(results.as_json_lines(rows))
+    first, second = json_lines(stored_rows.as_json_lines(rows))
     assert (first["median_us"], first["gbps"], first["reason"]) == (None, None, None)
     assert second["max_error_ulp"] == 0.5
 

@@ -178,7 +178,7 @@ def test_what_another_sweeper_composes_is_composed(sweep, monkeypatch):
 UP_TO_THE_ENGINE = """
 import re, sys
 from pathlib import Path
-from runner import terminal
+from runner.display import terminal
 from runner.hydra import app
 from runner.session import Session
 from runner.sweep import engine

@@ -23,8 +23,8 @@ from told import run
 
 from runner import overview
 from runner.list import main
+from runner.record.run import read
 from runner.report.findings import judge
-from runner.report.table import load
 
 HEADS = ["folder", "started", "what", "device", "cases", "failures", "best"]
 DEVICES = {"cuda": {"kind": "cuda", "name": "NVIDIA H200"}, "cpu": {"kind": "cpu", "name": "some processor"}}
@@ -67,7 +67,7 @@ def test_a_search_that_has_not_ended_is_interrupted(tmp_path):
     for ended, word, level in (("", "interrupted", "partial"), ("the budget is spent", "none", "good")):
         (folder / "search.json").write_text(json.dumps({"ended": ended}))
         assert [run["failures"] for run in listed(tmp_path)] == [word]
-        assert judge(load(folder)).level == level
+        assert judge(read(folder)).level == level
 
 
 def test_runs_are_listed_newest_first(tmp_path):
@@ -114,7 +114,7 @@ def test_list_and_report_name_the_same_case(which, tmp_path):
     else:
         make(tmp_path / "run", SWEEPS[which]())
     best = overview.read(tmp_path / "run").best
-    headline = judge(load(tmp_path / "run")).headline
+    headline = judge(read(tmp_path / "run")).headline
     assert bool(best) == ("µs" in headline)
     if not best:
         return

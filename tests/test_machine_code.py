@@ -11,13 +11,13 @@ from support import case_of, shipped
 from runner.device import Binary
 from runner.device.cuda import nvdisasm
 from runner.device.cuda.compiler import CudaCompiler, Nvrtc
+from runner.display.terminal import SweepProgress
 from runner.record.folder import RunFolder
 from runner.settings import ProfileConfig
 from runner.stages.code import machine_code
 from runner.stages.code import stage as code_stage
 from runner.stages.code.stage import MachineCode
 from runner.sweep.stage import Bench
-from runner.terminal import SweepProgress
 
 WRITTEN = """\
 	.target	sm_90

@@ -9,9 +9,8 @@ from support import case_of, read_kernel
 
 from runner.errors import UsageError
 from runner.kernel.metrics import read, require_rankable, together
-from runner.report.about import about
+from runner.record import run as reader
 from runner.report.findings import fastest
-from runner.report.table import load
 
 YAML = """
 parameters: {block: 64, size: 1000, factor: 2}
@@ -75,10 +74,10 @@ def test_metrics_are_columns_of_a_sweep(runner, folder):
         assert number == pytest.approx({"intensity": 2 / 12, "used": 1000 / (blocks * int(row["block"])), "reads": 8})
         assert row["gflops"] == row["scaled"] == "", "they are made of times, and the CPU device has none"
     assert "squares" not in rows[0]  # made from another kernel's parameter
-    frame = load(done.folder)
-    assert [str(frame[name].dtype) for name in ("gflops", "scaled")] == ["float64", "float64"]
-    assert "scaled" not in about(frame).further
-    assert fastest(frame) == []  # on the CPU device
+    run = reader.read(done.folder)
+    assert [str(run.frame[name].dtype) for name in ("gflops", "scaled")] == ["float64", "float64"]
+    assert "scaled" not in run.own_parameters
+    assert fastest(run) == []  # on the CPU device
     page = (done.folder / "report.html").read_text()
     heads = set(re.findall(r"<th[^>]*>\s*([\w ]+)", page))
     assert {"used", "kernel"} <= heads
@@ -101,7 +100,7 @@ def test_a_metric_ranks_the_cases_of_a_gpu(runner, folder):
     first, second = (runner(*sweep, f"hydra.sweep.dir={name}") for name in "ab")
     assert (first.code, second.code) == (0, 0), first.err + second.err
     assert "Best scaled" in first.out
-    (best,) = fastest(load(first.directory / "a"))
+    (best,) = fastest(reader.read(first.directory / "a"))
     assert best.fastest["scaled"] == max(float(row["scaled"]) for row in table(first.directory / "a"))
     compared = runner("a", "b", "--csv", "c.csv", module="runner.compare")
     assert "Compared by scaled (higher is better)" in compared.out

@@ -10,8 +10,8 @@ from test_cheats import kernel
 
 from runner.kernel import from_yaml
 from runner.kernel.sizes import changed, others
+from runner.record.run import read
 from runner.report.findings import judge
-from runner.report.table import load
 from runner.report.verdict import verdict
 
 CODE = r"""
@@ -280,11 +280,11 @@ def test_a_run_of_an_earlier_version_names_no_guard_that_it_did_not_count(runner
     table = pd.read_csv(done.folder / "results.csv", dtype=str, keep_default_na=False)
     counts = ["input_launches", "size_launches", "order_launches", "sizes_not_tried"]
     table.drop(columns=counts).to_csv(done.folder / "results.csv", index=False)
-    frame = load(done.folder)
-    (case,) = verdict(frame)["cases"]
+    run = read(done.folder)
+    (case,) = verdict(run)["cases"]
     assert case["status"] == "ok"
     assert not {"further_inputs", "other_sizes", "other_orders"} & set(case["guards"])
-    assert "Checked on the CPU device: values, array bounds" in judge(frame).cautions[-1]
+    assert "Checked on the CPU device: values, array bounds" in judge(run).cautions[-1]
 
 
 def test_the_default_checks_other_sizes_on_a_gpu_too():

@@ -7,10 +7,10 @@ import re
 import pytest
 from support import case_of, read_kernel
 
+from runner.display.text import value_of
 from runner.errors import UsageError
 from runner.kernel.declaration import Kind, canonical
-from runner.report.table import load, varying
-from runner.report.text import value_of
+from runner.record.run import read
 
 YAML = """
 parameters:
@@ -73,9 +73,9 @@ def test_values_of_any_kind_are_swept(runner, folder, tmp_path):
         ("true", "fast"): "ok", ("true", "exact"): "ok", ("false", "fast"): "ok", ("false", "exact"): "skipped",
     }  # fmt: skip
     assert all("scale > 0.25 does not hold for scale=0.1" in row["reason"] for row in rows if row["scale"] == "0.1")
-    frame = load(done.folder)
-    assert set(varying(frame)) == {"kernel", "scale", "fused", "mode"}
-    assert {value_of("scale", row) for row in frame.to_dict("records")} == {"0.1", "0.5", "1.5", "2"}
+    run = read(done.folder)
+    assert set(run.varying) == {"kernel", "scale", "fused", "mode"}
+    assert {value_of("scale", row) for row in run.frame.to_dict("records")} == {"0.1", "0.5", "1.5", "2"}
     assert ">1.5</td>" in (done.folder / "report.html").read_text()
     parameters = json.loads((done.folder / "0" / "case.json").read_text())["parameters"]
     assert (parameters["fused"], parameters["mode"], parameters["shift"]) == (True, "fast", 0.5)

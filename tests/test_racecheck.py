@@ -12,6 +12,7 @@ from processes import RACES
 from support import shipped
 
 from runner.config import Job
+from runner.display.terminal import SweepProgress
 from runner.kernel.resolve import make
 from runner.record.folder import RunFolder
 from runner.settings import DeviceConfig, TimingConfig
@@ -20,7 +21,6 @@ from runner.stages.races.small import small_case, words
 from runner.stages.races.stage import Races
 from runner.stages.races.variants import in_order, variants
 from runner.sweep.stage import Bench
-from runner.terminal import SweepProgress
 
 SOURCE = """
 __global__ void honest(const int* in, int* out, int n)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from processes import OWN, call, content, kill_all, resume, start, table, wait_until
 
-from runner.report.table import load
+from runner.record.run import read
 
 SWEEP = (
     "lines=false",
@@ -177,7 +177,7 @@ def test_a_folder_of_an_older_version_goes_on_as_one_of_today(uninterrupted, tmp
     again = json.loads(row_file.read_text())
     assert again["rounds"] == ROUNDS
     assert again["median_us"] is again["gflops"] is again["q1_us"] is None
-    assert load(folder)["emulated_us"][0] == again["emulated_us"] < 9e9
+    assert read(folder).frame["emulated_us"][0] == again["emulated_us"] < 9e9
 
 
 def test_what_a_power_cut_tore_is_measured_again(uninterrupted, tmp_path):

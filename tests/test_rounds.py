@@ -8,11 +8,11 @@ import pytest
 from support import ROOT, case_of, read_kernel, shipped
 
 from runner.config import Job
+from runner.display.terminal import SweepProgress
 from runner.record.folder import RunFolder
 from runner.settings import DeviceConfig, TimingConfig
 from runner.sweep import engine
 from runner.sweep.worker import Outcome
-from runner.terminal import SweepProgress
 
 OWN = ROOT / "tests" / "kernels" / "kernel"
 

@@ -17,6 +17,7 @@ from test_t4 import entry, lay_t4, table
 from told import is_a_told_mistake, lay, run
 
 from runner.config import Job
+from runner.display.terminal import SweepProgress
 from runner.errors import UsageError
 from runner.hydra.sweeper import declared
 from runner.kernel.expression import RealExpression
@@ -32,7 +33,6 @@ from runner.search.loop import Budget, Search, front, latest
 from runner.search.space import Axis, Space, of_kernel
 from runner.settings import DeviceConfig, TimingConfig
 from runner.statistics import ASSUMED, Noise, summarize
-from runner.terminal import SweepProgress
 
 TILES, VECTORS, UNROLLS = (1, 2, 4, 8, 16, 32), (1, 2, 4), tuple(range(1, 9))
 

@@ -12,6 +12,7 @@ from processes import PATIENCE_S, members, resume, start, table, wait_until
 from support import case_of, shipped
 
 from runner.config import Job
+from runner.display.terminal import SweepProgress
 from runner.errors import DeviceUnavailable, UsageError
 from runner.kernel import metrics
 from runner.record.folder import RunFolder
@@ -20,7 +21,6 @@ from runner.search.loop import Trial
 from runner.search.places import Place, Places
 from runner.settings import DeviceConfig, TimingConfig
 from runner.sweep import worker
-from runner.terminal import SweepProgress
 
 SEARCH = (
     "kernel=reduceShfl", "block=range(32,513,32)", "width=8,16,32", "size=16Ki", "device=cpu", "timing.cpu_samples=9",

@@ -20,20 +20,20 @@ from sharded import kill_shard, measured, pids, reached, rows, shard_of
 from support import case_of, shipped
 
 from runner.config import Job
+from runner.display.terminal import SweepProgress
 from runner.errors import UsageError
 from runner.record import environment
 from runner.record.folder import RunFolder
+from runner.record.run import read
 from runner.record.shards import ShardFolder, append_line, merge, require_one_toolchain, shards
 from runner.report.__main__ import page
-from runner.report.table import load
 from runner.settings import DeviceConfig, TimingConfig
 from runner.shards import clusters
 from runner.shards import plan as planning
 from runner.shards.local import LocalGpus, gpus
 from runner.shards.watch import State, Watched, Watcher
-from runner.sweep import results
+from runner.sweep import case_row
 from runner.sweep.ledger import Ledger
-from runner.terminal import SweepProgress
 
 GPUS = ("hydra/launcher=gpus", "hydra.sweep.dir=sweep", "device=cpu", "lines=false", "racecheck=none")
 CASES = ("kernel=reduceShfl,reduceSmem", "size=4Ki,8Ki,12Ki")
@@ -479,7 +479,7 @@ def test_every_gpu_measures_all_cases(tmp_path):
     copies = {json.loads(path.read_text())["copy"] for path in folder.glob("shards/*/shard.json")}
     assert copies == {0, 1}
     assert call(tmp_path, "sweep", module="runner.report").returncode == 0
-    assert len(load(folder)) == 6
+    assert len(read(folder).frame) == 6
     done = call(tmp_path, "sweep", module="runner.repeat")
     assert done.returncode == 0, done.stderr
     assert [len(table(path)) for path in tmp_path.glob("outputs/*/*")] == [6]
@@ -500,7 +500,7 @@ def test_two_gpus_measure_all_cases(tmp_path):
     assert len(found) == 8
     assert list(found["gpu"][:4]) != list(found["gpu"][4:])
     assert found["gpu"].nunique() == 2
-    pooled = load(tmp_path / "sweep")
+    pooled = read(tmp_path / "sweep").frame
     assert len(pooled) == 4
     for _, row in pooled.iterrows():
         own = found[found["case"] == row["case"]]
@@ -534,7 +534,7 @@ def test_what_a_shard_says_at_its_end_is_kept(tmp_path):
     ledger = Ledger(plan, sweep, "gpus")
     shard.write([0])
     attempt = shard.begin()
-    row = {**results.unfinished(plan[0], "cpu", "gpus", "ok", ""), "rounds": 1}
+    row = {**case_row.unfinished(plan[0], "cpu", "gpus", "ok", ""), "rounds": 1}
     attempt.write_json(attempt.result(0), row)
     append_line(attempt.rows, {"job": 0, "status": "ok", "rounds": 1})
     attempt.write_json(attempt.environment, {"devices": {"cpu": {"kind": "cpu", "name": "GPU", "uuid": "GPU-1"}}})

@@ -7,8 +7,8 @@ from support import case_of, shipped
 from runner.device import DeviceInfo, GpuState
 from runner.record.samples import HOT
 from runner.statistics import SAMPLE
+from runner.sweep.case_row import occupancy, times
 from runner.sweep.measure import Round
-from runner.sweep.results import occupancy, times
 
 FLOOR = {"empty_kernel_us": 3.0, "flush_us": 30.0, "copy_gbps": 4000.0}
 GPU = DeviceInfo(

@@ -32,7 +32,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
 from omegaconf import OmegaConf
 
-import runner.terminal
+import runner.display.terminal
 from runner.report.page import template
 from runner.settings import DeviceConfig
 from runner.stages.lines import stage as line_costs
@@ -134,7 +134,7 @@ def become(request: dict, out: int, err: int) -> None:
     if seconds := request["seconds"]:
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
     worker._started = forked
-    runner.terminal.QUIET_S = float(request["environment"].get("QUIET_S", "600"))  # as in conftest.py
+    runner.display.terminal.QUIET_S = float(request["environment"].get("QUIET_S", "600"))  # as in conftest.py
     if not request["lines"]:
         line_costs.is_counted = lambda _: False
     if not request["races"]:

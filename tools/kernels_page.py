@@ -24,10 +24,10 @@ sys.path.insert(0, str(ROOT))
 from kernel_page import header, memory  # noqa: E402  (the path must be there first)
 from kernel_page.pictures import Studio  # noqa: E402
 
+from runner.display.text import count  # noqa: E402
 from runner.files import atomic  # noqa: E402
 from runner.kernel.declaration import NEUTRAL, Kernel, written  # noqa: E402
 from runner.kernel.from_yaml import CACHES  # noqa: E402
-from runner.report.text import count  # noqa: E402
 from runner.stages.lines import costs as lines  # noqa: E402
 
 PAGE = ROOT / "docs" / "kernels.md"

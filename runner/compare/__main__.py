@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _compare(given: argparse.Namespace) -> int:
     """Compare runs, print the result, and write the page and the table."""
     from runner.compare import causes, changes, runs, views  # noqa: PLC0415  (see `run_command`)
-    from runner.terminal import Console, SweepProgress  # noqa: PLC0415
+    from runner.display.terminal import Console, SweepProgress  # noqa: PLC0415
 
     def step(name: str) -> None:
         progress.now(name)

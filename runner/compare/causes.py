@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.compare.changes import Comparison
-from runner.compare.runs import KINDS, SURROUNDINGS, Run, kind_of, values
+from runner.compare.runs import KINDS, SURROUNDINGS, Compared, kind_of, values
+from runner.display.text import absent, count, listed, one_line
 from runner.files import safe
 from runner.record.runs import flat
-from runner.report.text import absent, count, listed, one_line
 
 _FOLDER = re.compile(r" '?hydra\.(sweep|run)\.dir=\S+| --config-(path|dir)[ =]\S+")
 """The folders in a command are not causes: what they hold is compared itself."""
@@ -61,7 +61,7 @@ class FileChange:
     diff: str = ""  # empty if only one run has the file, or if it is too large
 
 
-def causes(base: Run, comparisons: Sequence[Comparison]) -> Causes:
+def causes(base: Compared, comparisons: Sequence[Comparison]) -> Causes:
     """Find what differs between the baseline and the runs that were compared with it."""
     compared = [base, *(comparison.other for comparison in comparisons)]
     environments = [{name: _FOLDER.sub("", value) for name, value in flat(run.environment)} for run in compared]
@@ -83,7 +83,7 @@ def causes(base: Run, comparisons: Sequence[Comparison]) -> Causes:
     )
 
 
-def changed_sources(base: Run, other: Run) -> list[FileChange]:
+def changed_sources(base: Compared, other: Compared) -> list[FileChange]:
     """The source files that differ, kernels first, and those that one run lacks although both ran the kernel."""
     left, right = _files(base), _files(other)
     if not left or not right:
@@ -132,7 +132,7 @@ def _of_sources(comparisons: Sequence[Comparison]) -> Iterator[Cause]:
         yield Cause("kernel source", "machine code", ("", *other_code))
 
 
-def _of_parameters(compared: Sequence[Run]) -> Iterator[Cause]:
+def _of_parameters(compared: Sequence[Compared]) -> Iterator[Cause]:
     """Values that not every run has; the common cases are equal in all runs."""
     for name in compared[0].parameters:
         found = [values(run.rows, name) for run in compared]
@@ -171,13 +171,13 @@ def _changed(comparison: Comparison, name: str) -> str:
     return f"{examples} in {count(len(differing), 'case')}"
 
 
-def _files(run: Run) -> dict[str, Path]:
+def _files(run: Compared) -> dict[str, Path]:
     root = run.folder.sources
     found = [path for part in ("kernels", "conf/kernel") for path in run.folder.files(root / part)]
     return {path.relative_to(root).as_posix(): path for path in found}
 
 
-def _content(run: Run, path: Path | None) -> bytes | None:
+def _content(run: Compared, path: Path | None) -> bytes | None:
     """A file's content; of a large one its beginning and a digest."""
     if path is None:
         return None

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
-from runner.compare.runs import Pair, Row, Run, join, varying
+from runner.compare.runs import Compared, Pair, Row, join, varying
+from runner.display.text import absent
 from runner.kernel.metrics import Criterion
 from runner.record import noise, samples
 from runner.record.runs import section
 from runner.report.findings import IDLE, TIME
-from runner.report.text import absent
 from runner.statistics import Decision, Noise, Side, decide, round_medians, unthrottled
 
 
@@ -76,8 +76,8 @@ class Change:
 class Comparison:
     """One run against the baseline."""
 
-    base: Run
-    other: Run
+    base: Compared
+    other: Compared
     changes: list[Change]
     without_samples: int  # how many of the compared times have no samples, so that their rounds are not known
 
@@ -96,7 +96,7 @@ class Comparison:
         return [change for change in self.changes if change.word is word]
 
 
-def compare(base: Run, other: Run, step: Callable[[str], None]) -> Comparison:
+def compare(base: Compared, other: Compared, step: Callable[[str], None]) -> Comparison:
     """Find out what became of each case; a `UsageError` if the runs have none in common.
 
     `step` is called for each case, with the name of the run after.
@@ -135,7 +135,7 @@ def compare(base: Run, other: Run, step: Callable[[str], None]) -> Comparison:
     return Comparison(base, other, found, sum(lacking))
 
 
-def side(run: Run, row: Row, medians: Medians | None = None, by: Criterion = TIME) -> Side:
+def side(run: Compared, row: Row, medians: Medians | None = None, by: Criterion = TIME) -> Side:
     """The times of a case in one run, by its rounds; by the table's median if the samples cannot be read.
 
     Where a run ranks its cases `by` a metric, they are what it makes of these times.
@@ -150,7 +150,7 @@ def side(run: Run, row: Row, medians: Medians | None = None, by: Criterion = TIM
     return Side.of(rounds, least, q1, q3, fresh=single or timing.get("fresh_process") is True)
 
 
-def known_noise(base: Run, other: Run, pair: Pair, by: Criterion = TIME) -> Noise:
+def known_noise(base: Compared, other: Compared, pair: Pair, by: Criterion = TIME) -> Noise:
     """The known noise of a pair's times: the larger one of the two devices."""
     kind, median = str(pair.base["device"]), float(pair.base["median_us"])
     found = [noise.of_device(run.device(kind)).at(median) for run in (base, other)]
@@ -185,7 +185,7 @@ def _by_times(pair: Pair, decision: Decision, *, alike: bool, known: bool) -> Ch
     return Change(pair, word, reason, decision.advice, decision, alike)
 
 
-def _by_correctness(base: Run, other: Run, pair: Pair) -> Change:
+def _by_correctness(base: Compared, other: Compared, pair: Pair) -> Change:
     match _state(pair.base), _state(pair.other):
         case "ok", "failed":
             return Change(pair, Word.BROKEN, _status(pair.other))

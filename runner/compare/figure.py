@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from runner.compare.changes import Change, Comparison, Word
 from runner.compare.runs import LAST, Row, varying
+from runner.display.text import count, listed, one_line, value_of
 from runner.report.figures.figure import PALE, Stroke, data_url, positions, saved, set_ticks, set_x, sheet, strokes
-from runner.report.text import count, listed, one_line, value_of
 from runner.statistics import Decision
 
 MOST_PANELS = 12

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runner.compare.changes import Comparison
-from runner.compare.runs import Run
+from runner.compare.runs import Compared
 from runner.device import cache
+from runner.display.text import count, one_line
 from runner.report import cells
 from runner.report.cells import Cell, Line
-from runner.report.text import count, one_line
 from runner.stages.lines import costs as lines
 from runner.stages.lines.costs import BRANCH, LineCost
 
@@ -104,7 +104,7 @@ def _renumbered(was: Sequence[str], now: Sequence[str]) -> dict[int, int]:
     return found
 
 
-def _sources(run: Run) -> dict[str, list[str]]:
+def _sources(run: Compared) -> dict[str, list[str]]:
     """The lines of the sources that the run kept, by the file's name."""
     root = run.folder.sources.resolve()
     paths = [path for path in sorted(root.rglob("*.cu*")) if path.resolve().is_relative_to(root) and path.is_file()]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runner.compare.changes import Change, Comparison, Word
-from runner.report.text import count, described
+from runner.display.text import count, described
 from runner.stages.code import machine_code
 from runner.stages.code.machine_code import Difference
 

@@ -10,15 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from runner.display.text import absent, listed, one_line, slug, value_of
 from runner.errors import UsageError
 from runner.kernel.metrics import Criterion
+from runner.record import run as reader
 from runner.record import runs
 from runner.record.folder import RunFolder
 from runner.record.runs import flat, section
-from runner.report.about import about
 from runner.report.findings import IDLE, TIME
-from runner.report.table import load, parameters, records
-from runner.report.text import absent, listed, one_line, slug, value_of
 
 Row = dict[str, Any]
 Folders = tuple[Path, ...]  # one side of a comparison: a run, or several runs of the same sweep
@@ -52,7 +51,7 @@ RULES: tuple[tuple[str, str | None], ...] = (
 
 
 @dataclass(frozen=True)
-class Run:
+class Compared:
     """One run, or one run that was made several times."""
 
     name: str  # the shortest that distinguishes it from the others
@@ -142,19 +141,18 @@ def kind_of(entry: str) -> str | None:
     return next((kind for pattern, kind in RULES if re.match(pattern, entry)), "other")
 
 
-def read(paths: Sequence[Path]) -> Iterator[Run]:
+def read(paths: Sequence[Path]) -> Iterator[Compared]:
     """Read the runs from their folders, one after the other; a `UsageError` if a table cannot be read."""
     for path, name in zip(paths, _names(paths), strict=True):
-        frame, folder = load(path), RunFolder(path)
-        rows = records(frame)
-        for row in rows:
+        run, folder = reader.read(path), RunFolder(path)
+        for row in run.rows:
             case = str(row["case"])
             known = slug(case) == case  # else the case names no file
             row["measured"] = tuple((folder, folder.samples(case, job)) for job in row["jobs"] if known)
-        yield Run(name, folder, rows, parameters(frame), runs.environment(path), about(frame).criterion)
+        yield Compared(name, folder, run.rows, run.parameters, run.environment, run.criterion)
 
 
-def united(compared: Sequence[Run]) -> list[Run]:
+def united(compared: Sequence[Compared]) -> list[Compared]:
     """The runs, each with the parameters of all runs; a parameter that a run lacks is empty in its rows."""
     every = dict.fromkeys(name for run in compared for name in run.parameters)
     names = [*(name for name in every if name not in LAST), *LAST]
@@ -177,7 +175,7 @@ def values(rows: Sequence[Row], name: str) -> list[str]:
     return given if name in ALWAYS_THERE and given else found
 
 
-def join(base: Run, other: Run) -> Joined:
+def join(base: Compared, other: Compared) -> Joined:
     """Find the cases that both runs have, and those that only one has.
 
     A case has its id, which covers kernel, parameters and seed, and its kind of device. If the runs have no kind of
@@ -199,7 +197,7 @@ def join(base: Run, other: Run) -> Joined:
     )
 
 
-def pooled(parts: Sequence[Run]) -> Run:
+def pooled(parts: Sequence[Compared]) -> Compared:
     """Combine several runs of the same sweep into one. A case that failed in one of them failed.
 
     `A1,A2 B1,B2`, measured in the order A B B A, is free of a steady drift of the device.
@@ -237,7 +235,7 @@ def _names(paths: Sequence[Path]) -> list[str]:
     return next((names for names in found if len(set(names)) == len(names)), [str(path) for path in paths])
 
 
-def _keyed(run: Run, *, by_kind: bool, by_place: bool) -> dict[tuple[str, ...], list[Row]]:
+def _keyed(run: Compared, *, by_kind: bool, by_place: bool) -> dict[tuple[str, ...], list[Row]]:
     found: dict[tuple[str, ...], list[Row]] = {}
     for row in run.rows:
         device, place = str(row["device"]) if by_kind else "", str(row["place"]) if by_place else ""
@@ -245,7 +243,7 @@ def _keyed(run: Run, *, by_kind: bool, by_place: bool) -> dict[tuple[str, ...], 
     return found
 
 
-def _nothing_in_common(base: Run, other: Run) -> str:
+def _nothing_in_common(base: Compared, other: Compared) -> str:
     found = {name: (values(base.rows, name), values(other.rows, name)) for name in base.parameters}
     apart = [name for name, (left, right) in found.items() if not set(left) & set(right)]
     why = (
@@ -258,7 +256,7 @@ def _nothing_in_common(base: Run, other: Run) -> str:
     return f"{other.name} and {base.name} have no case in common, so there is nothing to compare: {why}. {axes}"
 
 
-def _axes(run: Run, names: Sequence[str]) -> str:
+def _axes(run: Compared, names: Sequence[str]) -> str:
     axes = []
     for name in names:
         found = [one_line(value, 40) or "none" for value in values(run.rows, name)]
@@ -267,7 +265,7 @@ def _axes(run: Run, names: Sequence[str]) -> str:
     return "; ".join(axes) if run.rows else "no cases at all"
 
 
-def _refuse_other_surroundings(first: Run, other: Run) -> None:
+def _refuse_other_surroundings(first: Compared, other: Compared) -> None:
     for kind in sorted(first.kinds & other.kinds):
         was, now = first.surroundings(kind), other.surroundings(kind)
         changed = next((name for name in (*was, *now) if was.get(name) != now.get(name)), None)
@@ -276,7 +274,7 @@ def _refuse_other_surroundings(first: Run, other: Run) -> None:
             raise _not_the_same(first, other, f"{changed.removeprefix('devices.')} is {was_now}")
 
 
-def _together(first: Run, row: Row, other: Run, again: Row) -> Row:
+def _together(first: Compared, row: Row, other: Compared, again: Row) -> Row:
     """Combine two rows of a case. A failed row outweighs a right row, which outweighs one that was not run."""
     if row["status"] != "ok" or again["status"] != "ok":
         return max(row, again, key=lambda r: (r["status"] not in IDLE, r["status"] != "ok"))
@@ -294,5 +292,5 @@ def _together(first: Run, row: Row, other: Run, again: Row) -> Row:
     return {**row, **together, "min_us": min(row["min_us"], again["min_us"]), "measured": measured}
 
 
-def _not_the_same(first: Run, other: Run, why: str) -> UsageError:
+def _not_the_same(first: Compared, other: Compared, why: str) -> UsageError:
     return UsageError(f"{other.name} is not {first.name} measured again, as runs of one side must be: {why}")

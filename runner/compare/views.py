@@ -23,11 +23,11 @@ from runner.compare.changes import Change, Comparison, Word
 from runner.compare.lines import changed_lines, line_sentence, line_table
 from runner.compare.machine import changed_code
 from runner.compare.runs import Row, varying
+from runner.display.text import absent, count, described, exact, listed, one_line, value_of
 from runner.report import cells
 from runner.report.cells import Cell, Line
 from runner.report.findings import IDLE
 from runner.report.terminal import STYLES, say, say_columns
-from runner.report.text import absent, count, described, exact, listed, one_line, value_of
 
 if TYPE_CHECKING:
     from runner.compare.figure import Picture

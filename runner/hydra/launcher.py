@@ -25,6 +25,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from runner import all_stages
 from runner.config import Job
+from runner.display.terminal import SweepProgress
 from runner.errors import KernelMistake, UsageError
 from runner.files import atomic
 from runner.hydra import command_line, schema
@@ -32,7 +33,6 @@ from runner.record.folder import RunFolder
 from runner.session import Session, current
 from runner.shards import clusters
 from runner.sweep import engine
-from runner.terminal import SweepProgress
 
 BASIC_SWEEPER = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"  # as configurations name it
 _INTEGER = re.compile(r"([a-z_][a-z0-9_]*)=(-?(?:0|[1-9][0-9]{0,17}))")

@@ -18,21 +18,20 @@ from omegaconf import DictConfig, OmegaConf
 from runner import all_stages
 from runner.config import Job
 from runner.device.kinds import is_gpu, kind_of
+from runner.display.terminal import SweepProgress
 from runner.errors import UsageError
 from runner.hydra import command_line, schema
 from runner.hydra.command_line import FILES
 from runner.hydra.launcher import BatchLauncher, Composer
 from runner.kernel import metrics
 from runner.kernel.metrics import Metric
-from runner.record import sources
+from runner.record import searched, sources, stored_rows
 from runner.record.folder import RunFolder
 from runner.search import batches, samplers
 from runner.search.loop import Budget, Sampler, Search, latest
 from runner.search.places import Places
 from runner.search.space import MOST_VALUES, Point, Space, of_kernel
 from runner.session import Session, current
-from runner.sweep import results
-from runner.terminal import SweepProgress
 
 LAUNCHERS = ("batch", "gpus")
 OBJECTIVE = "hydra.sweeper.objective"
@@ -108,7 +107,7 @@ class SearchSweeper(Sweeper):
             folder, places, progress, lambda p, number: legal.job(p, number, folder.job(number)), objectives, looks
         )
         measuring.take_up(known)
-        batches.write(folder, list(known.values()))
+        searched.write_trials(folder, list(known.values()))
         # Which case is the best on a GPU, times of the CPU device do not say.
         rehearsal = not is_gpu(kind_of(legal.base.device)) and any(m.of_clocks for m in objectives)
         about = {
@@ -123,19 +122,19 @@ class SearchSweeper(Sweeper):
         }
         folder.write_json(folder.search, {**about, "ended": ""})  # the report of an interrupted search needs it
         search = Search(sampler, budget, measuring.measure, known, legal, levels=len(looks), near=measuring.near)
-        search.noted = lambda trials: batches.write(folder, latest(known, trials))
+        search.noted = lambda trials: searched.write_trials(folder, latest(known, trials))
         try:
             search.run(self._settings["batch"])
             anew = measuring.finish([t.point for t in measuring.near(search.trials)])
         finally:
             places.close()
             if search.trials or known:  # otherwise nothing is left to resume
-                results.write(folder, results.collect(folder))
+                stored_rows.write(folder, stored_rows.collect(folder))
                 for stage in all_stages.ALL:
                     stage.gather(folder)
         from runner.search.summary import summary  # noqa: PLC0415  (SciPy, which only a search needs)
 
-        by_case = {row["case"]: row for row in results.collect(folder)}
+        by_case = {row["case"]: row for row in stored_rows.collect(folder)}
 
         def row_of(point: Point) -> dict[str, Any]:
             case = legal.job(point, 0, None).case

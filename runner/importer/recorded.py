@@ -18,12 +18,11 @@ from runner import columns, t4
 from runner.device.kinds import RECORDING, is_gpu
 from runner.errors import UsageError
 from runner.kernel.declaration import VOCABULARY, Kind, canonical, pair, threads, written
-from runner.record import runs
+from runner.record import runs, stored_rows
 from runner.record.folder import RunFolder
 from runner.record.samples import append_round
+from runner.record.stored_rows import Row
 from runner.statistics import SAMPLE, Samples, of_rounds
-from runner.sweep import results
-from runner.sweep.results import Row
 
 KERNEL = "kernel"  # the parameter by which an exported run of several kernels tells them apart
 IMPORTED = "imported"  # the folder below outputs/ of what is given no folder
@@ -53,7 +52,7 @@ def of_t4(file: Path, kernel: str | None, into: Path | None) -> str:
         raise UsageError(f"{folder.path}: already exists; nothing is written. --into FOLDER chooses another folder")
     on_gpu = is_gpu(str(metadata.get("device")))
     rows = [_row(number, entry, kernel or stem, file, on_gpu=on_gpu) for number, entry in enumerate(entries)]
-    table = results.as_csv(rows)
+    table = stored_rows.as_csv(rows)
     folder.path.mkdir(parents=True)
     about = {
         "started_utc": datetime.now(UTC).isoformat(timespec="seconds"),

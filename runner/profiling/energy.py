@@ -15,11 +15,11 @@ from runner import device, interruption
 from runner.config import Job
 from runner.device import Binary
 from runner.device.kinds import compiler_for
+from runner.display.terminal import duration
 from runner.errors import CompileError, DeviceUnavailable
 from runner.profiling.step import Result, Row, Tools
 from runner.statistics import mean_interval
 from runner.sweep.worker import Task, Worker
-from runner.terminal import duration
 
 NAME = "energy"
 BATCHES = 5

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from runner.config import Job
+from runner.display.terminal import SweepProgress
 from runner.record.folder import RunFolder
-from runner.terminal import SweepProgress
 
 Row = Mapping[str, Any]
 

@@ -1,7 +1,7 @@
 """The report of a run folder: figures, one self-contained page, and a summary for the terminal.
 
     results.csv, plan.json ─table─▶ frame ─findings─▶ rankings, ratios, verdict
-    frame, samples/ ─figures─▶ figures/*.svg, *.png, *.csv
+    run, samples/ ─figures─▶ figures/*.svg, *.png, *.csv
     findings ─cells─▶ tables
     findings, tables, figures, environment.json, sources/ ─page─▶ report.html
     findings ─terminal─▶ console
@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import pandas as pd
     from rich.console import Console
 
+    from runner.record.run import Run
     from runner.report.findings import Verdict
 
 __all__ = ["as_markdown", "build", "draw_lanes", "print_summary", "publish", "publish_alone"]
@@ -27,8 +27,7 @@ __all__ = ["as_markdown", "build", "draw_lanes", "print_summary", "publish", "pu
 
 def build(folder: Path) -> Path:
     """Write the figures and `report.html` of a run folder, and return the page's path."""
-    frame, verdict = _read(folder)
-    return _page(folder, frame, verdict)
+    return _page(*_read(folder))
 
 
 def print_summary(folder: Path, console: Console) -> None:
@@ -43,23 +42,26 @@ def publish(folder: Path, console: Console, *, brief: bool = False) -> None:
 
     Where it is `brief`, the verdict and the report's path are all that is printed.
     """
+    from runner.display.terminal import SweepProgress  # noqa: PLC0415
     from runner.report.terminal import print_summary as show  # noqa: PLC0415
     from runner.report.terminal import print_verdict, say_path  # noqa: PLC0415
     from runner.report.verdict import write  # noqa: PLC0415
-    from runner.terminal import SweepProgress  # noqa: PLC0415
 
-    frame, verdict = _read(folder)
-    (print_verdict if brief else show)(frame, verdict, console)
-    write(folder, frame=frame)
+    run, verdict = _read(folder)
+    if brief:
+        print_verdict(verdict, console)
+    else:
+        show(run, verdict, console)
+    write(run)
     with SweepProgress(quiet=brief) as progress:
         progress.stage("writing the report", 1)
-        page = _page(folder, frame, verdict)
+        page = _page(run, verdict)
     say_path(console, "Report: ", page)
 
 
 def publish_alone(folder: Path, to: Path) -> None:
     """Write the page of a run to a file of its own, without links to the folder."""
-    _page(folder, *_read(folder), to)
+    _page(*_read(folder), to)
 
 
 def as_markdown(folder: Path) -> str:
@@ -69,20 +71,20 @@ def as_markdown(folder: Path) -> str:
     return summary(folder)
 
 
-def _read(folder: Path) -> tuple[pd.DataFrame, Verdict]:
-    """The table of a run and the verdict on it, which every part of the report starts from."""
+def _read(folder: Path) -> tuple[Run, Verdict]:
+    """A run and the verdict on it, which every part of the report starts from."""
+    from runner.record.run import read  # noqa: PLC0415
     from runner.report.findings import judge  # noqa: PLC0415
-    from runner.report.table import load  # noqa: PLC0415
 
-    frame = load(folder)
-    return frame, judge(frame)
+    run = read(folder)
+    return run, judge(run)
 
 
-def _page(folder: Path, frame: pd.DataFrame, verdict: Verdict, to: Path | None = None) -> Path:
+def _page(run: Run, verdict: Verdict, to: Path | None = None) -> Path:
     os.environ["MPLBACKEND"] = "agg"  # notebooks name a backend of theirs there, which matplotlib may not have
     from runner.report.page import write  # noqa: PLC0415 - matplotlib would slow the runner's start
 
-    return write(folder, frame, verdict, to)
+    return write(run, verdict, to)
 
 
 def draw_lanes(rows: Iterable[Mapping[str, Any]], title: str = "") -> bytes:

@@ -43,8 +43,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _report(given: Namespace) -> int:
+    from runner.display.terminal import Console  # noqa: PLC0415
     from runner.report import as_markdown, publish, publish_alone  # noqa: PLC0415
-    from runner.terminal import Console  # noqa: PLC0415
 
     name = given.folder
     if given.to and (given.live or given.format == "md"):
@@ -87,13 +87,13 @@ def _bring_up_to_date(folder: RunFolder) -> None:
 
     A table with rows of jobs whose folders are gone stays: the folder was passed on without them.
     """
+    from runner.record import stored_rows  # noqa: PLC0415
     from runner.record.shards import merge  # noqa: PLC0415
-    from runner.sweep import results  # noqa: PLC0415
 
     merge(folder)
-    rows = results.collect(folder)
+    rows = stored_rows.collect(folder)
     if rows and _jobs_of_table(folder) <= {str(row["job"]) for row in rows}:
-        results.write(folder, rows)
+        stored_rows.write(folder, rows)
 
 
 def _jobs_of_table(folder: RunFolder) -> set[str]:
@@ -109,19 +109,19 @@ def _jobs_of_table(folder: RunFolder) -> set[str]:
 
 def page(path: Path) -> str:
     """The page of the cases so far, without links to files and without static figures."""
+    from runner.record.run import read  # noqa: PLC0415
     from runner.record.shards import running  # noqa: PLC0415
     from runner.report.findings import judge  # noqa: PLC0415
     from runner.report.page import rendered  # noqa: PLC0415
-    from runner.report.table import load  # noqa: PLC0415
 
     at, runs_on = state(path), running(RunFolder(path))
-    frame = load(path, newest=True)
-    done, planned = frame[frame["status"] != "not_run"], len(frame)
-    said = f"Running: {len(done):,} of {planned:,} cases so far. This page updates itself."
+    run = read(path, newest=True)
+    done, planned = run.of(run.frame[run.frame["status"] != "not_run"]), len(run.frame)
+    said = f"Running: {len(done.frame):,} of {planned:,} cases so far. This page updates itself."
     if not runs_on:
         said = "The sweep has ended."
-    shown = done if runs_on else frame
-    return rendered(path, shown, judge(shown), live=(at, said)) if len(shown) else WAITING.format("")
+    shown = done if runs_on else run
+    return rendered(shown, judge(shown), live=(at, said)) if len(shown.frame) else WAITING.format("")
 
 
 def state(path: Path) -> str:

@@ -12,11 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
+from runner.display.text import absent, count, described, one_line
 from runner.record.folder import RunFolder
-from runner.report import table
-from runner.report.text import absent, count, described, one_line
+from runner.record.run import Run
 from runner.stages.lines import costs as lines
 from runner.stages.lines.costs import LineCost
 
@@ -95,19 +93,19 @@ class Listing:
     hazardous: str  # the cases that its hazards are of, in words; empty if there are none
 
 
-def listings(path: Path, frame: pd.DataFrame, sources: Mapping[str, Mapping[str, str]]) -> list[Listing]:
+def listings(run: Run, sources: Mapping[str, Mapping[str, str]]) -> list[Listing]:
     """The annotated sources of a run folder: of each kernel the files in which a line has a cost or a hazard.
 
     `sources` has the files of each kernel by their names; a file that several share is with the first of them.
     """
-    costs = lines.read(RunFolder(path))
-    rows, names = table.records(frame), table.varying(frame)
+    costs = lines.read(run.folder)
+    rows, names = run.rows, run.varying
     shared = {name: text for files in sources.values() for name, text in files.items()}
     found: list[Listing] = []
-    for kernel in map(str, frame["kernel"].unique()):
+    for kernel in run.kernels:
         own = [row for row in rows if row["kernel"] == kernel]
         readings = _readings([row for row in own if row["case"] in costs], costs)
-        said = [text for row in own for text in _said(RunFolder(path), row)]
+        said = [text for row in own for text in _said(run.folder, row)]
         hazardous = [row for row in own if row["status"] == "hazard"]
         words = _words(hazardous, names) if hazardous else ""
         found += _listings(kernel, {**shared, **sources.get(kernel, {})}, said, words, readings, names)

@@ -9,15 +9,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pandas as pd
-
 from runner.columns import BY_NAME, COLUMNS, Shown, shown
+from runner.display.text import HEADS_EXPLAINED, PAIRS, absent, exact, one_line, pair, plain, rough, size_of, value_of
 from runner.kernel.metrics import Metric
-from runner.report import gpus
-from runner.report.about import about
+from runner.record import gpus
+from runner.record.run import Run, size_key
 from runner.report.findings import IDLE, Ranking, Ratio, best_of, differing_peers, ranker, ratio, steps
-from runner.report.table import constant, parameters, records, size_key, varying, where_read
-from runner.report.text import HEADS_EXPLAINED, PAIRS, absent, exact, one_line, pair, plain, rough, size_of, value_of
 
 Row = dict[str, Any]
 Case = tuple[Row, Ratio]
@@ -89,32 +86,32 @@ class Table:
         return found | ({self.on_request: f"{found.get(self.on_request, '')} more".strip()} if self.on_request else {})
 
 
-def all_cases(frame: pd.DataFrame, ratios: dict[int, Ratio]) -> Table:
+def all_cases(run: Run, ratios: dict[int, Ratio]) -> Table:
     """Every case, without the columns of `same_in_all`."""
-    same = _same_results(frame)
+    same = _same_results(run)
     first, *others = shown(Shown.ALWAYS)
     calculated = _heads(name for name in shown(Shown.CALCULATED) if name not in same)
     hidden = _heads(name for name in shown(Shown.ON_REQUEST) if name not in same)
-    metrics = about(frame).metrics
-    if frame["median_us"].isna().all():
-        names = [*varying(frame), first, *calculated, *metrics, *others, "emulated_us", *hidden]
+    metrics = run.metrics
+    if run.frame["median_us"].isna().all():
+        names = [*run.varying, first, *calculated, *metrics, *others, "emulated_us", *hidden]
     else:
         hidden = [*calculated, *hidden]
         times = [*_heads(shown(Shown.MEASURED)), *metrics, "speedup", *others, "emulated_us"]
-        names = [*varying(frame), first, *times, *hidden]
-    marks = anchors(frame)
-    lines = [Line(marks[row["row"]], [_cell(name, row, ratios, metrics) for name in names]) for row in records(frame)]
+        names = [*run.varying, first, *times, *hidden]
+    marks = anchors(run)
+    lines = [Line(marks[row["row"]], [_cell(name, row, ratios, metrics) for name in names]) for row in run.rows]
     return Table(names, lines).filled("kernel", on_request=hidden)
 
 
-def fastest_cases(frame: pd.DataFrame, best: list[Ranking]) -> Table:
+def fastest_cases(run: Run, best: list[Ranking]) -> Table:
     """The fastest case of every size, by what varies, against the fastest case of its kernel's baseline."""
-    apart = [name for name in differing_peers(frame) if name not in varying(frame)]
-    parameters = [name for name in varying(frame) if name != "size"]
+    apart = [name for name in differing_peers(run) if name not in run.varying]
+    parameters = [name for name in run.varying if name != "size"]
     beside = [head for head in PAIRS if len({pair(one.fastest, head) for one in best}) > 1]
     front, *others = _heads(shown(Shown.MEASURED))
-    names = ["size", *parameters, *apart, front, BEST, "tied", *others, *about(frame).metrics, *beside]
-    marks, every, ranked, metrics = anchors(frame), best_of(frame), ranker(frame), about(frame).metrics
+    names = ["size", *parameters, *apart, front, BEST, "tied", *others, *run.metrics, *beside]
+    marks, every, ranked, metrics = anchors(run), best_of(run), ranker(run), run.metrics
     lines = []
     for one in best:
         row = one.fastest
@@ -126,25 +123,25 @@ def fastest_cases(frame: pd.DataFrame, best: list[Ranking]) -> Table:
     return Table(names, lines).filled()
 
 
-def same_in_all(frame: pd.DataFrame) -> str:
+def same_in_all(run: Run) -> str:
     """The parameters and results that all cases have in common, and no column shows."""
-    everywhere = [name for name in (*constant(frame), *_same_results(frame)) if name != "kernel"]
-    same = ", ".join(f"{name} {_first(frame, name)}" for name in everywhere)
-    some = ", ".join(f"{name} {_first(frame, name)}" for name in where_read(frame))
+    everywhere = [name for name in (*run.constant, *_same_results(run)) if name != "kernel"]
+    same = ", ".join(f"{name} {_first(run, name)}" for name in everywhere)
+    some = ", ".join(f"{name} {_first(run, name)}" for name in run.where_read)
     return "; ".join(words for words in (same, some and f"where used: {some}") if words)
 
 
-def tips(frame: pd.DataFrame) -> dict[str, str]:
+def tips(run: Run) -> dict[str, str]:
     """What the heads of a run's tables mean; a metric's head is its expression."""
-    found = about(frame).metrics
+    found = run.metrics
     units = {name: f" ({metric.unit})" if metric.unit else "" for name, metric in found.items()}
     return TIPS | {name: f"{metric.value.text}{units[name]}." for name, metric in found.items()}
 
 
-def anchors(frame: pd.DataFrame) -> dict[int, str]:
+def anchors(run: Run) -> dict[int, str]:
     """An anchor for every row, made from the case's id: links to it outlive a rebuild."""
     marks: dict[str, int] = {}
-    for row, case in zip(frame.index, frame["case"], strict=True):
+    for row, case in zip(run.frame.index, run.frame["case"], strict=True):
         mark = "case-" + re.sub(r"[^A-Za-z0-9_-]", "-", str(case))[:60]
         while mark in marks:
             mark += f"-{row}"
@@ -152,12 +149,12 @@ def anchors(frame: pd.DataFrame) -> dict[int, str]:
     return {row: mark for mark, row in marks.items()}
 
 
-def geometric_means(frame: pd.DataFrame, ratios: dict[int, Ratio]) -> Table:
+def geometric_means(run: Run, ratios: dict[int, Ratio]) -> Table:
     """Kernel by size: the geometric mean over the configurations that its baseline has, too, and all their intervals.
 
     No lines if no size has several of them.
     """
-    groups = by_baseline(frame, ratios)
+    groups = by_baseline(run, ratios)
     if all(len(cases) < 2 for by_size in groups.values() for cases in by_size.values()):
         return Table([], [])
     sizes = _sizes(row for by_size in groups.values() for cases in by_size.values() for row, _ in cases)
@@ -168,9 +165,9 @@ def geometric_means(frame: pd.DataFrame, ratios: dict[int, Ratio]) -> Table:
     return Table(["kernel", "baseline", "cases", *(size or "speedup" for size in sizes)], lines)
 
 
-def by_baseline(frame: pd.DataFrame, ratios: Mapping[int, Ratio]) -> dict[tuple[str, str], dict[str, list[Case]]]:
+def by_baseline(run: Run, ratios: Mapping[int, Ratio]) -> dict[tuple[str, str], dict[str, list[Case]]]:
     """The cases with a ratio by size, ascending, for each kernel and its baseline, both named as tables name them."""
-    rows, apart = {row["row"]: row for row in records(frame)}, separating(frame)
+    rows, apart = {row["row"]: row for row in run.rows}, separating(run)
     groups: dict[tuple[str, str], dict[str, list[Case]]] = {}
     for one in sorted(ratios.values(), key=lambda one: one.row):
         row, base = rows[one.row], rows[one.baseline_row]
@@ -180,10 +177,10 @@ def by_baseline(frame: pd.DataFrame, ratios: Mapping[int, Ratio]) -> dict[tuple[
     }
 
 
-def separating(frame: pd.DataFrame) -> list[str]:
+def separating(run: Run) -> list[str]:
     """The columns whose value belongs to a kernel's name."""
-    several = ["place"] if len(set(frame["place"])) > 1 else []
-    return [name for name in differing_peers(frame) if name in ("dtype", "device")] + several
+    several = ["place"] if len(set(run.frame["place"])) > 1 else []
+    return [name for name in differing_peers(run) if name in ("dtype", "device")] + several
 
 
 def titles(apart: Sequence[str], row: Row, base: Row) -> tuple[str, str]:
@@ -193,13 +190,13 @@ def titles(apart: Sequence[str], row: Row, base: Row) -> tuple[str, str]:
     return _named(row, apart) + apart_too[0], f"{base['kernel']}{apart_too[1]}"
 
 
-def best_against_best(frame: pd.DataFrame) -> Table:
+def best_against_best(run: Run) -> Table:
     """Each kernel's fastest case at every size against that of its baseline; no lines if no baseline was run."""
-    found, ranked, marks = steps(frame), ranker(frame), anchors(frame)
+    found, ranked, marks = steps(run), ranker(run), anchors(run)
     rows = [row for step in found for row in step.fastest.values()]
     if not rows:
         return Table([], [])
-    apart = separating(frame)
+    apart = separating(run)
     apart += ["finish"] if len({row["finish"] for row in rows}) > 1 else []
     sizes = _sizes(rows)
     numbers = ["median_us", *[name for name in ("percent_copy", "percent_peak") if not absent(rows[0][name])][:1]]
@@ -216,9 +213,9 @@ def best_against_best(frame: pd.DataFrame) -> Table:
     )
 
 
-def of_gpus(frame: pd.DataFrame) -> Table:
+def of_gpus(run: Run) -> Table:
     """The GPUs of a sweep, a line for each shard with the reference case; no lines if there is one GPU only."""
-    found, cases = gpus.gpus(about(frame).gpus), about(frame).gpus.get("cases", {})
+    found, cases = gpus.gpus(run.gpus), run.gpus.get("cases", {})
     if len({gpu.uuid for gpu in found}) < 2:
         return Table([], [])
     fastest = {gpu.name: min(one.us for one in found if one.name == gpu.name) for gpu in found}
@@ -236,16 +233,16 @@ def _heads(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(_HEAD_OF.get(name, name) for name in names))
 
 
-def _same_results(frame: pd.DataFrame) -> list[str]:
+def _same_results(run: Run) -> list[str]:
     """The results with one value in all of several cases, unless it is zero and means nothing."""
-    names = [name for name in shown(Shown.CALCULATED, Shown.ON_REQUEST) if name not in _HEAD_OF and len(frame) > 1]
-    single = {name: frame[name].iloc[0] for name in names if len(frame[name].unique()) == 1}
+    names = [name for name in shown(Shown.CALCULATED, Shown.ON_REQUEST) if name not in _HEAD_OF and len(run.frame) > 1]
+    single = {name: run.frame[name].iloc[0] for name in names if len(run.frame[name].unique()) == 1}
     return [name for name, v in single.items() if not absent(v) and (name not in ZERO_IS_NOTHING or v != 0)]
 
 
-def _first(frame: pd.DataFrame, name: str) -> str:
-    held = frame[[not absent(value) for value in frame[name]]].iloc[:1]
-    return one_line(_cell(name, records(held)[0], {}).text, 60)
+def _first(run: Run, name: str) -> str:
+    held = run.frame[[not absent(value) for value in run.frame[name]]].iloc[:1]
+    return one_line(_cell(name, run.of(held).rows[0], {}).text, 60)
 
 
 def _cell(name: str, row: Row, ratios: dict[int, Ratio], metrics: Mapping[str, Metric] | None = None) -> Cell:
@@ -318,20 +315,20 @@ LEFT_OUT = frozenset(("jobs", "case", "reason", "note", "received", "value", "re
 DIGITS = 5
 
 
-def embedded(frame: pd.DataFrame, in_table: Sequence[str], views: Iterable[dict[str, Any]]) -> str:
+def embedded(run: Run, in_table: Sequence[str], views: Iterable[dict[str, Any]]) -> str:
     """JSON that is safe in a page: the further columns (a single value if all rows share it) and the views."""
     views = list(views)
-    rest = sorted(str(name) for name in frame.columns if name not in LEFT_OUT and name not in in_table)
-    further = {name: known for name in rest if (known := _column(frame[name].tolist())) is not None}
+    rest = sorted(str(name) for name in run.frame.columns if name not in LEFT_OUT and name not in in_table)
+    further = {name: known for name in rest if (known := _column(run.frame[name].tolist())) is not None}
     content = {
         "columns": further,
-        "parameters": parameters(frame),
+        "parameters": run.parameters,
         "results": [name for name in ("gbps", "median_us", *shown(Shown.MEASURED)) if name in in_table],
         "units": {column.name: column.unit for column in COLUMNS if column.unit and views},
-        "limits": _limits(records(frame)) if views else {},
+        "limits": _limits(run.rows) if views else {},
         "views": [view for view in views if "kind" not in view],
         "panels": [view for view in views if "kind" in view],
-        "rows": [int(row) for row in frame.index],
+        "rows": [int(row) for row in run.frame.index],
     }
     return json.dumps(content, allow_nan=False, separators=(",", ":"), default=_plain).replace("<", "\\u003c")
 

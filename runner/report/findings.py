@@ -11,16 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import pandas as pd
-
 from runner.device.kinds import RECORDING, caution
+from runner.display.text import absent, count, described, listed, one_line, rough, size_of
 from runner.kernel.metrics import Criterion
 from runner.record.noise import DeviceNoise, of_device
+from runner.record.run import PEERS, Run, read, size_key
 from runner.record.runs import section
 from runner.report import gpus, races, searched
-from runner.report.about import about
-from runner.report.table import PEERS, load, measured, parameters, ranked, records, size_key, varying
-from runner.report.text import absent, count, described, listed, one_line, rough, size_of
 from runner.statistics import ASSUMED, THRESHOLD, WIDEST_TIE, Side, Spread, decide, pooled
 
 Row = dict[str, Any]
@@ -129,55 +126,55 @@ def rank(rows: Iterable[Row], known: DeviceNoise, by: Criterion = TIME) -> Ranki
     return Ranking(best, tuple(row for row, _ in tied), undecided, margin, len(others) + 1)
 
 
-def ranker(frame: pd.DataFrame, by: Criterion = TIME) -> Callable[[Sequence[Row]], Ranking]:
+def ranker(run: Run, by: Criterion = TIME) -> Callable[[Sequence[Row]], Ranking]:
     """A function that ranks comparable, measured cases of a run, given the noise of their device."""
-    devices = about(frame).devices
+    devices = run.devices
     known = {
-        str(device): noise(records(rows), section(devices, str(device)), by)
-        for device, rows in measured(frame).groupby("device")
+        str(device): noise(run.of(rows).rows, section(devices, str(device)), by)
+        for device, rows in run.measured.frame.groupby("device")
     }
     return lambda rows: rank(rows, known[str(rows[0]["device"])], by)
 
 
-def fastest(frame: pd.DataFrame) -> list[Ranking]:
+def fastest(run: Run) -> list[Ranking]:
     """The ranking of every size within every group of peers, in the order of results.csv, sizes ascending."""
-    of_noise = ranker(frame, about(frame).criterion)
+    of_noise = ranker(run, run.criterion)
     return [
-        of_noise(records(same_size))
-        for _, peers in ranked(frame).groupby(PEERS, dropna=False, sort=False)
+        of_noise(run.of(same_size).rows)
+        for _, peers in run.ranked.frame.groupby(PEERS, dropna=False, sort=False)
         for _, same_size in peers.groupby(["size", "rows", "cols"], dropna=False)
     ]
 
 
 def best_jobs(folder: Path) -> tuple[frozenset[int], frozenset[int]]:
     """The jobs of a folder's fastest cases, and of those that cannot be told from them, in all rankings."""
-    rankings = fastest(load(folder))
+    rankings = fastest(read(folder))
     tied = (row for one in rankings for row in (*one.tied, *one.undecided))
     return frozenset(int(one.fastest["job"]) for one in rankings), frozenset(int(row["job"]) for row in tied)
 
 
-def headline_groups(frame: pd.DataFrame) -> list[Ranking]:
+def headline_groups(run: Run) -> list[Ranking]:
     """The fastest case at the largest size of each group of peers, the group with most cases first."""
     # A launch of a single block that only shuffles takes as long as any launch does.
-    rankable = frame[(frame["shuffle"] == "") | (frame["grid"] != "1")]
+    rankable = run.frame[(run.frame["shuffle"] == "") | (run.frame["grid"] != "1")]
     # Sizes ascend, so the ranking of the largest remains.
-    largest = list({tuple(one.fastest[name] for name in PEERS): one for one in fastest(rankable)}.values())
+    largest = list({tuple(one.fastest[name] for name in PEERS): one for one in fastest(run.of(rankable))}.values())
     compared = [one for one in largest if one.among > 1]
     # A case that is compared with nothing is not the fastest. The table has its time.
     return sorted(compared or (largest if len(largest) == 1 else []), key=lambda one: -one.among)
 
 
-def differing_peers(frame: pd.DataFrame) -> list[str]:
+def differing_peers(run: Run) -> list[str]:
     """The columns that separate groups of peers in this run."""
-    rows = ranked(frame)
+    rows = run.ranked.frame
     return [name for name in PEERS if len(rows[name].unique()) > 1]
 
 
-def ratios(frame: pd.DataFrame) -> dict[int, Ratio]:
+def ratios(run: Run) -> dict[int, Ratio]:
     """The ratio of every measured case that has one, by its row: against the baseline with the same parameters."""
-    rows = records(measured(frame))
-    loose = [name for name in parameters(frame) if name in LOOSE or name in about(frame).further]
-    firm = [name for name in (*parameters(frame), "rows", "cols", "place") if name not in loose and name != "kernel"]
+    rows = run.measured.rows
+    loose = [name for name in run.parameters if name in LOOSE or name in run.own_parameters]
+    firm = [name for name in (*run.parameters, "rows", "cols", "place") if name not in loose and name != "kernel"]
 
     def key(row: Row, kernel: str) -> tuple[Any, ...]:
         return (str(row[kernel]), *(None if absent(row[name]) else row[name] for name in firm))
@@ -200,10 +197,10 @@ def ratio(base: Row, row: Row) -> Ratio:
     return Ratio(row["row"], base["row"], base["median_us"] / row["median_us"], base_low / high, base_high / low)
 
 
-def ladder(frame: pd.DataFrame) -> list[str]:
+def ladder(run: Run) -> list[str]:
     """The kernels of a run in the order of their steps, each behind its baseline; empty if they form no ladder."""
-    before = _steps_before(frame)
-    next_steps: dict[str, list[str]] = {str(kernel): [] for kernel in frame["kernel"]}
+    before = _steps_before(run)
+    next_steps: dict[str, list[str]] = {str(kernel): [] for kernel in run.frame["kernel"]}
     for kernel, baseline in before.items():
         next_steps[baseline].append(kernel)
     # Kernels in a circle have no first.
@@ -211,21 +208,21 @@ def ladder(frame: pd.DataFrame) -> list[str]:
     return [kernel for line, height in lines if height >= LADDER for kernel in line]
 
 
-def best_of(frame: pd.DataFrame) -> dict[tuple[str, str, str, str], dict[str, Row]]:
+def best_of(run: Run) -> dict[tuple[str, str, str, str], dict[str, Row]]:
     """The best case of each device, place, dtype and kernel by size, sizes ascending."""
     best: dict[tuple[str, str, str, str], dict[str, Row]] = {}
-    costed = (row for row in records(measured(frame)) if not absent(row["cost"]))
+    costed = (row for row in run.measured.rows if not absent(row["cost"]))
     for row in sorted(costed, key=lambda row: (*size_key(row), row["cost"], row["row"])):
         best.setdefault((row["device"], row["place"], row["dtype"], row["kernel"]), {}).setdefault(size_of(row), row)
     return best
 
 
-def steps(frame: pd.DataFrame) -> list[Step]:
+def steps(run: Run) -> list[Step]:
     """Best against best: the fastest case of each kernel at each size, and that of its baseline.
 
     The kernels of a ladder come first, in its order, then the others that have a baseline in the run.
     """
-    before, best, line = _steps_before(frame), best_of(frame), ladder(frame)
+    before, best, line = _steps_before(run), best_of(run), ladder(run)
     groups = dict.fromkeys(key[:3] for key in best)
     return [
         Step(kernel, before.get(kernel, ""), best[*group, kernel], best.get((*group, before.get(kernel, "")), {}))
@@ -235,36 +232,36 @@ def steps(frame: pd.DataFrame) -> list[Step]:
     ]
 
 
-def judge(frame: pd.DataFrame) -> Verdict:
+def judge(run: Run) -> Verdict:
     """The verdict on a run."""
-    right = int((frame["status"] == "ok").sum())
-    shown = [name for name in varying(measured(frame)) if name not in ("size", "device", "dtype", "seed")]
-    apart = [name for name in differing_peers(frame) if name != "device"]
-    by, ceilings = about(frame).criterion, measured(frame[frame["ceiling"] == "True"])
+    right = int((run.frame["status"] == "ok").sum())
+    shown = [name for name in run.measured.varying if name not in ("size", "device", "dtype", "seed")]
+    apart = [name for name in differing_peers(run) if name != "device"]
+    by, ceilings = run.criterion, run.of(run.frame[run.frame["ceiling"] == "True"]).measured
     further: list[str] = []
-    headline = _matches(frame, right)
-    for number, one in enumerate(headline_groups(frame)):
+    headline = _matches(run, right)
+    for number, one in enumerate(headline_groups(run)):
         first, *more = _speeds(one, shown, apart, by)
         (further if number else headline).append(first)
         further += ([] if number else more) + _ceiling(one, ceilings, shown, by)
-    further += searched.sentences(frame)
-    further += gpus.sentences(about(frame).gpus)
-    return Verdict(level(frame), " ".join(headline), tuple(further), _cautions(frame), _problems(frame))
+    further += searched.sentences(run)
+    further += gpus.sentences(run.gpus)
+    return Verdict(level(run), " ".join(headline), tuple(further), _cautions(run), _problems(run))
 
 
-def level(frame: pd.DataFrame) -> Level:
+def level(run: Run) -> Level:
     """The verdict on a run in a word."""
-    statuses = set(frame["status"])
+    statuses = set(run.frame["status"])
     if statuses - {"ok", *IDLE}:
         return "bad"
     if "ok" not in statuses:
         return "none"
-    return "partial" if incomplete(frame) else "good"
+    return "partial" if incomplete(run) else "good"
 
 
-def incomplete(frame: pd.DataFrame) -> bool:
+def incomplete(run: Run) -> bool:
     """Whether cases, or rounds of them, were not reached."""
-    return "not_run" in set(frame["status"]) or about(frame).unfinished
+    return "not_run" in set(run.frame["status"]) or run.unfinished
 
 
 def _spread(row: Row, by: Criterion) -> float:
@@ -299,10 +296,10 @@ def _interval(row: Row) -> tuple[float, float]:
     return low, high
 
 
-def _steps_before(frame: pd.DataFrame) -> dict[str, str]:
+def _steps_before(run: Run) -> dict[str, str]:
     """The baseline of each kernel that has another kernel of the run as its baseline."""
-    pairs = zip(frame["kernel"], frame["baseline"], strict=True)
-    kernels = set(frame["kernel"])
+    pairs = zip(run.frame["kernel"], run.frame["baseline"], strict=True)
+    kernels = set(run.frame["kernel"])
     return {str(kernel): str(base) for kernel, base in pairs if base in kernels and base != kernel}
 
 
@@ -331,15 +328,13 @@ def _speeds(one: Ranking, shown: list[str], apart: list[str], by: Criterion) -> 
     return [first, f"Tied with it, because this measurement cannot tell them apart: {'; '.join(names + more)}."]
 
 
-def _ceiling(one: Ranking, ceilings: pd.DataFrame, shown: list[str], by: Criterion) -> list[str]:
+def _ceiling(one: Ranking, ceilings: Run, shown: list[str], by: Criterion) -> list[str]:
     """The fastest ceiling of the same work as a ranking's, in a sentence."""
 
     def work(row: Row) -> list[str]:
         return [size_of(row), *(str(row[name]) for name in PEERS)]
 
-    alike = sorted(
-        (row for row in records(ceilings) if work(row) == work(one.fastest)), key=lambda row: row["median_us"]
-    )
+    alike = sorted((row for row in ceilings.rows if work(row) == work(one.fastest)), key=lambda row: row["median_us"])
     if not alike:
         return []
     row = alike[0]
@@ -358,23 +353,22 @@ def _speed(row: Row, by: Criterion) -> str:
     return ", ".join([f"{rough(row['median_us'])} µs", *ranked, *bandwidth])
 
 
-def _matches(frame: pd.DataFrame, right: int) -> list[str]:
-    statuses = frame["status"].value_counts(sort=False)
+def _matches(run: Run, right: int) -> list[str]:
+    statuses = run.frame["status"].value_counts(sort=False)
     others = [_counted(str(status), number) for status, number in statuses.items() if status != "ok"]
-    if frame.empty:
+    if run.frame.empty:
         return ["The run has no cases."]
     if set(statuses.index) <= set(IDLE):
         return [f"{listed(others)}."]
-    noun = "case matches" if len(frame) == 1 else "cases match"
+    noun = "case matches" if len(run.frame) == 1 else "cases match"
     tail = f"; {', '.join(others)}" if others else ""
-    undefined = int(((frame["status"] == "ok") & (frame["undefined_reads"].fillna(0) > 0)).sum())
+    undefined = int(((run.frame["status"] == "ok") & (run.frame["undefined_reads"].fillna(0) > 0)).sum())
     matching = count(undefined, "matching case")
     reads = [f"In {matching} lanes read undefined values, which are not compared."] if undefined else []
-    if (frame["device"] == RECORDING).all():  # the other tuner may have compared nothing
-        return [
-            f"{right:,} of {count(len(frame), 'case')} {'is' if right == 1 else 'are'} correct in the recording{tail}."
-        ]
-    return [f"{right:,} of {len(frame):,} {noun} the CPU reference{tail}.", *reads]
+    if (run.frame["device"] == RECORDING).all():  # the other tuner may have compared nothing
+        are = "is" if right == 1 else "are"
+        return [f"{right:,} of {count(len(run.frame), 'case')} {are} correct in the recording{tail}."]
+    return [f"{right:,} of {len(run.frame):,} {noun} the CPU reference{tail}.", *reads]
 
 
 def _counted(status: str, number: int) -> str:
@@ -384,8 +378,8 @@ def _counted(status: str, number: int) -> str:
     return f"{number:,} {word}{ending if number > 1 else ''}"
 
 
-def _problems(frame: pd.DataFrame) -> tuple[Problem, ...]:
-    groups = frame[frame["status"] != "ok"].groupby(["status", "reason"], sort=False)
+def _problems(run: Run) -> tuple[Problem, ...]:
+    groups = run.frame[run.frame["status"] != "ok"].groupby(["status", "reason"], sort=False)
     found = [
         Problem(str(status), str(reason), tuple(int(row) for row in rows.index), failed=status not in IDLE)
         for (status, reason), rows in groups
@@ -393,8 +387,8 @@ def _problems(frame: pd.DataFrame) -> tuple[Problem, ...]:
     return tuple(sorted(found, key=lambda problem: not problem.failed))
 
 
-def _cautions(frame: pd.DataFrame) -> tuple[str, ...]:
-    right, devices = measured(frame), about(frame).devices
+def _cautions(run: Run) -> tuple[str, ...]:
+    right, devices = run.measured.frame, run.devices
     floors = [section(devices, kind).get("empty_kernel_us") for kind in devices]
     empty = [f": an empty kernel takes {rough(floor)} µs" for floor in floors if isinstance(floor, int | float)]
     flags = {
@@ -404,19 +398,19 @@ def _cautions(frame: pd.DataFrame) -> tuple[str, ...]:
     }
     numbers = {name: int((right[name] == "True").sum()) for name in flags}
     words = [f"In {count(n, 'case')} {flags[name]} ({name})." for name, n in numbers.items() if n]
-    lack = about(frame).lack_rounds
+    lack = run.lack_rounds
     fewer = [f"{count(lack, 'case')} with fewer rounds than planned: the run has not ended."] * bool(lack)
-    launched = frame[~frame["status"].isin((*IDLE, "compile_error"))]
-    kinds = sorted(set(frame["device"]))
-    looked = {kind: races.sentence(frame, kind) for kind in kinds}
-    checked = {kind: _checked(frame, kind, looked[kind]) for kind in sorted(set(launched["device"]))}
+    launched = run.frame[~run.frame["status"].isin((*IDLE, "compile_error"))]
+    kinds = sorted(set(run.frame["device"]))
+    looked = {kind: races.sentence(run, kind) for kind in kinds}
+    checked = {kind: _checked(run, kind, looked[kind]) for kind in sorted(set(launched["device"]))}
     further = [looked[kind] for kind in kinds if not checked.get(kind)]
-    return (*fewer, *words, *filter(None, [*further, *checked.values()]), *_not_tried(frame))
+    return (*fewer, *words, *filter(None, [*further, *checked.values()]), *_not_tried(run))
 
 
-def _checked(frame: pd.DataFrame, kind: str, looked: str) -> str:
+def _checked(run: Run, kind: str, looked: str) -> str:
     """What a run without a GPU has checked, as far as right cases were launched for it; empty for a GPU."""
-    right = frame[(frame["device"] == kind) & (frame["status"] == "ok")]
+    right = run.frame[(run.frame["device"] == kind) & (run.frame["status"] == "ok")]
 
     def words(column: str, what: str) -> str:
         number = int((right[column].fillna(0) > 0).sum())
@@ -426,9 +420,9 @@ def _checked(frame: pd.DataFrame, kind: str, looked: str) -> str:
     return caution(kind, sizes, orders, looked)
 
 
-def _not_tried(frame: pd.DataFrame) -> list[str]:
+def _not_tried(run: Run) -> list[str]:
     """The kernels that were not tried at other sizes, and why, in one sentence; empty if there are none."""
-    lacking = frame[(frame["status"] == "ok") & (frame["sizes_not_tried"] != "")]
+    lacking = run.frame[(run.frame["status"] == "ok") & (run.frame["sizes_not_tried"] != "")]
     groups = {
         str(reason): list(dict.fromkeys(rows["kernel"]))
         for reason, rows in lacking.groupby("sizes_not_tried", sort=False)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
-import pandas as pd
-
-from runner.record.folder import RunFolder
+from runner.display.text import absent, count, described
+from runner.record.run import Run
 from runner.report.findings import Ranking
-from runner.report.table import varying
-from runner.report.text import absent, count, described
 from runner.stages.code import machine_code
 
 MOST = 8  # binaries
@@ -40,9 +37,9 @@ class Codes:
     others: int = 0
 
 
-def codes(path: Path, frame: pd.DataFrame, best: Sequence[Ranking], sources: Mapping[str, Mapping[str, str]]) -> Codes:
+def codes(run: Run, best: Sequence[Ranking], sources: Mapping[str, Mapping[str, str]]) -> Codes:
     """The code of the fastest cases, those of the largest sizes first, then of those that are tied with them."""
-    folder, names = RunFolder(path), varying(frame)
+    folder, names = run.folder, run.varying
     fastest = [one.fastest for one in reversed(best)]
     cases: dict[str, list[Row]] = {}
     for row in [*fastest, *(row for one in reversed(best) for row in one.tied)]:
@@ -50,7 +47,7 @@ def codes(path: Path, frame: pd.DataFrame, best: Sequence[Ranking], sources: Map
     found = [(rows, text) for name, rows in cases.items() if (text := machine_code.read(folder, name))]
     if not found:
         return Codes()
-    kept = {str(name) for name in frame["binary"].unique() if name and folder.has(folder.machine_code(str(name)))}
+    kept = {str(name) for name in run.frame["binary"].unique() if name and folder.has(folder.machine_code(str(name)))}
     shown = [
         Code(
             described(rows[0], names) + (f", and {count(len(rows) - 1, 'other case')}" if len(rows) > 1 else ""),

@@ -18,20 +18,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jinja2
-import pandas as pd
 import yaml
 from markupsafe import Markup
 
 from runner.device import cache
 from runner.device.kinds import RECORDING, is_gpu, name_of
+from runner.display.text import HEADS_EXPLAINED, HOST_TIMES, count, described, listed, one_line, plain
 from runner.errors import UsageError
 from runner.files import atomic, limited_yaml
 from runner.record.folder import RunFolder
-from runner.record.runs import environment, flat, section
-from runner.report import annotated, cells, findings, machine, reasons, searched, table
-from runner.report.about import about
-from runner.report.table import has_host_times
-from runner.report.text import HEADS_EXPLAINED, HOST_TIMES, count, described, listed, one_line, plain
+from runner.record.run import Run
+from runner.record.runs import flat, section
+from runner.report import annotated, cells, findings, machine, reasons, searched
 
 if TYPE_CHECKING:
     from runner.report.figures.figure import Figure
@@ -61,36 +59,36 @@ class CompiledKernel:
     """The texts, perhaps cut, of its source, the included files, and its YAML, by their paths within sources/."""
 
 
-def write(path: Path, frame: pd.DataFrame, verdict: findings.Verdict, to: Path | None = None) -> Path:
+def write(run: Run, verdict: findings.Verdict, to: Path | None = None) -> Path:
     """Write the figures and the page of a run folder, and return the page's path.
 
     With `to`, the page goes there alone: it does not link to files of the folder.
     """
     from runner.report import figures  # noqa: PLC0415 - `template` must not load matplotlib
 
-    ratios = findings.ratios(frame)
-    drawn = figures.draw_all(path, frame, ratios)
+    ratios = findings.ratios(run)
+    drawn = figures.draw_all(run, ratios)
     if to is None:
-        figures.write(path, drawn)
-    context = _context(path, frame, verdict, ratios, drawn) | {"files": to is None, "live": None}
+        figures.write(run.path, drawn)
+    context = _context(run, verdict, ratios, drawn) | {"files": to is None, "live": None}
     text = template("page.html", "runner.report").render(context)
     if to is None:
-        RunFolder(path).write(RunFolder(path).report, text)
+        run.folder.write(run.folder.report, text)
     else:
         atomic.write_text(to, text)
-    return to or RunFolder(path).report
+    return to or run.folder.report
 
 
-def rendered(path: Path, frame: pd.DataFrame, verdict: findings.Verdict, live: tuple[str, str]) -> str:
+def rendered(run: Run, verdict: findings.Verdict, live: tuple[str, str]) -> str:
     """The page of a running sweep, with charts, but without drawn figures and links to files.
 
     `live` is the state of the folder, and the sentence about it.
     """
     from runner.report import figures  # noqa: PLC0415
 
-    ratios = findings.ratios(frame)
-    drawn = [one for one in figures.choose(path, frame, ratios) if one.view]
-    context = _context(path, frame, verdict, ratios, drawn) | {"files": False, "live": live}
+    ratios = findings.ratios(run)
+    drawn = [one for one in figures.choose(run, ratios) if one.view]
+    context = _context(run, verdict, ratios, drawn) | {"files": False, "live": live}
     return template("page.html", "runner.report").render(context)
 
 
@@ -113,52 +111,51 @@ def template(name: str, *packages: str) -> jinja2.Template:
 
 
 def _context(
-    path: Path,
-    frame: pd.DataFrame,
+    run: Run,
     verdict: findings.Verdict,
     ratios: dict[int, findings.Ratio],
     drawn: Sequence[Figure],
 ) -> dict[str, Any]:
-    sources = compiled(path, [str(kernel) for kernel in frame["kernel"].unique()])
-    known, best, every = environment(path), findings.fastest(frame), cells.all_cases(frame, ratios)
-    by = about(frame).criterion
+    sources = compiled(run.path, run.kernels)
+    known, best, every = run.environment, findings.fastest(run), cells.all_cases(run, ratios)
+    by = run.criterion
     views = [one.view | {"stem": one.stem} for one in drawn if one.view]
     return {
-        "title": heading(frame, known),
-        "about": _about(path, _experiment(_command(known))),
+        "title": heading(run),
+        "about": _about(run.folder, _experiment(_command(known))),
         "verdict": verdict,
         "word": findings.WORDS[verdict.level],
-        "host_times": HOST_TIMES if has_host_times(frame) else "",
-        "measured": frame["median_us"].notna().any(),
-        "compared": not (frame["device"] == RECORDING).all(),
-        "problems": _problems(frame, verdict),
-        "repeat": _repeat(path, frame, known),
-        "same": cells.same_in_all(frame),
-        "fastest": cells.fastest_cases(frame, best),
+        "host_times": HOST_TIMES if run.has_host_times else "",
+        "measured": run.frame["median_us"].notna().any(),
+        "compared": not (run.frame["device"] == RECORDING).all(),
+        "problems": _problems(run, verdict),
+        "repeat": _repeat(run),
+        "same": cells.same_in_all(run),
+        "fastest": cells.fastest_cases(run, best),
         "fastest_heading": "Fastest configuration per size"
         if by.is_time
         else f"Best configuration per size, by {by.said}",
         "ranked": any(one.among > 1 for one in best),
         "figures": {name: [one for one in drawn if one.section == name] for name in SECTIONS},
-        "search": searched.section(frame),
-        "ladder": bool(findings.ladder(frame)),
-        "ratios": cells.best_against_best(frame),
-        "why": [(cells.anchors(frame)[row], words) for row, words in reasons.sentences(path, frame)],
-        "means": cells.geometric_means(frame, ratios),
+        "search": searched.section(run),
+        "ladder": bool(findings.ladder(run)),
+        "ratios": cells.best_against_best(run),
+        "why": [(cells.anchors(run)[row], words) for row, words in reasons.sentences(run)],
+        "means": cells.geometric_means(run, ratios),
         "cases": every,
-        "gpus": cells.of_gpus(frame),
-        "data": Markup(cells.embedded(frame, every.columns, views)),  # noqa: S704 - JSON without a `<`
+        "gpus": cells.of_gpus(run),
+        "data": Markup(cells.embedded(run, every.columns, views)),  # noqa: S704 - JSON without a `<`
         "libraries": _libraries() if views else "",
-        "tips": cells.tips(frame),
+        "tips": cells.tips(run),
         "explained": HEADS_EXPLAINED,
-        "configuration": configuration(path),
+        "configuration": configuration(run.folder),
         "overrides": overrides(_command(known)),
         "environment": list(flat(known)),
         "compiled": sources,
-        "listings": annotated.listings(path, frame, {kernel.kernel: kernel.files for kernel in sources}),
-        "machine": machine.codes(path, frame, best, {kernel.kernel: kernel.files for kernel in sources}),
+        "listings": annotated.listings(run, {kernel.kernel: kernel.files for kernel in sources}),
+        "machine": machine.codes(run, best, {kernel.kernel: kernel.files for kernel in sources}),
         "method": _method(known),
-        "finishes": sorted({str(finish) for finish in frame["finish"]} - {""}),
+        "finishes": sorted({str(finish) for finish in run.frame["finish"]} - {""}),
     }
 
 
@@ -169,14 +166,14 @@ def _libraries() -> Markup:
     return Markup("\n".join(texts))  # noqa: S704 - our own files
 
 
-def heading(frame: pd.DataFrame, known: dict[str, Any]) -> str:
+def heading(run: Run) -> str:
     """What was run, on what, and on which day."""
+    known = run.environment
     experiment = _experiment(_command(known))
-    kernels = [one_line(str(kernel), 40) for kernel in frame["kernel"].unique()]
+    kernels = [one_line(str(kernel), 40) for kernel in run.kernels]
     what = listed(kernels) if 0 < len(kernels) <= 3 else count(len(kernels), "kernel")
-    devices = section(known, "devices")
-    kinds = sorted({str(kind) for kind in frame["device"]} - {""}, key=is_gpu, reverse=True)
-    names = [name_of(kind, str(section(devices, kind).get("name") or "")) for kind in kinds]
+    kinds = sorted({str(kind) for kind in run.frame["device"]} - {""}, key=is_gpu, reverse=True)
+    names = [name_of(kind, str(section(run.devices, kind).get("name") or "")) for kind in kinds]
     where = f" on {listed([one_line(str(name), 60) for name in names])}" if names else ""
     day = re.match(r"\d{4}-\d\d-\d\d", str(known.get("started_utc")))
     return f"{one_line(experiment, 40)}{': ' * bool(experiment)}{what}{where}{f', {day[0]}' if day else ''}"
@@ -189,9 +186,8 @@ def _experiment(command: str) -> str:
     return named[-1] if named else ""
 
 
-def _about(path: Path, experiment: str) -> list[str]:
+def _about(folder: RunFolder, experiment: str) -> list[str]:
     """What an experiment's YAML says at its top: what it runs, and what to look for."""
-    folder = RunFolder(path)
     file = folder.sources / "conf" / "experiment" / f"{experiment}.yaml"
     if file not in folder.files(folder.sources):
         return []
@@ -201,9 +197,9 @@ def _about(path: Path, experiment: str) -> list[str]:
     return [part for part in parts if not part.startswith("python -m runner")]
 
 
-def _problems(frame: pd.DataFrame, verdict: findings.Verdict) -> list[dict[str, Any]]:
-    names, marks = table.varying(frame), cells.anchors(frame)
-    rows = {row["row"]: row for row in table.records(frame)} if verdict.problems else {}
+def _problems(run: Run, verdict: findings.Verdict) -> list[dict[str, Any]]:
+    names, marks = run.varying, cells.anchors(run)
+    rows = {row["row"]: row for row in run.rows} if verdict.problems else {}
     return [
         {
             "status": problem.status.replace("_", " "),
@@ -222,24 +218,24 @@ def _cut(reason: str) -> str:
     return cut if len(cut) <= MOST_LETTERS else f"{cut[:MOST_LETTERS]} … (cut here; results.csv has the rest)"
 
 
-def _repeat(path: Path, frame: pd.DataFrame, known: dict[str, Any]) -> dict[str, str]:
-    git, name = section(known, "git"), path.resolve().name
+def _repeat(run: Run) -> dict[str, str]:
+    known, folder = run.environment, run.folder
+    git, name = section(known, "git"), run.path.resolve().name
     state = {True: ", with uncommitted changes", False: ", no uncommitted changes"}.get(git.get("dirty", ""), "")
     own = section(known, "sources")
     if names := _names(own.get("uncommitted")):
         state = f", with uncommitted changes in {names}"
     if names := _names(own.get("unversioned")):
         state += f"; not under version control: {names}"
-    folder = RunFolder(path)
     repeatable, there = folder.has(folder.sources / "conf" / "config.yaml"), shlex.quote(f"outputs/.../{name}")
     return {
         "command": _command(known),
         "commit": str(git.get("commit") or "not recorded"),
         "state": state,
-        "seed": ", ".join(str(seed) for seed in frame["seed"].dropna().unique()) or "not recorded",
+        "seed": ", ".join(str(seed) for seed in run.frame["seed"].dropna().unique()) or "not recorded",
         "folder": name,
         "again": f"python -m runner.repeat {there}" if repeatable else "",
-        "rest": f"python -m runner.resume {there}" if repeatable and findings.incomplete(frame) else "",
+        "rest": f"python -m runner.resume {there}" if repeatable and findings.incomplete(run) else "",
     }
 
 
@@ -272,9 +268,8 @@ def overrides(command: str) -> list[str]:
     return words[words.index("runner") + 1 :] if "runner" in words else []
 
 
-def configuration(path: Path) -> tuple[int, str] | None:
+def configuration(folder: RunFolder) -> tuple[int, str] | None:
     """The number of the first job that kept its resolved configuration, and that configuration as YAML."""
-    folder = RunFolder(path)
     for job in folder.jobs():
         with suppress(OSError):
             return job, folder.text(folder.job(job) / ".hydra" / "config.yaml")

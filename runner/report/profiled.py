@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from runner.record.folder import RunFolder
+from runner.display.text import absent
+from runner.record.run import Run
 from runner.record.runs import section
-from runner.report.table import measured, records
-from runner.report.text import absent
 
 Row = dict[str, Any]
 
 MOST = 1e30
 
 
-def cases(path: Path, frame: pd.DataFrame, step: str) -> Iterator[tuple[Row, dict[str, Any]]]:
+def cases(run: Run, step: str) -> Iterator[tuple[Row, dict[str, Any]]]:
     """The measured cases that a step has something to say about, each with its record."""
-    folder = RunFolder(path)
-    if not _asked(folder.planned()):  # a sweep may have many jobs
+    folder = run.folder
+    if not _asked(run.plan):  # a sweep may have many jobs
         return
-    for row in records(measured(frame)):
+    for row in run.measured.rows:
         found = None if absent(row["job"]) else folder.json(folder.profile(int(row["job"])))
         record = section(found, step) if isinstance(found, dict) else {}
         if record and "reason" not in record:

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import pandas as pd
-
-from runner.report.about import about
-from runner.report.table import parameters, records
-from runner.report.text import count, one_line
+from runner.display.text import count, one_line
+from runner.record.run import Run
 from runner.stages.races.variants import APART
 
 Row = dict[str, Any]
@@ -21,18 +18,18 @@ REASONS = 2  # that are told
 LIMIT = "of the sweep's time"  # in the reason of a variant that was not reached
 
 
-def sentence(frame: pd.DataFrame, kind: str) -> str:
+def sentence(run: Run, kind: str) -> str:
     """What was looked for in the cases of one kind of device; empty if nothing was to be."""
-    known = [r for r in records(frame) if r["device"] == kind]
+    known = [r for r in run.rows if r["device"] == kind]
     if not any(r["races_at"] or r["races_skipped"] for r in known):
         return ""
-    other = "a search looks at its winners only" if about(frame).search else "not asked for"
+    other = "a search looks at its winners only" if run.search else "not asked for"
     rows = [
         r if r["races_at"] or r["races_skipped"] else {**r, "races_skipped": other}
         for r in known
         if r["races_at"] or r["races_skipped"] or r["status"] == "ok"
     ]
-    names = [name for name in parameters(frame) if name not in (*APART, "device")]
+    names = [name for name in run.parameters if name not in (*APART, "device")]
     variants: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         variants.setdefault(tuple(str(row[name]) for name in names), []).append(row)

@@ -8,18 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
+from runner.display.text import absent, described, size_of
 from runner.profiling import ceilings, counters
-from runner.record.folder import RunFolder
+from runner.record.run import PEERS, Run
 from runner.record.runs import section
 from runner.report import profiled
 from runner.report.findings import best_of, headline_groups
-from runner.report.table import PEERS, varying
-from runner.report.text import absent, described, size_of
 from runner.stages.lines import costs as lines
 from runner.stages.lines.costs import BRANCH, GLOBAL, SHARED, LineCost
 
@@ -151,16 +147,16 @@ def judge(case: Known) -> str:
     return "; ".join(filter(None, [bound, *(rule.says(case) for rule in REMARKS)]))
 
 
-def sentences(path: Path, frame: pd.DataFrame) -> list[tuple[int, str]]:
+def sentences(run: Run) -> list[tuple[int, str]]:
     """Rows and sentences: of each ranking the fastest case, those tied with it, and each other kernel's fastest."""
-    counted = {row["row"]: record for row, record in profiled.cases(path, frame, counters.NAME)}
+    counted = {row["row"]: record for row, record in profiled.cases(run, counters.NAME)}
     if not counted:
         return []
-    limits = {row["row"]: section(record, "ceilings") for row, record in profiled.cases(path, frame, ceilings.NAME)}
-    costs, names = lines.read(RunFolder(path)), [name for name in varying(frame) if name != "size"]
+    limits = {row["row"]: section(record, "ceilings") for row, record in profiled.cases(run, ceilings.NAME)}
+    costs, names = lines.read(run.folder), [name for name in run.varying if name != "size"]
     found = []
-    best = best_of(frame)
-    for ranking in headline_groups(frame):
+    best = best_of(run)
+    for ranking in headline_groups(run):
         first = [ranking.fastest, *ranking.tied]
         at = size_of(ranking.fastest)
         others = [by_size[at] for by_size in best.values() if at in by_size and _alike(by_size[at], first)]

@@ -10,17 +10,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from runner.device.kinds import label
-from runner.record.runs import environment, section, shown
+from runner.display.text import absent, beside, count, described, exact, explained, one_line, rough, size_of, value_of
+from runner.record.run import Run, read
+from runner.record.runs import section, shown
 from runner.report import cells, reasons
 from runner.report.findings import IDLE, WORDS, Verdict, fastest, judge
-from runner.report.table import load, measured, records, varying, where_read
-from runner.report.text import absent, beside, count, described, exact, explained, one_line, rough, size_of, value_of
 
 Row = dict[str, Any]
 
@@ -67,62 +66,61 @@ def say_columns(console: Console, table: Table) -> None:
         console.print(text, soft_wrap=True)
 
 
-def print_summary(frame: pd.DataFrame, judged: Verdict, console: Console) -> None:
+def print_summary(run: Run, judged: Verdict, console: Console) -> None:
     """Print what a run found: values and times, the verdict, and the failures."""
-    if not frame.empty:
-        _print_listing(frame, console)
-    print_verdict(frame, judged, console)
+    if not run.frame.empty:
+        _print_listing(run, console)
+    print_verdict(judged, console)
     for sentence in judged.further[:MOST_SENTENCES]:
         say(console, sentence)
     for sentence in judged.cautions:
         say(console, sentence, "yellow")
-    _print_problems(frame, judged, console)
+    _print_problems(run, judged, console)
 
 
-def print_verdict(frame: pd.DataFrame, judged: Verdict, console: Console) -> None:
+def print_verdict(judged: Verdict, console: Console) -> None:
     """Print the first sentence on a run."""
-    _ = frame  # as `print_summary`
     say(console, f"{WORDS[judged.level]}: {judged.headline}", STYLES[judged.level])
 
 
-def _print_listing(frame: pd.DataFrame, console: Console) -> None:
-    ordered = frame.sort_values(["size", "rows", "cols"], kind="stable")
+def _print_listing(run: Run, console: Console) -> None:
+    ordered = run.frame.sort_values(["size", "rows", "cols"], kind="stable")
     groups = [group for _, group in ordered.groupby(GROUP, dropna=False, sort=False)]
-    names = [name for name in varying(frame) if name not in ("size", "dtype", "device", "block")]
-    most = len(frame) if len(frame) <= ALL_UP_TO else max(3, min(12, MOST_LINES // len(groups)))
-    common, listed = _where_used(frame), list[Row]()
-    for group in groups if len(frame) <= ALL_UP_TO else groups[-MOST_GROUPS:]:
-        rows = _chosen(group, most)
+    names = [name for name in run.varying if name not in ("size", "dtype", "device", "block")]
+    most = len(run.frame) if len(run.frame) <= ALL_UP_TO else max(3, min(12, MOST_LINES // len(groups)))
+    common, listed = _where_used(run), list[Row]()
+    for group in groups if len(run.frame) <= ALL_UP_TO else groups[-MOST_GROUPS:]:
+        rows = _chosen(run.of(group), most)
         listed += rows
-        if heading := _heading(rows[0] if rows else records(group)[0], common):
+        if heading := _heading(rows[0] if rows else run.of(group).rows[0], common):
             say(console, f"> {heading}", "bold")
         table = Table.grid(padding=(0, 1))
         for justify in ("left", "left", "right", "left", "left", "left"):
             table.add_column(justify=justify, no_wrap=True)
-        for line, style in [*_references(group), *(_line(row, names) for row in rows)]:
+        for line, style in [*_references(run.of(group)), *(_line(row, names) for row in rows)]:
             table.add_row(*map(Text, (line[0], ":", *line[1:])), style=style)
         say_columns(console, table)
     if words := explained([row for row in listed if row["status"] == "ok"]):
         say(console, words, "dim")
-    if len(listed) < len(frame):
-        say(console, f"{len(listed)} of {count(len(frame), 'case')} are shown; results.csv has all.")
+    if len(listed) < len(run.frame):
+        say(console, f"{len(listed)} of {count(len(run.frame), 'case')} are shown; results.csv has all.")
     console.print()
 
 
-def _chosen(group: pd.DataFrame, most: int) -> list[Row]:
+def _chosen(group: Run, most: int) -> list[Row]:
     """All rows; of too many, each kernel's fastest, or the fastest of one kernel. Emulated times choose nothing."""
-    rows = records(group)
+    rows = group.rows
     if len(rows) <= most:
         return rows
-    ranked = sorted((row for row in records(measured(group)) if row["cost"] > 0), key=lambda row: row["cost"]) or rows
+    ranked = sorted((row for row in group.measured.rows if row["cost"] > 0), key=lambda row: row["cost"]) or rows
     first = {row["kernel"]: row for row in reversed(ranked)}
     kernels = [row for row in ranked if first[row["kernel"]] is row]
     return (kernels if len(kernels) > 1 else ranked)[:most]
 
 
-def _where_used(frame: pd.DataFrame) -> str:
+def _where_used(run: Run) -> str:
     """The parameters that only some kernels read, with one value in all of these."""
-    rows, names = records(frame), [name for name in where_read(frame) if name not in ("size", "block")]
+    rows, names = run.rows, [name for name in run.where_read if name not in ("size", "block")]
     first = {name: next(row for row in rows if not absent(row[name])) for name in names}
     words = ", ".join(f"{name} {one_line(value_of(name, row), 40)}" for name, row in first.items())
     return f"{words} (where used)" if words else ""
@@ -136,10 +134,10 @@ def _heading(row: Row, common: str) -> str:
     return ", ".join(word for word in (emulated, f"size {size}{elements}" if size else "", *about) if word)
 
 
-def _references(group: pd.DataFrame) -> Iterable[tuple[tuple[str, ...], str]]:
+def _references(group: Run) -> Iterable[tuple[tuple[str, ...], str]]:
     """The sums of the CPU reference: several if masks leave elements out."""
-    known = group[group["reference"] != ""].drop_duplicates("reference")
-    for row in records(known)[:3]:
+    known = group.frame[group.frame["reference"] != ""].drop_duplicates("reference")
+    for row in group.of(known).rows[:3]:
         name = "cpu reduce" if row["family"].startswith("reduc") else "CPU reference"
         time = "" if absent(row["reference_us"]) else f"{exact(row['reference_us'])} µs"
         mask = f"mask {row['mask']}" if len(known) > 1 and row["mask"] else ""
@@ -164,16 +162,16 @@ def _line(row: Row, names: list[str]) -> tuple[tuple[str, ...], str]:
     return (name, status, ", ".join(word for word in known if word), total and f"sum: {total}", rest), ""
 
 
-def _print_problems(frame: pd.DataFrame, judged: Verdict, console: Console) -> None:
-    for failed, status, whose, reason in _problems(frame, judged, MOST_PROBLEMS):
+def _print_problems(run: Run, judged: Verdict, console: Console) -> None:
+    for failed, status, whose, reason in _problems(run, judged, MOST_PROBLEMS):
         say(console, f"{status}: {whose}: {reason}", "red" if failed else "dim")
     if len(judged.problems) > MOST_PROBLEMS:
         say(console, f"{count(len(judged.problems) - MOST_PROBLEMS, 'more reason')}: see the report.")
 
 
-def _problems(frame: pd.DataFrame, judged: Verdict, most: int) -> Iterator[tuple[bool, str, str, str]]:
+def _problems(run: Run, judged: Verdict, most: int) -> Iterator[tuple[bool, str, str, str]]:
     """Of each problem: whether it is a failure, its status, its case or cases, and the reason."""
-    rows, names = {row["row"]: row for row in records(frame)} if judged.problems else {}, varying(frame)
+    rows, names = {row["row"]: row for row in run.rows} if judged.problems else {}, run.varying
     for problem in judged.problems[:most]:
         first = described(rows[problem.rows[0]], names)
         whose = first if len(problem.rows) == 1 else f"{count(len(problem.rows), 'case')}, such as {first}"
@@ -185,19 +183,19 @@ def as_markdown(folder: Path) -> str:
     """The verdict, the fastest case of each size, the failures and the environment. The same folder, the same text."""
     from runner.report.page import heading  # noqa: PLC0415 - Jinja would slow the runner's start
 
-    frame, known = load(folder), environment(folder)
-    verdict, best = judge(frame), fastest(frame)
+    run = read(folder)
+    verdict, best = judge(run), fastest(run)
     blocks = [
-        [f"### {_escaped(heading(frame, known))}"],
+        [f"### {_escaped(heading(run))}"],
         [f"**{WORDS[verdict.level]}:** {_escaped(verdict.headline)}"],
         [f"- {_escaped(sentence)}" for sentence in (*verdict.further, *verdict.cautions)],
-        [f"- {_escaped(words)}" for _, words in reasons.sentences(folder, frame)],
-        list(_table(cells.fastest_cases(frame, best))) if any(one.among > 1 for one in best) else [],
+        [f"- {_escaped(words)}" for _, words in reasons.sentences(run)],
+        list(_table(cells.fastest_cases(run, best))) if any(one.among > 1 for one in best) else [],
         [
             f"- **{_escaped(status)}**: {_escaped(whose)}: {_escaped(reason)}"
-            for _, status, whose, reason in _problems(frame, verdict, MOST_IN_MARKDOWN)
+            for _, status, whose, reason in _problems(run, verdict, MOST_IN_MARKDOWN)
         ],
-        [_escaped(_environment(known))],
+        [_escaped(_environment(run.environment))],
     ]
     if (more := len(verdict.problems) - MOST_IN_MARKDOWN) > 0:
         blocks[-2].append(f"- and {count(more, 'more reason')}")

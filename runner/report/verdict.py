@@ -5,15 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from runner.record.folder import RunFolder
+from runner.display.text import absent
+from runner.record.run import Run
 from runner.report.findings import level, ranker, ratio, ratios
-from runner.report.table import load, parameters, records
-from runner.report.text import absent
 
 SCHEMA = 1
 WORDS = {"good": "right", "partial": "incomplete", "bad": "wrong", "none": "nothing ran"}
@@ -32,35 +28,33 @@ RESULTS = (
 )  # fmt: skip
 
 
-def write(folder: Path, baseline: str = "", frame: pd.DataFrame | None = None) -> dict[str, Any]:
-    """Write the verdict on a run, and give it. `frame` is its table, if it has been read.
+def write(run: Run, baseline: str = "") -> dict[str, Any]:
+    """Write the verdict on a run, and give it.
 
     `baseline` is the kernel with which the others are compared. Without one it is that of the verdict before, and
     otherwise that of each kernel's YAML.
     """
-    run = RunFolder(folder)
-    before = run.json(run.verdict)
+    before = run.folder.json(run.folder.verdict)
     baseline = baseline or str((before if isinstance(before, dict) else {}).get("baseline") or "")
-    frame = load(folder) if frame is None else frame
     if baseline:
-        others: list[Any] = [None if kernel == baseline else baseline for kernel in frame["kernel"]]
-        frame = frame.assign(baseline=others)
-    content = verdict(frame) | ({"baseline": baseline} if baseline else {})
-    run.write(run.verdict, json.dumps(content, indent=2, allow_nan=False) + "\n")
+        others: list[Any] = [None if kernel == baseline else baseline for kernel in run.frame["kernel"]]
+        run = run.of(run.frame.assign(baseline=others))
+    content = verdict(run) | ({"baseline": baseline} if baseline else {})
+    run.folder.write(run.folder.verdict, json.dumps(content, indent=2, allow_nan=False) + "\n")
     return content
 
 
-def verdict(frame: pd.DataFrame) -> dict[str, Any]:
+def verdict(run: Run) -> dict[str, Any]:
     """The verdict as plain values, ready for JSON."""
-    rows = {row["row"]: row for row in records(frame)}
-    found, ranked = ratios(frame), ranker(frame)
+    rows = {row["row"]: row for row in run.rows}
+    found, ranked = ratios(run), ranker(run)
     cases = []
     for number, row in rows.items():
         case = {
             "case": row["case"],
             "kernel": row["kernel"],
             "device": row["device"],
-            "parameters": _given(row, [name for name in parameters(frame) if name not in ("kernel", "device")]),
+            "parameters": _given(row, [name for name in run.parameters if name not in ("kernel", "device")]),
             "status": row["status"],
             "reason": None if absent(row["reason"]) else str(row["reason"]),
             "emulated": bool(row["emulated"]),
@@ -77,8 +71,8 @@ def verdict(frame: pd.DataFrame) -> dict[str, Any]:
             numbers = {"speedup": times.times, "low": times.low, "high": times.high}
             case["against"] = {"kernel": base["kernel"], "case": base["case"], "word": word, **numbers}
         cases.append(case)
-    counts = {str(status): int(n) for status, n in frame["status"].value_counts().items()}
-    return {"schema": SCHEMA, "verdict": WORDS[level(frame)], "statuses": counts, "cases": cases}
+    counts = {str(status): int(n) for status, n in run.frame["status"].value_counts().items()}
+    return {"schema": SCHEMA, "verdict": WORDS[level(run)], "statuses": counts, "cases": cases}
 
 
 def _guards(row: Mapping[str, Any]) -> list[str]:

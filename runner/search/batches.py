@@ -9,23 +9,22 @@ case and all that cannot be told from it are measured anew, together and with th
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 
 from runner.config import Job
 from runner.device.kinds import kind_of
-from runner.files import limited
+from runner.display.terminal import SweepProgress
 from runner.kernel import metrics
 from runner.kernel.metrics import Metric
-from runner.record import noise, runs
+from runner.record import noise, runs, searched
 from runner.record.folder import RunFolder
+from runner.record.searched import Trial, Values
+from runner.record.stored_rows import Row
 from runner.search.contenders import Compared, compared, contenders
-from runner.search.loop import HALVING, Trial, Values, front
+from runner.search.loop import HALVING, front
 from runner.search.places import Places
 from runner.search.space import Point, Space
-from runner.sweep.results import Row
-from runner.terminal import SweepProgress
 
 FEWEST = 3  # samples of a case
 MARGIN = 0.03  # of the best: cases within it cannot be told from it, where the objective has no ratios
@@ -179,27 +178,11 @@ def looks(job: Job, objectives: int) -> list[int]:
     return found
 
 
-def write(folder: RunFolder, trials: Sequence[Trial]) -> None:
-    """Keep what was told, so that an interrupted search goes on where it was."""
-    lines = [json.dumps(dataclasses.asdict(trial)) for trial in trials]
-    folder.write(folder.told, "".join(f"{line}\n" for line in lines))
-
-
 def read(folder: RunFolder, space: Space) -> dict[Point, Trial]:
-    """What was told before; nothing in a new search. A `UsageError` if it is not of this space."""
-    trials = []
+    """What was measured before; nothing in a new search. A `UsageError` if it is not of this space."""
+    sizes = [len(axis.values) for axis in space.axes]
     with runs.reading(folder.told):
-        for line in folder.text(folder.told).splitlines() if folder.has(folder.told) else ():
-            content = limited.load_json(line)
-            point, values = (
-                tuple(map(int, content["point"])),
-                content["values"] and tuple(map(float, content["values"])),
-            )
-            sizes = [len(axis.values) for axis in space.axes]
-            if not all(0 <= i < size for i, size in zip(point, sizes, strict=True)):
-                raise ValueError(f"{point} is not in the space")
-            before = tuple((int(n), tuple(map(float, v))) for n, v in content.get("before", ()))
-            if not all(map(math.isfinite, (*(values or ()), float(content["seconds"])))):
-                raise ValueError(f"{point} has a value that is not finite")
-            trials.append(Trial(point, values, float(content["seconds"]), int(content.get("level", 0)), before))
-    return {trial.point: trial for trial in trials}
+        known = {trial.point: trial for trial in searched.trials(folder)}
+        for point in known:
+            searched.require_within(point, sizes)
+    return known

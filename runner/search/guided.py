@@ -20,7 +20,7 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.special import ndtr
 
-from runner.search.loop import Values
+from runner.record.searched import Values
 from runner.search.space import Point, Space
 
 FIRST = 12  # points to begin with, far from each other

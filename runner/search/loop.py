@@ -15,10 +15,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from runner.errors import UsageError
+from runner.record.searched import Trial, Values
 from runner.search.space import Point
-
-Values = tuple[float, ...]
-"""What is minimized: one number, or two for a Pareto front."""
 
 IMPROVED = 0.01  # a smaller improvement of the best does not count
 IN_VAIN = 50_000  # points in a row that cannot run, because of a constraint without a table, end a search
@@ -55,30 +53,6 @@ class Budget:
                 "hydra.sweeper: max_cases, max_seconds and patience are all 0: the search would not end before every "
                 "combination is measured"
             )
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A point that was measured."""
-
-    point: Point
-    values: Values | None  # at its highest level
-    seconds: float  # since the search began, when it was first told
-    level: int = 0
-    before: tuple[tuple[int, Values], ...] = ()  # lower levels, and the values there
-
-    def has(self, level: int) -> bool:
-        """Whether it was measured at a level."""
-        return level == self.level or level in dict(self.before)
-
-    def at(self, level: int) -> Values | None:
-        """The values at a level; `None` if it was not measured there, or failed."""
-        return self.values if level == self.level else dict(self.before).get(level)
-
-    def again(self, level: int, values: Values | None) -> Trial:
-        """The trial after it was measured at a higher level."""
-        before = (*self.before, (self.level, self.values)) if self.values is not None else self.before
-        return Trial(self.point, values, self.seconds, level, before)
 
 
 @dataclass

@@ -16,13 +16,13 @@ from runner import all_stages
 from runner.config import Job
 from runner.device import DeviceInfo
 from runner.device.kinds import compiler_for
+from runner.display.terminal import SweepProgress
 from runner.errors import DeviceUnavailable, UsageError
 from runner.record.folder import RunFolder
+from runner.record.stored_rows import Row
 from runner.settings import DeviceConfig
 from runner.sweep import compiling, engine
-from runner.sweep.results import Row
 from runner.sweep.worker import Worker
-from runner.terminal import SweepProgress
 
 
 class _Kept(Worker):

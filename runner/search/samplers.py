@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from runner.errors import UsageError
-from runner.search.loop import Sampler, Values
+from runner.record.searched import Values
+from runner.search.loop import Sampler
 from runner.search.space import Point, Space
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from runner.kernel.metrics import TIME, Criterion, Metric
+from runner.record.searched import Trial
 from runner.search.importance import Importance, Model
-from runner.search.loop import Trial
 from runner.search.space import Point, Space
 
 MOST_VALUES = 48  # of a parameter in its slice, besides those that were measured

@@ -7,13 +7,13 @@ from typing import Any
 
 from runner.config import Job
 from runner.device.kinds import is_gpu, kind_of
+from runner.display.terminal import SweepProgress
 from runner.errors import UsageError
 from runner.record.folder import RunFolder
 from runner.shards import plan as planning
 from runner.shards.local import LocalGpus
 from runner.shards.parent import Parent
 from runner.shards.watch import Cluster
-from runner.terminal import SweepProgress
 
 NAMES = ("gpus", "slurm")
 

@@ -10,6 +10,7 @@ from runner import all_stages
 from runner.config import Job
 from runner.device import cache
 from runner.device.kinds import compiler_for
+from runner.display.terminal import SweepProgress
 from runner.errors import DeviceUnavailable
 from runner.record import environment
 from runner.record.folder import RunFolder
@@ -19,7 +20,6 @@ from runner.shards.watch import Cluster, Watched, Watcher
 from runner.sweep import compiling
 from runner.sweep.ledger import Ledger
 from runner.sweep.worker import Worker
-from runner.terminal import SweepProgress
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from runner import all_stages
 from runner.config import Job
 from runner.device import DeviceInfo
 from runner.device.kinds import compiler_for
+from runner.display.terminal import SweepProgress
 from runner.errors import CompileError, DeviceUnavailable, UsageError
 from runner.record import environment, samples, stored_sweep
 from runner.record.folder import RunFolder
@@ -26,7 +27,6 @@ from runner.statistics import round_medians, unthrottled
 from runner.sweep import engine
 from runner.sweep.ledger import finished
 from runner.sweep.worker import Worker
-from runner.terminal import SweepProgress
 
 
 class _Progress(SweepProgress):

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from runner import interruption
+from runner.display.terminal import SweepProgress
 from runner.errors import DeviceUnavailable, UsageError
 from runner.files import safe
 from runner.record.folder import RunFolder
 from runner.record.shards import ShardFolder, merge_shard, note_gpu
 from runner.sweep.ledger import Ledger, finished
-from runner.terminal import SweepProgress
 
 EVERY_S = 0.5  # between two looks at the shards
 CANCEL_S = 30.0  # in which cancelled shards save what they have

@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from runner.config import Job
 from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, options
 from runner.device.kinds import backend
+from runner.display.terminal import SweepProgress
 from runner.errors import CompileError, CompileLimit
 from runner.kernel.case import Case
-from runner.terminal import SweepProgress
 
 Compiled = Binary | CompileError
 

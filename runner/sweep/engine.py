@@ -19,15 +19,15 @@ from runner import interruption, pace
 from runner.config import Job
 from runner.device import Binary, Compiler, DeviceInfo, cache
 from runner.device.kinds import compiler_for, is_gpu
+from runner.display.terminal import SweepProgress
 from runner.errors import CompileError, DeviceUnavailable
 from runner.pace import Pace
 from runner.record import environment
 from runner.record.folder import RunFolder
-from runner.sweep import compiling, results
+from runner.sweep import case_row, compiling
 from runner.sweep.ledger import Ledger
 from runner.sweep.stage import Bench, Stage
 from runner.sweep.worker import Outcome, Task, Worker
-from runner.terminal import SweepProgress
 
 TRIES = 3  # of a case whose binary is deleted meanwhile
 UNLOADED = ("launch_error", "crashed")  # where a binary may be gone
@@ -221,8 +221,8 @@ class _Group:
         while self._waiting:
             job, outcome, info, seconds = self._waiting[0]
             before = (self._ledger.row(job) or {}).get("wall_s") or 0.0
-            found = results.Found(outcome, info, self._binaries[job.number], number)
-            row = results.after_round(job, found, self._ledger.row(job), self._folder, self._ledger.launcher)
+            found = case_row.Found(outcome, info, self._binaries[job.number], number)
+            row = case_row.after_round(job, found, self._ledger.row(job), self._folder, self._ledger.launcher)
             row["wall_s"] = before + seconds
             self._ledger.add(job, row)
             self._waiting.popleft()  # last: an interrupted write is repeated at the end

@@ -13,10 +13,10 @@ from typing import Any
 from runner.config import Job
 from runner.kernel import metrics
 from runner.kernel.metrics import TIME
-from runner.record import samples, sources
+from runner.record import samples, sources, stored_rows
 from runner.record.folder import RunFolder
-from runner.sweep import results
-from runner.sweep.results import Row
+from runner.record.stored_rows import Row
+from runner.sweep import case_row
 
 SOON_S = 1.0  # the first table: by then pandas is imported, and a short sweep need not wait for that
 
@@ -76,7 +76,7 @@ class Ledger:
 
     def mark(self, job: Job, status: str, reason: str) -> None:
         """Add a row for a case that is not run."""
-        self.add(job, results.unfinished(job, self.kind(job), self.launcher, status, reason))
+        self.add(job, case_row.unfinished(job, self.kind(job), self.launcher, status, reason))
 
     def mark_not_run(self, reason: str, plan: Sequence[Job]) -> None:
         """Add rows for those jobs that have none because they were not reached."""
@@ -90,7 +90,7 @@ class Ledger:
             return
         started = time.monotonic()
         own = [self._rows[job] for job in sorted(self._rows)]
-        results.write(self._folder, own)
+        stored_rows.write(self._folder, own)
         self._stale = False
         self._due = time.monotonic() + 9 * (time.monotonic() - started)
 
@@ -158,7 +158,7 @@ def described(job: Job, launcher: str) -> dict[str, Any]:
         "block": case.block,
         "shared_dynamic": case.shared,
         "macros": {} if case.excluded else dict(case.source().macros),
-        "row": results.unfinished(job, kind, launcher, "not_run", "not finished yet"),
+        "row": case_row.unfinished(job, kind, launcher, "not_run", "not finished yet"),
     }
 
 

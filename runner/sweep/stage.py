@@ -13,9 +13,9 @@ from typing import Any, Protocol, Self, TypeVar
 
 from runner.config import Job
 from runner.device import Compiler, DeviceInfo
+from runner.display.terminal import SweepProgress
 from runner.record.folder import RunFolder
 from runner.sweep.ledger import Ledger
-from runner.terminal import SweepProgress
 
 
 class Closable(Protocol):

@@ -8,11 +8,10 @@ import compare_runs
 import pytest
 from compare_runs import timed
 
-from runner.report.about import about
+from runner.record.run import read
 from runner.report.cells import all_cases
 from runner.report.findings import fastest, judge
 from runner.report.page import write as write_page
-from runner.report.table import load
 
 OPERATIONS = {"value": "operations / median_us / 1000.0", "unit": "GFLOP/s", "better": "higher"}
 ABOVE_90 = {"value": "median_us - offset", "unit": "us", "better": "lower"}
@@ -42,10 +41,10 @@ def test_the_best_is_that_of_the_metric(ranked_by):
         timed(2, 50, block=256),
     ]
     folder = ranked_by("gflops", rows, gflops=OPERATIONS)
-    (best,) = fastest(load(folder))
+    (best,) = fastest(read(folder))
     assert (best.fastest["block"], best.among, best.tied) == ("128", 2, ())
-    assert "Best gflops at 2^20: reduceShfl, block 128 (120 µs, 16.7 GFLOP/s" in judge(load(folder)).headline
-    (by_time,) = fastest(load(ranked_by("median_us", rows, "B", gflops=OPERATIONS)))
+    assert "Best gflops at 2^20: reduceShfl, block 128 (120 µs, 16.7 GFLOP/s" in judge(read(folder)).headline
+    (by_time,) = fastest(read(ranked_by("median_us", rows, "B", gflops=OPERATIONS)))
     assert by_time.fastest["block"] == "256"
 
 
@@ -53,13 +52,13 @@ def test_the_metric_is_an_axis_and_a_column_of_the_report(ranked_by):
     """What a run ranks its cases by is what its figures show against a parameter; the table has every metric."""
     rows = [timed(n, 100 + n, operations=10**6, gflops=10 - n / 10, above=10 + n, block=32 << n) for n in range(5)]
     folder = ranked_by("gflops", rows, gflops=OPERATIONS, above=ABOVE_90)
-    page = write_page(folder, load(folder), judge(load(folder))).read_text()
+    page = write_page(read(folder), judge(read(folder))).read_text()
     assert "<h2>Best configuration per size, by gflops (higher is better)</h2>" in page
     assert "gflops (GFLOP/s, more is better)" in (folder / "figures" / "gflops-by-block.svg").read_text()
     heads = re.findall(r"<th[^>]*>\s*([\w ]+)", page)
     assert {"gflops", "above"} <= set(heads)
     ranked_by("above", rows, "B", gflops=OPERATIONS, above=ABOVE_90)
-    write_page(folder.parent / "B", load(folder.parent / "B"), judge(load(folder.parent / "B")))
+    write_page(read(folder.parent / "B"), judge(read(folder.parent / "B")))
     assert "above (us, less is better)" in (folder.parent / "B" / "figures" / "above-by-block.svg").read_text()
 
 
@@ -78,7 +77,7 @@ def test_the_rule_sees_the_samples_through_the_metric(ranked_by, us, half, by_ti
         for n, (median, block) in enumerate([(100.0, 64), (us, 128)])
     ]
     for name, rank_by, wanted in (("A", "above", by_metric), ("B", "median_us", by_time)):
-        (best,) = fastest(load(ranked_by(rank_by, rows, name, above=ABOVE_90)))
+        (best,) = fastest(read(ranked_by(rank_by, rows, name, above=ABOVE_90)))
         assert (best.fastest["block"], len(best.tied), len(best.undecided)) == ("64", *wanted)
 
 
@@ -103,7 +102,7 @@ def test_a_table_without_its_plan_has_its_metrics_as_numbers(ranked_by, plan):
     (folder / "plan.json").unlink()
     if plan:
         (folder / "plan.json").write_text(plan)
-    frame = load(folder)
-    assert frame["above"].tolist() == [10.25, 20.5]
-    assert about(frame).criterion.is_time
-    assert all_cases(frame, {}).lines
+    run = read(folder)
+    assert run.frame["above"].tolist() == [10.25, 20.5]
+    assert run.criterion.is_time
+    assert all_cases(run, {}).lines

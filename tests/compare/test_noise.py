@@ -8,9 +8,9 @@ from compare_runs import environment, timed, write
 
 from runner import calibrate
 from runner.device import DeviceInfo
+from runner.display.terminal import Console
 from runner.record import noise
 from runner.record.folder import RunFolder
-from runner.terminal import Console
 
 A_GPU = DeviceInfo("cuda", "NVIDIA H200", "sm_90", None, 0, 0, 0)
 

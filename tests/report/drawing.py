@@ -8,22 +8,22 @@ import re
 from pathlib import Path
 from typing import Any
 
+from runner.record.run import read
 from runner.report.figures import choose, draw_all
 from runner.report.figures.figure import Figure, as_csv, saved
 from runner.report.findings import ratios
-from runner.report.table import load
 
 
 def chosen(folder: Path, section: str = "") -> list[Figure]:
     """The figures of a folder, or those of a section."""
-    frame = load(folder)
-    return [one for one in choose(folder, frame, ratios(frame)) if section in ("", one.section)]
+    run = read(folder)
+    return [one for one in choose(run, ratios(run)) if section in ("", one.section)]
 
 
 def drawn(folder: Path) -> dict[str, Figure]:
     """The drawn figures of a folder by their stem."""
-    frame = load(folder)
-    return {one.stem: one for one in draw_all(folder, frame, ratios(frame))}
+    run = read(folder)
+    return {one.stem: one for one in draw_all(run, ratios(run))}
 
 
 def words(figure: Any) -> list[str]:

@@ -1,7 +1,7 @@
 import report_runs as runs
 from drawing import chosen, table
 
-from runner.report.text import size_of
+from runner.display.text import size_of
 
 
 def speedups(folder):

@@ -4,6 +4,7 @@ import pytest
 import report_runs as runs
 import yaml
 
+from runner.record.folder import RunFolder
 from runner.report import build
 from runner.report.page import compiled, configuration, overrides
 
@@ -79,11 +80,11 @@ def test_long_sources_are_cut(folder):
 
 def test_the_configuration_is_that_of_the_first_job_that_kept_one(folder):
     """The resolved YAML is shown with the number of its job, and what the command set beside it."""
-    assert configuration(folder) is None
+    assert configuration(RunFolder(folder)) is None
     kept = folder / "2" / ".hydra"
     kept.mkdir()
     (kept / "config.yaml").write_text(yaml.safe_dump({"block": 256, "timing": {"rounds": 3}}))
-    assert configuration(folder) == (2, "block: 256\ntiming:\n  rounds: 3\n")
+    assert configuration(RunFolder(folder)) == (2, "block: 256\ntiming:\n  rounds: 3\n")
     text = build(folder).read_text("utf-8")
     assert "resolved for job 2" in text
     assert "block=128,256,512\nsize=2**18" in text

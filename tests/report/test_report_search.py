@@ -9,10 +9,10 @@ from drawing import chosen, table, words
 
 from runner.kernel.expression import RealExpression
 from runner.kernel.metrics import Metric
+from runner.record.run import read
 from runner.report import as_markdown, build
 from runner.report.findings import judge
 from runner.report.searched import section
-from runner.report.table import load
 from runner.search.loop import Trial
 from runner.search.space import Axis, Space
 from runner.search.summary import summary
@@ -79,7 +79,7 @@ def test_the_report_says_which_parameters_mattered_and_which_hardly(tmp_path):
     assert next(iter(shares)) == "block"
     assert float(shares["block"]["low"]) > 0.5
     assert float(shares["unroll"]["high"]) < 0.05
-    (sentence,) = [s for s in judge(load(folder)).further if "mattered" in s]
+    (sentence,) = [s for s in judge(read(folder)).further if "mattered" in s]
     assert "block" in sentence.partition("hardly")[0]
     assert "unroll" in sentence.partition("hardly")[2]
     assert sentence in as_markdown(folder)
@@ -139,15 +139,15 @@ def test_too_few_cases_tell_nothing(tmp_path):
     """Instead of a chart there is a sentence, in the verdict and in the section."""
     folder = searched(tmp_path / "a", points=POINTS[::5])
     assert "mattered" not in figures(folder)
-    assert "is unknown after 9 measured cases" in section(load(folder))[1]
+    assert "is unknown after 9 measured cases" in section(read(folder))[1]
 
 
 def test_emulated_times_of_a_search_are_not_drawn(tmp_path):
     """The section says what was searched, and that emulated times are not drawn."""
     folder = searched(tmp_path / "a", device="cpu")
     assert figures(folder) == {}
-    assert not [s for s in judge(load(folder)).further if "mattered" in s]
-    assert "Times of the CPU device are neither ranked nor drawn" in section(load(folder))[1]
+    assert not [s for s in judge(read(folder)).further if "mattered" in s]
+    assert "Times of the CPU device are neither ranked nor drawn" in section(read(folder))[1]
 
 
 def test_a_malformed_search_keeps_nobody_from_the_report(tmp_path):
@@ -166,7 +166,7 @@ def test_a_malformed_search_keeps_nobody_from_the_report(tmp_path):
     ):
         (folder / "search.json").write_text(json.dumps(whole | damage))
         assert figures(folder) == {}, damage
-        assert section(load(folder)) == [], damage
+        assert section(read(folder)) == [], damage
     (folder / "search.json").write_text(json.dumps(whole))
     lines = (folder / "search.jsonl").read_text()
     for damage in ({"point": [0, 99, 0]}, {"point": [0, -1, 0]}, {"point": [0, 1]}, {"values": [1.0, 2.0]}):

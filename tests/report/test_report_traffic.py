@@ -8,11 +8,11 @@ from drawing import chosen, words
 from rich.console import Console
 from shuffle_rows import COLUMNS, butterfly
 
+from runner.display.text import beside, pair
+from runner.record.run import read
 from runner.report import build, print_summary
 from runner.report.cells import all_cases, fastest_cases
 from runner.report.findings import fastest
-from runner.report.table import constant, load, varying
-from runner.report.text import beside, pair
 
 
 def row(number, kernel, shared, sectors, **given):
@@ -50,11 +50,11 @@ def test_they_stand_in_the_bars_labels_with_their_meaning(run_folder):
 def test_they_stand_in_the_tables(run_folder):
     """The table of all cases has a column a pair; that of the fastest only where the fastest differ."""
     rows = [*transposes(), row(3, "transposeSmem", (2, 2), (4, 4), size=2**20)]
-    frame = load(run_folder(rows, columns=COLUMNS))
-    table = all_cases(frame, {})
+    run = read(run_folder(rows, columns=COLUMNS))
+    table = all_cases(run, {})
     place = table.columns.index("wavefronts ld/st")
     assert [line.cells[place].text for line in table.lines] == ["", "32/1", "1/1.5", "2/2"]
-    best = fastest_cases(frame, fastest(frame))
+    best = fastest_cases(run, fastest(run))
     assert [name for name in best.columns if "ld/st" in name] == ["wavefronts ld/st", "sectors ld/st"]
 
 
@@ -87,10 +87,10 @@ def test_a_cache_that_nobody_asked_for_is_not_mentioned(run_folder):
     for given in rows:
         given["cache"] = "none"
     folder = run_folder(rows, "quiet", columns=COLUMNS)
-    assert "cache" not in (*constant(load(folder)), *varying(load(folder)))
+    assert "cache" not in (*read(folder).constant, *read(folder).varying)
     assert "cache none" not in build(folder).read_text("utf-8")
     rows[0]["cache"] = "l1"
-    assert "cache" in varying(load(run_folder(rows, "asked", columns=COLUMNS)))
+    assert "cache" in read(run_folder(rows, "asked", columns=COLUMNS)).varying
     assert "cache none" not in build(run_folder(butterfly(), "lanes", columns=COLUMNS)).read_text("utf-8")
 
 

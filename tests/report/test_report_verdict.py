@@ -1,23 +1,24 @@
+from dataclasses import replace
+
 import pytest
 import report_runs as runs
 from shuffle_rows import COLUMNS, butterfly
 
-from runner.report.about import tell
+from runner.record.run import read
 from runner.report.cells import best_against_best, fastest_cases, geometric_means
 from runner.report.findings import fastest, judge, ladder, ratios
-from runner.report.table import load
 
 
 def test_the_headline_has_the_count_and_the_fastest(run_folder):
     """One case that matches is named with its time and its shares; the ties follow, first their number, then their names."""
-    verdict = judge(load(run_folder(runs.sweep())))
+    verdict = judge(read(run_folder(runs.sweep())))
     assert verdict.level == "good"
     assert verdict.headline.startswith("72 of 72 cases match the CPU reference. Fastest at 2^24: reduceShflUnroll, ")
     assert "(27.6 µs, 2,434 GB/s, 51 % of the peak, 58 % of a copy)" in verdict.headline
     assert verdict.headline.endswith("2 more cases are undecided.")
     steady = {"rounds": 10, "round_spread_percent": 0.1, "ci_low_us": 8.99, "ci_high_us": 9.01}
     rows = [runs.row(n, block=64 * 2**n) | runs.timing(9, 2**24) | steady for n in range(3)]
-    verdict = judge(load(run_folder(rows, "ties")))
+    verdict = judge(read(run_folder(rows, "ties")))
     assert "2 more cases are tied within" in verdict.headline
     assert verdict.further == (
         "Tied with it, because this measurement cannot tell them apart: reduceShfl, block 128; reduceShfl, block 256.",
@@ -27,12 +28,12 @@ def test_the_headline_has_the_count_and_the_fastest(run_folder):
 def test_limits_that_nobody_knows_are_left_out(run_folder):
     """Without a peak or a copy the time and the bandwidth stand alone."""
     row = runs.row() | runs.timing(9, 2**24) | {"percent_peak": "", "percent_copy": ""}
-    assert judge(load(run_folder([row]))).headline.endswith("reduceShfl at 2^24 takes 9.00 µs, 7,457 GB/s.")
+    assert judge(read(run_folder([row]))).headline.endswith("reduceShfl at 2^24 takes 9.00 µs, 7,457 GB/s.")
 
 
 def test_failures_come_first_and_each_reason_once(run_folder):
     """Each status is counted, each reason is one problem, and what was not launched follows what failed."""
-    verdict = judge(load(run_folder(runs.failures())))
+    verdict = judge(read(run_folder(runs.failures())))
     assert verdict.level == "bad"
     assert verdict.headline.startswith("12 of 25 cases match the CPU reference; 1 mismatch, 1 hazard, 5 skipped")
     assert [problem.status for problem in verdict.problems] == [
@@ -45,7 +46,7 @@ def test_failures_come_first_and_each_reason_once(run_folder):
 def test_a_wrong_kernel_has_no_speed(run_folder):
     """A mismatch is never the fastest, however short its time."""
     rows = [runs.row(0) | runs.timing(9, 2**24), runs.row(1, status="mismatch", block=64) | runs.timing(1, 2**24)]
-    assert [one.fastest["block"] for one in fastest(load(run_folder(rows)))] == ["256"]
+    assert [one.fastest["block"] for one in fastest(read(run_folder(rows)))] == ["256"]
 
 
 @pytest.mark.parametrize(
@@ -59,21 +60,21 @@ def test_a_wrong_kernel_has_no_speed(run_folder):
 )
 def test_a_run_without_news_has_a_verdict_too(run_folder, rows, level, words):
     """Nothing launched, no cases, an interruption, nothing right: each has its level and its sentence."""
-    verdict = judge(load(run_folder(rows)))
+    verdict = judge(read(run_folder(rows)))
     assert verdict.level == level
     assert words in verdict.headline
 
 
 def test_emulated_times_are_not_ranked(run_folder):
     """A run on the CPU device says what matches and what was not checked; beside a GPU only the GPU's cases are ranked."""
-    verdict = judge(load(run_folder(runs.emulated())))
+    verdict = judge(read(run_folder(runs.emulated())))
     assert (verdict.headline, verdict.further) == ("6 of 6 cases match the CPU reference.", ())
     assert "Not checked: data races" in verdict.cautions[0]
     skipped = [{**row, "status": "skipped"} for row in runs.emulated()]
-    assert judge(load(run_folder(skipped, "skipped"))).cautions == ()  # nothing was checked
-    frame = load(run_folder([*runs.emulated(), *runs.sweep(sizes=(24,))], "both"))
-    assert [one.fastest["device"] for one in fastest(frame)] == ["cuda"]
-    assert len(ratios(frame)) == len(ratios(load(run_folder(runs.sweep(sizes=(24,)), "one"))))
+    assert judge(read(run_folder(skipped, "skipped"))).cautions == ()  # nothing was checked
+    run = read(run_folder([*runs.emulated(), *runs.sweep(sizes=(24,))], "both"))
+    assert [one.fastest["device"] for one in fastest(run)] == ["cuda"]
+    assert len(ratios(run)) == len(ratios(read(run_folder(runs.sweep(sizes=(24,)), "one"))))
 
 
 def test_unlike_cases_are_not_ranked_together(run_folder):
@@ -83,7 +84,7 @@ def test_unlike_cases_are_not_ranked_together(run_folder):
         runs.row(n, finish=finish, dtype=dtype, block=128 + n) | runs.timing(9 + n, 2**24)
         for n, (finish, dtype) in enumerate(peers)
     ]
-    verdict = judge(load(run_folder(rows)))
+    verdict = judge(read(run_folder(rows)))
     told = " ".join([verdict.headline, *verdict.further])
     assert [told.count(f"({group})") for group in (
         "dtype int32, finish host", "dtype int32, finish device", "dtype float32, finish host",
@@ -92,15 +93,15 @@ def test_unlike_cases_are_not_ranked_together(run_folder):
 
 def test_the_baseline_is_matched_at_the_same_parameters(run_folder):
     """A ratio is of the same size and block; a parameter that the baseline does not read is passed over."""
-    frame = load(run_folder(runs.sweep()))
-    found = ratios(frame)
+    run = read(run_folder(runs.sweep()))
+    found = ratios(run)
     assert len(found) == 60
     for ratio in found.values():
-        one, base = frame.loc[ratio.row], frame.loc[ratio.baseline_row]
+        one, base = run.frame.loc[ratio.row], run.frame.loc[ratio.baseline_row]
         assert one["baseline"] == base["kernel"]
         assert (one["size"], one["block"]) == (base["size"], base["block"])
         assert ratio.low < ratio.times < ratio.high
-    table = geometric_means(frame, found)
+    table = geometric_means(run, found)
     assert [cell.text for cell in table.lines[0].cells[:3]] == ["reduceSmem", "reduceGmem", "3"]
 
 
@@ -108,7 +109,7 @@ def test_an_ambiguous_baseline_gives_no_ratio(run_folder):
     """If several of the baseline's cases would do, none is picked."""
     rows = [runs.row(n, kernel="base", unroll=n + 1) | runs.timing(9, 2**24) for n in range(2)]
     rows.append(runs.row(3, baseline="base") | runs.timing(3, 2**24))
-    assert ratios(load(run_folder(rows))) == {}
+    assert ratios(read(run_folder(rows))) == {}
 
 
 def test_a_headline_speed_up_is_best_against_best(run_folder):
@@ -118,12 +119,12 @@ def test_a_headline_speed_up_is_best_against_best(run_folder):
         runs.row(n, kernel=kernel, block=block, baseline="slow") | runs.timing(us, 2**24)
         for n, ((kernel, block), us) in enumerate(times.items())
     ]
-    frame = load(run_folder(rows))
-    table = fastest_cases(frame, fastest(frame))
+    run = read(run_folder(rows))
+    table = fastest_cases(run, fastest(run))
     assert table.lines[0].cells[table.columns.index("best against best")].text == "2.00x slow"
-    assert [cell.text for cell in best_against_best(frame).lines[0].cells][:3] == ["quick", "slow", "2.00x"]
+    assert [cell.text for cell in best_against_best(run).lines[0].cells][:3] == ["quick", "slow", "2.00x"]
     mean = (40 / 10 * 20 / 12) ** 0.5
-    assert geometric_means(frame, ratios(frame)).lines[0].cells[3].text.startswith(f"{mean:.2f}x (")
+    assert geometric_means(run, ratios(run)).lines[0].cells[3].text.startswith(f"{mean:.2f}x (")
 
 
 def test_a_ceiling_is_not_ranked(run_folder):
@@ -131,7 +132,7 @@ def test_a_ceiling_is_not_ranked(run_folder):
     rows = [runs.row(n, kernel=kernel) | runs.timing(us, 2**24) for n, (kernel, us) in enumerate(
         {"copy": 10.0, "plain": 30.0, "tiled": 12.0}.items())]  # fmt: skip
     rows[0]["ceiling"] = "True"
-    verdict = judge(load(run_folder(rows, columns=[*runs.COLUMNS, "ceiling"])))
+    verdict = judge(read(run_folder(rows, columns=[*runs.COLUMNS, "ceiling"])))
     assert "Fastest at 2^24: tiled" in verdict.headline
     assert any(sentence.startswith("Ceiling at 2^24: copy (10.0 µs") for sentence in verdict.further)
 
@@ -150,9 +151,9 @@ def chain(**before):
 def test_a_chain_of_baselines_is_a_ladder(run_folder):
     """Three kernels that name each other make steps, in their order; a short branch stands before the longer one."""
     rows = chain(fourth="third", second="first", first="first", third="second", side="second", alone="")
-    frame = load(run_folder(rows))
-    assert ladder(frame) == ["first", "second", "side", "third", "fourth"]
-    table = best_against_best(frame)
+    run = read(run_folder(rows))
+    assert ladder(run) == ["first", "second", "side", "third", "fourth"]
+    table = best_against_best(run)
     assert table.columns == ["kernel", "baseline", "2^20", "2^24", "median_us at 2^24", "percent_copy at 2^24"]
     first, second, *_ = table.lines
     assert [cell.text for cell in first.cells][:4] == ["first", "", "", ""]
@@ -164,43 +165,43 @@ def test_a_chain_of_baselines_is_a_ladder(run_folder):
 )
 def test_fewer_than_three_steps_are_no_ladder(run_folder, before):
     """Two kernels, kernels in a circle, and kernels of one common baseline have the table of ratios."""
-    frame = load(run_folder(chain(**before)))
-    assert ladder(frame) == []
-    assert best_against_best(frame).columns[:2] == ["kernel", "baseline"]
+    run = read(run_folder(chain(**before)))
+    assert ladder(run) == []
+    assert best_against_best(run).columns[:2] == ["kernel", "baseline"]
 
 
 def test_an_emulated_ladder_has_no_steps(run_folder):
     """Steps are measured."""
     rows = [row | {"device": "cpu"} for row in chain(a="", b="a", c="b")]
-    assert best_against_best(load(run_folder(rows))).lines == []
+    assert best_against_best(read(run_folder(rows))).lines == []
 
 
 def test_undefined_reads_stand_in_the_headline(run_folder):
     """A case is right though some of its elements were not compared, and the headline says so."""
     rows = [runs.row(n, undefined_reads=reads) | runs.timing(9, 2**24) for n, reads in enumerate((0, 3, ""))]
-    assert "In 1 matching case lanes read undefined values" in judge(load(run_folder(rows))).headline
+    assert "In 1 matching case lanes read undefined values" in judge(read(run_folder(rows))).headline
 
 
 def test_what_is_compared_with_nothing_is_no_winner(run_folder):
     """Three dtypes with a case each: none is the fastest of anything. A single case has its time."""
     rows = [runs.row(n, dtype=d) | runs.timing(9 + n, 2**24) for n, d in enumerate(("int32", "int64", "float32"))]
-    assert "µs" not in judge(load(run_folder(rows))).headline
-    assert "takes 9.00 µs" in judge(load(run_folder(rows[:1], "one"))).headline
+    assert "µs" not in judge(read(run_folder(rows))).headline
+    assert "takes 9.00 µs" in judge(read(run_folder(rows[:1], "one"))).headline
 
 
 def test_a_single_block_of_shuffles_is_not_ranked(run_folder):
     """It takes as long as any launch does, so none is called the fastest."""
     rows = [row | runs.timing(4, 32) for row in butterfly()]
-    assert "µs" not in judge(load(run_folder(rows, columns=COLUMNS))).headline
+    assert "µs" not in judge(read(run_folder(rows, columns=COLUMNS))).headline
 
 
 def test_times_that_should_not_be_trusted_are_named(run_folder):
     """Each flag of a row is a sentence, with the number of cases and the overhead of the method."""
     flags = {"timer_limited": "True", "host_bound": "False", "throttled": "True"}
     rows = [runs.row(n, block=b) | runs.timing(5, 2**16) | flags for n, b in enumerate((64, 128))]
-    frame = load(run_folder(rows))
-    tell(frame, devices={"cuda": {"empty_kernel_us": 3.2}})
-    short, throttled = judge(frame).cautions
+    run = read(run_folder(rows))
+    run = replace(run, environment={"devices": {"cuda": {"empty_kernel_us": 3.2}}})
+    short, throttled = judge(run).cautions
     assert short.startswith("In 2 cases")
     assert "an empty kernel takes 3.20 µs" in short
     assert "throttled" in throttled

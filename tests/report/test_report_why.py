@@ -5,9 +5,9 @@ import json
 import profiled_run
 import pytest
 
+from runner.record.run import read
 from runner.report import as_markdown, build
 from runner.report.figures import choose
-from runner.report.table import load
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def folder(tmp_path_factory):
 
 def figure(folder, stem):
     """A figure of a run, not drawn."""
-    return next(one for one in choose(folder, load(folder), {}) if one.stem == stem)
+    return next(one for one in choose(read(folder), {}) if one.stem == stem)
 
 
 def test_the_page_says_why_the_fast_cases_take_their_time(folder):
@@ -74,5 +74,5 @@ def test_a_foreign_record_breaks_no_report(record, tmp_path):
     folder = profiled_run.make(tmp_path / "run", sizes=(24,))
     for number in range(4):
         (folder / str(number) / "profile.json").write_text(json.dumps(record))
-    assert {one.stem for one in choose(folder, load(folder), {})}.isdisjoint({"stalls", "roofline-float32"})
+    assert {one.stem for one in choose(read(folder), {})}.isdisjoint({"stalls", "roofline-float32"})
     as_markdown(folder)

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from kernel_page.sheet import EDGE, PALE, Sheet
 from runner.device import cache
 from runner.device.checked.counting import InstructionCost
+from runner.display.text import count
 from runner.kernel.declaration import Kernel, written
 from runner.kernel.resolve import make
-from runner.report.text import count
 from runner.stages.lines import counting as line_costs
 from runner.stages.lines.costs import GLOBAL, SHARED, LineCost
 

@@ -12,14 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
-
 from runner.files import safe
+from runner.record.run import Run
 from runner.report.figures import energy, gpus, heat, lanes, mattered, raw, roofline, search, speedup, stalls, times
-from runner.report.figures.figure import Figure, Run, drawn
+from runner.report.figures.figure import Figure, Results, drawn
 from runner.report.findings import Ratio
 
-MAKERS: tuple[Callable[[Run], Sequence[Figure]], ...] = (
+MAKERS: tuple[Callable[[Results], Sequence[Figure]], ...] = (
     search.figures,
     mattered.figures,
     times.figures,
@@ -41,18 +40,18 @@ OURS = re.compile(
 """The names of the report's figures, also of earlier versions. Nothing else in the folder is the report's to remove."""
 
 
-def choose(path: Path, frame: pd.DataFrame, ratios: Mapping[int, Ratio]) -> list[Figure]:
+def choose(run: Run, ratios: Mapping[int, Ratio]) -> list[Figure]:
     """The figures of a run, each under a stem of its own, without drawing them."""
-    run, seen, found = Run(path, frame, ratios), Counter[str](), list[Figure]()
-    for figure in (figure for make in MAKERS for figure in make(run)):
+    results, seen, found = Results(run, ratios), Counter[str](), list[Figure]()
+    for figure in (figure for make in MAKERS for figure in make(results)):
         seen[figure.stem] += 1
         found.append(replace(figure, stem=f"{figure.stem}-{n}") if (n := seen[figure.stem]) > 1 else figure)
     return found
 
 
-def draw_all(path: Path, frame: pd.DataFrame, ratios: Mapping[int, Ratio]) -> list[Figure]:
+def draw_all(run: Run, ratios: Mapping[int, Ratio]) -> list[Figure]:
     """Draw all figures of a run."""
-    return [drawn(figure) for figure in choose(path, frame, ratios)]
+    return [drawn(figure) for figure in choose(run, ratios)]
 
 
 def write(run: Path, figures: Sequence[Figure]) -> None:

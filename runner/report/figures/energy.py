@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from runner.report.figures.figure import PALE, Figure, Row, Run, set_ticks, sheet
+from runner.display.text import described, one_line, size_of
+from runner.record.run import size_key
+from runner.report.figures.figure import PALE, Figure, Results, Row, set_ticks, sheet
 from runner.report.findings import differing_peers
-from runner.report.table import measured, records, size_key, varying
-from runner.report.text import described, one_line, size_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,13 +26,13 @@ class Energies(Figure):
 
     section = "energy"
     panels: Sequence[tuple[str, list[Row]]]
-    run: Run
+    results: Results
 
     def rows(self) -> list[Row]:
         """A row for each case."""
         shown = ("energy_us", "joules", "joules_ci", "energy_w", "idle_w", "gbps_per_watt")
         return [
-            {**self.run.identity(row), **{name: row.get(name) for name in shown}}
+            {**self.results.identity(row), **{name: row.get(name) for name in shown}}
             for _, rows in self.panels
             for row in rows
         ]
@@ -71,13 +71,13 @@ class Energies(Figure):
                 axes.annotate(f"{watts} W", (x, y), (-2, -2), textcoords="offset points", fontsize=7, color=PALE,
                               ha="right", va="top")  # fmt: skip
         for row, error in zip(rows, errors, strict=True):
-            look = self.run.looks[str(row["kernel"])]
+            look = self.results.looks[str(row["kernel"])]
             axes.errorbar(row["energy_us"], row["joules"], yerr=error, color=look.colour, linewidth=1)
             axes.plot(
                 row["energy_us"], row["joules"], look.marker, color=look.colour, label=one_line(row["kernel"], 30)
             )
         best = min(rows, key=lambda row: float(row["joules"]))
-        apart = [name for name in varying(self.run.frame) if name != "size"]
+        apart = [name for name in self.results.run.varying if name != "size"]
         right = best["energy_us"] > math.sqrt(low * high)
         axes.annotate(
             one_line(described(best, apart), 46),
@@ -90,13 +90,13 @@ class Energies(Figure):
         )
 
 
-def figures(run: Run) -> list[Energies]:
+def figures(results: Results) -> list[Energies]:
     """The figure of a run whose cases have their energy."""
-    if "joules" not in run.frame:
+    if "joules" not in results.run.frame:
         return []
     groups: dict[tuple[Any, ...], list[Row]] = {}
-    apart = differing_peers(run.frame)
-    for row in records(measured(run.frame)):
+    apart = differing_peers(results.run)
+    for row in results.run.measured.rows:
         if row["joules"] > 0 and row["energy_us"] > 0:
             groups.setdefault((size_key(row), *(str(row[name]) for name in apart)), []).append(row)
     panels = [(_title(rows[0], apart), rows) for _, rows in sorted(groups.items()) if len(rows) > 1]
@@ -111,7 +111,7 @@ def figures(run: Run) -> list[Energies]:
         "Launches back to back with warm caches. Along a dotted line the power of the board is the same. Bars: 95 % "
         f"intervals. The lowest point, with its name, uses the least energy; the leftmost is the fastest.{more}"
     )
-    return [Energies("energy", "Energy of a launch against its time", caption, panels[-MOST_PANELS:], run)]
+    return [Energies("energy", "Energy of a launch against its time", caption, panels[-MOST_PANELS:], results)]
 
 
 def _title(row: Row, apart: Sequence[str]) -> str:

@@ -15,16 +15,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 from urllib.parse import quote
 
 import numpy as np
-import pandas as pd
 
+from runner.display.text import absent, brief, one_line, power, value_of
+from runner.record.run import Run
 from runner.report.findings import Ratio
-from runner.report.table import parameters
-from runner.report.text import absent, brief, one_line, power, value_of
 
 if TYPE_CHECKING:  # matplotlib would slow a report without figures
     from matplotlib.axes import Axes
@@ -85,22 +83,21 @@ CEILING = Stroke(PALE, "", "-.")  # the stroke of kernels that are a limit for t
 
 
 @dataclass(frozen=True)
-class Run:
-    """The results that figures are made from: the run folder, its table, and the speed-ups of its cases by row."""
+class Results:
+    """What figures are made from: a run, and the speed-ups of its cases by row."""
 
-    path: Path
-    frame: pd.DataFrame
+    run: Run
     ratios: Mapping[int, Ratio]
 
     @property
     def names(self) -> list[str]:
         """The parameters, in the order in which a reader wants them."""
-        return parameters(self.frame)
+        return self.run.parameters
 
     @cached_property
     def looks(self) -> dict[str, Stroke]:
         """How each kernel is drawn in all figures."""
-        return strokes([str(kernel) for kernel in self.frame["kernel"].unique()])
+        return strokes(self.run.kernels)
 
     def identity(self, row: Row) -> Row:
         """The columns that identify a case, for a figure's CSV."""

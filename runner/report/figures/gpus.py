@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from runner.report.about import about
-from runner.report.figures.figure import COLOURS, PALE, Figure, Row, Run, plain, sheet
-from runner.report.gpus import Gpu, gpus, short
-from runner.report.text import count, one_line
+from runner.display.text import count, one_line
+from runner.record.gpus import Gpu, gpus, short
+from runner.report.figures.figure import COLOURS, PALE, Figure, Results, Row, plain, sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -62,9 +61,9 @@ class Reference(Figure):
         return figure
 
 
-def figures(run: Run) -> list[Reference]:
+def figures(results: Results) -> list[Reference]:
     """The figure of a run on several GPUs."""
-    found = gpus(about(run.frame).gpus)
+    found = gpus(results.run.gpus)
     if len({gpu.uuid for gpu in found}) < 2:
         return []
     models: dict[tuple[str, str], list[Gpu]] = {}

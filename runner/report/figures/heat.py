@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runner.report.figures.figure import INK, WIDE, Figure, Row, Run, View, positions, sheet, whole
+from runner.display.text import absent, count, listed, one_line, size_of, slug, value_of
+from runner.record.run import size_key
+from runner.report.figures.figure import INK, WIDE, Figure, Results, Row, View, positions, sheet, whole
 from runner.report.findings import IDLE
-from runner.report.table import on_gpus, records, size_key
-from runner.report.text import absent, count, listed, one_line, size_of, slug, value_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,7 +67,7 @@ class HeatMap(Figure):
     lines: list[str]
     columns: list[str]
     panels: list[Panel]
-    run: Run
+    results: Results
 
     @property
     def view(self) -> View:
@@ -81,7 +81,7 @@ class HeatMap(Figure):
         return [
             {
                 "panel": panel.title,
-                **self.run.identity(row),
+                **self.results.identity(row),
                 "status": row["status"],
                 "percent_of_best": panel.percents.get((down, across)),
                 **({name: row[name] for name in ("median_us", "gbps")} if (down, across) in panel.percents else {}),
@@ -144,10 +144,10 @@ def ink(percent: float) -> str:
     return "#000000" if percent > LIGHT else "#ffffff"
 
 
-def figures(run: Run) -> list[HeatMap]:
+def figures(results: Results) -> list[HeatMap]:
     """The heat map of a run whose cases vary in two ways."""
-    rows = records(on_gpus(run.frame))
-    free, every = [name for name in run.names if name not in APART], _by_kernel(rows)
+    rows = results.run.on_gpus.rows
+    free, every = [name for name in results.names if name not in APART], _by_kernel(rows)
     if (axes := _pair(every.values(), free)) is None:
         return []
     if "size" not in axes:
@@ -175,7 +175,7 @@ def figures(run: Run) -> list[HeatMap]:
     title = f"Speed by {axes[0]} and {axes[1]}{at}, in percent of the best"
     lines, columns = (_values(rows, name) for name in axes)
     drawn = [panel for panel in panels if panel in chosen]
-    return [HeatMap(stem, title, " ".join(filter(None, notes)), axes, lines, columns, drawn, run)]
+    return [HeatMap(stem, title, " ".join(filter(None, notes)), axes, lines, columns, drawn, results)]
 
 
 def _by_kernel(rows: list[Row]) -> dict[str, list[Row]]:

@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from runner.display.text import absent, count, one_line, power
 from runner.kernel.lanes import INTRINSICS, MOST_RECEIVED, WARP, exchange
-from runner.report.text import absent, count, one_line, power
 
 NAMED = ("block", "width", "mask", "per_thread", "first", "second", "size", "dtype")
 """What may tell one step from another beside its operation and argument."""

@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner.device.kinds import label
+from runner.display.text import count, listed, one_line, plain, slug
 from runner.kernel.lanes import MOST_RECEIVED
-from runner.report.figures.figure import CRIMSON, INK, PALE, Figure, Row, Run
+from runner.report.figures.figure import CRIMSON, INK, PALE, Figure, Results, Row
 from runner.report.figures.lane_steps import NAMED, Element, Step, read
-from runner.report.table import records
-from runner.report.text import count, listed, one_line, plain, slug
 
 FEW, MOST_STEPS = 2, 10
 """A kernel with more steps than a few has a figure of its own; a figure has at most so many steps."""
@@ -129,9 +128,9 @@ class Lanes(Figure):
         return canvas.svg(self.title, wide, y)
 
 
-def figures(run: Run) -> list[Lanes]:
+def figures(results: Results) -> list[Lanes]:
     """The lane pictures of a run, in its order. Devices never share one."""
-    steps = [step for row in records(run.frame[run.frame["received"] != ""]) if (step := read(row))]
+    steps = [step for row in results.run.rows if row["received"] and (step := read(row))]
     devices = dict.fromkeys(step.device for step in steps)
     found: list[Lanes] = []
     for device in devices:

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from runner.report.about import about
-from runner.report.figures.figure import COLOURS, CRIMSON, PALE, Figure, Row, Run, sheet
+from runner.display.text import count, one_line
+from runner.record.searched import Importance, Searched, Three, Value
+from runner.report.figures.figure import COLOURS, CRIMSON, PALE, Figure, Results, Row, sheet
 from runner.report.figures.search import limits
-from runner.report.searched import Importance, Searched, Three, Value
-from runner.report.text import count, one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -159,9 +158,9 @@ def _range(measured: Sequence[float], models: Sequence[Three]) -> tuple[float, f
     return max(low - room, min([low, *ends])), min(high + room, max([high, *ends]))
 
 
-def figures(run: Run) -> list[Figure]:
+def figures(results: Results) -> list[Figure]:
     """Both figures of a search, as far as it has them; none of a rehearsal."""
-    search = about(run.frame).search
+    search = results.run.search
     if search is None or search.rehearsal:
         return []
     found: list[Figure] = []

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.display.text import absent, count, described, exact, listed, slug
 from runner.record import samples
 from runner.record.folder import RunFolder
-from runner.report.figures.figure import COLOURS, CRIMSON, INK, MARKERS, PALE, Figure, Row, Run, plain, sheet
-from runner.report.table import measured, records, varying
-from runner.report.text import absent, count, described, exact, listed, slug
+from runner.report.figures.figure import COLOURS, CRIMSON, INK, MARKERS, PALE, Figure, Results, Row, plain, sheet
 from runner.statistics import Samples
 
 if TYPE_CHECKING:
@@ -96,11 +95,11 @@ class RawSamples(Figure):
         axes.plot(self.shown[far], clipped[far], "^", markersize=5, color=INK, clip_on=False)
 
 
-def figures(run: Run) -> list[RawSamples]:
+def figures(results: Results) -> list[RawSamples]:
     """The cases with the widest spread whose samples can be read, the widest first."""
-    names = varying(run.frame)
-    wide = sorted((row for row in records(measured(run.frame)) if _width(row) > 1), key=_width, reverse=True)
-    readable = ((row, taken) for row in wide if (taken := _read(run, row)) is not None)
+    names = results.run.varying
+    wide = sorted((row for row in results.run.measured.rows if _width(row) > 1), key=_width, reverse=True)
+    readable = ((row, taken) for row in wide if (taken := _read(results, row)) is not None)
     found = itertools.islice(readable, MOST)
     return [_figure(row, taken, names, place, len(wide)) for place, (row, taken) in enumerate(found, 1)]
 
@@ -118,12 +117,12 @@ def _width(row: Row) -> float:
     return max(quartiles / IQR_PERCENT, rounds / ROUNDS_PERCENT)
 
 
-def _read(run: Run, row: Row) -> Samples | None:
+def _read(results: Results, row: Row) -> Samples | None:
     """The samples of a case; None where they are missing, torn, too few, or not what this version writes."""
     job = str(row.get("job", ""))
     if not job.isdecimal() or slug(str(row["case"])) != row["case"]:
         return None
-    folder = RunFolder(run.path)
+    folder = RunFolder(results.run.path)
     found = samples.read(folder, folder.samples(row["case"], int(job)))
     return found if found is not None and len(found) >= FEWEST else None
 

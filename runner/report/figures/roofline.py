@@ -9,11 +9,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from runner.display.text import absent, count, one_line, rough, slug
 from runner.profiling import ceilings, counters
 from runner.record.runs import section
 from runner.report import profiled
-from runner.report.figures.figure import PALE, Figure, Row, Run, plain, sheet
-from runner.report.text import absent, count, one_line, rough, slug
+from runner.report.figures.figure import PALE, Figure, Results, Row, plain, sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,13 +55,13 @@ class Roofline(Figure):
     points: list[Point]
     measured: Roof
     theoretical: Roof | None
-    run: Run
+    results: Results
 
     def rows(self) -> list[Row]:
         """A row for each case."""
         return [
             {
-                **self.run.identity(one.row),
+                **self.results.identity(one.row),
                 "operations_per_byte": one.intensity,
                 "gflops": one.gflops,
                 "reachable_gflops": self.measured.at(one.intensity),
@@ -82,7 +82,7 @@ class Roofline(Figure):
             _roof(axes, self.theoretical, low, high, linestyle=DASHED, linewidth=1.0)
         _roof(axes, self.measured, low, high, linestyle="-", linewidth=1.8)
         for one in self.points:
-            stroke = self.run.looks[str(one.row["kernel"])]
+            stroke = self.results.looks[str(one.row["kernel"])]
             axes.plot(
                 one.intensity, one.gflops, stroke.marker or "o", color=stroke.colour, zorder=3,
                 markerfacecolor="white" if one.counted else stroke.colour,
@@ -111,7 +111,7 @@ class Roofline(Figure):
             last[place] = y
             axes.annotate(
                 one_line(kernel, 30), (one.intensity, one.gflops), (one.intensity * 1.12, 10**y), va="center",
-                fontsize=8, color=self.run.looks[kernel].colour, annotation_clip=False,
+                fontsize=8, color=self.results.looks[kernel].colour, annotation_clip=False,
                 arrowprops={"arrowstyle": "-", "color": "#b0b0b8", "linewidth": 0.6} if y < wanted - 0.05 else None,
             )  # fmt: skip
 
@@ -134,11 +134,11 @@ class Roofline(Figure):
         axes.annotate("\n".join(words), (0.012, 0.985), **at)  # type: ignore[arg-type]
 
 
-def figures(run: Run) -> list[Roofline]:
+def figures(results: Results) -> list[Roofline]:
     """A figure for each GPU and precision whose ceilings were measured."""
-    counted = {row["row"]: record for row, record in profiled.cases(run.path, run.frame, counters.NAME)}
+    counted = {row["row"]: record for row, record in profiled.cases(results.run, counters.NAME)}
     groups: dict[tuple[str, str], tuple[list[Point], dict[str, object]]] = {}
-    for row, record in profiled.cases(run.path, run.frame, ceilings.NAME):
+    for row, record in profiled.cases(results.run, ceilings.NAME):
         precision = PRECISION.get(str(row["dtype"]), str(row["dtype"]) or "int32")
         values = profiled.numbers(section(counted.get(row["row"], {}), "metrics"))
         if point := _point(row, values, precision):
@@ -158,7 +158,7 @@ def figures(run: Run) -> list[Roofline]:
         title = f"Roofline, {precision}{f', {one_line(gpu, 40)}' if several else ''}"
         stem = f"roofline-{slug(precision)}"
         caption = _caption(points, precision, roofs["measured"])
-        made.append(Roofline(stem, title, caption, points, roofs["measured"], roofs.get("theoretical"), run))
+        made.append(Roofline(stem, title, caption, points, roofs["measured"], roofs.get("theoretical"), results))
     return made
 
 

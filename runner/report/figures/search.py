@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runner.report.about import about
-from runner.report.figures.figure import COLOURS, CRIMSON, INK, PALE, Figure, Row, Run, plain, set_ticks, sheet
-from runner.report.searched import Searched
-from runner.report.text import count
+from runner.display.text import count
+from runner.record.searched import Searched
+from runner.report.figures.figure import COLOURS, CRIMSON, INK, PALE, Figure, Results, Row, plain, set_ticks, sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -167,9 +166,9 @@ def limits(axes: Axes, low: float, high: float) -> None:
     axes.set_ylim(low, high)
 
 
-def figures(run: Run) -> list[Figure]:
+def figures(results: Results) -> list[Figure]:
     """Best so far, or the front of two objectives; none if the run is no search, or a rehearsal."""
-    search = about(run.frame).search
+    search = results.run.search
     if search is None or search.rehearsal or sum(bool(c.results) for c in search.told) < LEAST:
         return []
     anew = f" Diamonds: {count(len(search.anew), 'case')} measured anew at the end, side by side."

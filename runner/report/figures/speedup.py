@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from runner.display.text import listed, one_line, size_of, value_of
 from runner.report.cells import Case, separating, titles
-from runner.report.figures.figure import PALE, Figure, Row, Run, View, positions, set_ticks, set_x, sheet
+from runner.report.figures.figure import PALE, Figure, Results, Row, View, positions, set_ticks, set_x, sheet
 from runner.report.findings import ratio, steps
-from runner.report.table import records
-from runner.report.text import listed, one_line, size_of, value_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +61,7 @@ class Speedups(Figure):
 
     section = "baseline"
     panels: list[Panel]
-    run: Run
+    results: Results
 
     @property
     def view(self) -> View:
@@ -76,7 +75,7 @@ class Speedups(Figure):
             {
                 "panel": panel.title,
                 "compared": compared,
-                **self.run.identity(row),
+                **self.results.identity(row),
                 "baseline": row["baseline"],
                 "speedup": ratio.times,
                 "speedup_low": ratio.low,
@@ -110,7 +109,7 @@ class Speedups(Figure):
 
     def _line(self, axes: Axes, panel: Panel, places: dict[str, float]) -> None:
         """Draw best against best with its intervals, the single pairs in grey below, and write the last ratio."""
-        stroke, pairs = self.run.looks[panel.kernel], [pair for point in panel.points for pair in point.pairs]
+        stroke, pairs = self.results.looks[panel.kernel], [pair for point in panel.points for pair in point.pairs]
         at = [places[value_of("size", row)] for row, _ in pairs]
         axes.plot(at, [ratio.times for _, ratio in pairs], "o", color=GREY, markersize=2.6)
         best = [point.fastest[1] for point in panel.points]
@@ -121,14 +120,14 @@ class Speedups(Figure):
         axes.annotate(*last, textcoords="offset points", va="center", fontsize=8.5, annotation_clip=False)
 
 
-def figures(run: Run) -> list[Speedups]:
+def figures(results: Results) -> list[Speedups]:
     """The figure of a run with speed-ups at several sizes; those of one size stand in the tables and beside bars."""
-    every = {row["row"]: row for row in records(run.frame)}
+    every = {row["row"]: row for row in results.run.rows}
     pairs: dict[tuple[str, ...], list[Case]] = {}
-    for number, found in run.ratios.items():
+    for number, found in results.ratios.items():
         pairs.setdefault(_key(every[number]), []).append((every[number], found))
     panels = []
-    for step in steps(run.frame):
+    for step in steps(results.run):
         points = [
             Point((row, ratio(step.against[size], row)), pairs.get(_key(row), []))
             for size, row in step.fastest.items()
@@ -136,7 +135,7 @@ def figures(run: Run) -> list[Speedups]:
         ]
         if points:
             base = next(iter(step.against.values()))
-            title, against = titles(separating(run.frame), points[0].fastest[0], base)
+            title, against = titles(separating(results.run), points[0].fastest[0], base)
             panels.append(Panel(step.kernel, title, against, points))
     if len({size_of(point.fastest[0]) for panel in panels for point in panel.points}) < 2:
         return []
@@ -150,7 +149,7 @@ def figures(run: Run) -> list[Speedups]:
         f"Not drawn: {listed(others)}; the table has them." if others else "",
     ]
     caption = " ".join(filter(None, notes))
-    return [Speedups("speedup-by-size", "Speed-up over the declared baseline", caption, drawn, run)]
+    return [Speedups("speedup-by-size", "Speed-up over the declared baseline", caption, drawn, results)]
 
 
 def _key(row: Row) -> tuple[str, ...]:

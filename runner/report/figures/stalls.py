@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from runner.display.text import count, described, one_line
 from runner.profiling.counters import NAME, stalls
 from runner.report import profiled
-from runner.report.figures.figure import COLOURS, INK, PALE, Figure, Row, Run, sheet
-from runner.report.table import varying
-from runner.report.text import count, described, one_line
+from runner.report.figures.figure import COLOURS, INK, PALE, Figure, Results, Row, sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -49,11 +48,11 @@ class Stalls(Figure):
     section = "why"
     bars: list[tuple[Row, str, dict[str, float]]]  # the case, its name, and its shares by reason
     reasons: list[str]
-    run: Run
+    results: Results
 
     def rows(self) -> list[Row]:
         """A row for each case, with the share of each reason."""
-        return [{**self.run.identity(row), **shares} for row, _, shares in self.bars]
+        return [{**self.results.identity(row), **shares} for row, _, shares in self.bars]
 
     def draw(self) -> Drawing:
         """Draw the bars, the fastest case on top."""
@@ -82,12 +81,12 @@ class Stalls(Figure):
         return shares.get(reason, 0.0) if reason != OTHERS else 1 - sum(shares.get(one, 0.0) for one in self.reasons)
 
 
-def figures(run: Run) -> list[Stalls]:
+def figures(results: Results) -> list[Stalls]:
     """The figure of a run whose cases were counted."""
-    names = [name for name in varying(run.frame) if name not in ("dtype", "seed", "device")]
+    names = [name for name in results.run.varying if name not in ("dtype", "seed", "device")]
     bars = [
         (row, described(row, names), shares)
-        for row, record in profiled.cases(run.path, run.frame, NAME)
+        for row, record in profiled.cases(results.run, NAME)
         if (shares := dict(stalls(profiled.numbers(record.get("metrics")))))
     ]
     if not bars:
@@ -99,4 +98,4 @@ def figures(run: Run) -> list[Stalls]:
     words = "; ".join(f"{reason}: {MEANING[reason]}" for reason in reasons[:MOST_REASONS])
     more = f" {count(len(bars) - MOST_BARS, 'slower case')} not drawn." if len(bars) > MOST_BARS else ""
     caption = f"What active warps waited for, counted by Nsight Compute. {words}.{more}"
-    return [Stalls("stalls", "Where the time goes", caption, drawn, reasons[:MOST_REASONS], run)]
+    return [Stalls("stalls", "Where the time goes", caption, drawn, reasons[:MOST_REASONS], results)]

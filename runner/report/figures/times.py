@@ -10,25 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from runner.kernel.metrics import Criterion
-from runner.report.about import about
-from runner.report.figures.figure import (
-    CEILING,
-    PALE,
-    Figure,
-    Row,
-    Run,
-    Stroke,
-    View,
-    legend,
-    plain,
-    positions,
-    set_ticks,
-    set_x,
-    sheet,
-)
-from runner.report.table import measured, records
-from runner.report.text import (
+from runner.display.text import (
     PAIRS,
     absent,
     beside,
@@ -42,6 +24,22 @@ from runner.report.text import (
     size_of,
     slug,
     value_of,
+)
+from runner.kernel.metrics import Criterion
+from runner.report.figures.figure import (
+    CEILING,
+    PALE,
+    Figure,
+    Results,
+    Row,
+    Stroke,
+    View,
+    legend,
+    plain,
+    positions,
+    set_ticks,
+    set_x,
+    sheet,
 )
 
 if TYPE_CHECKING:
@@ -77,7 +75,7 @@ class Times(Figure):
 
     section = "times"
     panels: tuple[Panel, ...]
-    run: Run
+    results: Results
 
     @cached_property
     def every(self) -> list[Row]:
@@ -94,17 +92,17 @@ class Times(Figure):
         return [
             {
                 "panel": panel.title,
-                **self.run.identity(row),
+                **self.results.identity(row),
                 **{name: row[name] for name in (*TIMES, panel.y) if name},
                 **({"speedup": ratio.times, "baseline": row["baseline"]} if ratio else {}),
             }
             for panel in self.panels
-            for row, ratio in ((row, self.run.ratios.get(row["row"])) for row in panel.rows)
+            for row, ratio in ((row, self.results.ratios.get(row["row"])) for row in panel.rows)
         ]
 
     def quartiles(self, row: Row, y: str) -> tuple[float, float]:
         """The quartiles in the unit of the y axis; the value twice where they are unknown."""
-        chosen = about(self.run.frame).criterion
+        chosen = self.results.run.criterion
         by = chosen if y == chosen.name else Criterion(y)
         if absent(row["q1_us"]) or absent(row["q3_us"]) or row["q1_us"] <= 0:
             return row[y], row[y]
@@ -127,7 +125,7 @@ class Times(Figure):
 
     def stroke(self, row: Row) -> Stroke:
         """How the case's kernel is drawn."""
-        return CEILING if row["ceiling"] == "True" else self.run.looks[row["kernel"]]
+        return CEILING if row["ceiling"] == "True" else self.results.looks[row["kernel"]]
 
 
 @dataclass(frozen=True)
@@ -164,7 +162,7 @@ class Lines(Times):
     def _set_y(self, axes: Axes, y: str, rows: list[Row], bounds: dict[str, float]) -> None:
         found = [value for row in rows for value in (row[y], *self.quartiles(row, y))] + list(bounds.values())
         low, high = min(found), max(found)
-        by = about(self.run.frame).criterion
+        by = self.results.run.criterion
         own = f"{y} ({f'{by.unit}, ' if by.unit else ''}{BETTER[by.better]})" if y == by.name else ""
         axes.set_ylabel(LABELS.get(y, own or "per request (less is better)"))
         if y == "median_us" and (self.x == "size" or high > 4 * low):
@@ -224,7 +222,7 @@ class Bars(Times):
         return ", ".join([self.name(row), *(v if name == "dtype" else f"{name} {v}" for name, v in pairs if v)])
 
     def _numbers(self, row: Row) -> str:
-        ratio = self.run.ratios.get(row["row"])
+        ratio = self.results.ratios.get(row["row"])
         words = [
             f"{exact(row['median_us'])} µs",
             "" if absent(row["gbps"]) else f"{rough(row['gbps'])} GB/s",
@@ -234,10 +232,10 @@ class Bars(Times):
         return ", ".join(filter(None, words))
 
 
-def figures(run: Run) -> list[Times]:
+def figures(results: Results) -> list[Times]:
     """The figures of times of a run, most telling first."""
     groups: dict[tuple[str, str, str], list[Row]] = {}
-    for row in records(measured(run.frame)):
+    for row in results.run.measured.rows:
         groups.setdefault((str(row["device"]), str(row["place"]), str(row["family"])), []).append(row)
     # A single block that shuffles once takes as long as any launch. Its picture is that of the lanes.
     timed = {
@@ -249,7 +247,7 @@ def figures(run: Run) -> list[Times]:
     for key, rows in timed.items():
         suffix = f"-{slug('-'.join(filter(None, key)))}" if len(timed) > 1 else ""
         about = ", ".join(filter(None, key[1:])) if suffix else ""
-        found += Choice(run, rows, suffix, f" ({about})" if about else "").figures()
+        found += Choice(results, rows, suffix, f" ({about})" if about else "").figures()
     return found
 
 
@@ -257,7 +255,7 @@ def figures(run: Run) -> list[Times]:
 class Choice:
     """Chooses the figures of one family; their stems end with the suffix, their titles with `about`."""
 
-    run: Run
+    results: Results
     all: list[Row]
     suffix: str
     about: str
@@ -266,7 +264,7 @@ class Choice:
         """Lines against the size, or bars at one size, and lines against what else varies at the largest size."""
         sizes = {row["size"] for row in self.all if not absent(row["size"])}
         last = [row for row in self.all if row["size"] == max(sizes)] if sizes else self.all
-        by = about(self.run.frame).criterion
+        by = self.results.run.criterion
         usual = "median_us" if any(absent(row["gbps"]) for row in self.all) else "gbps"
         best = usual if by.is_time or any(absent(row.get(by.name)) for row in self.all) else by.name
         if len(sizes) > 1:
@@ -286,7 +284,7 @@ class Choice:
 
     def _free(self, rows: list[Row], *but: str) -> list[str]:
         """The parameters with several values that may be an axis, panels, or combined in a point."""
-        return [name for name in self.run.names if name not in (*APART, *but) and len(_values(rows, name)) > 1]
+        return [name for name in self.results.names if name not in (*APART, *but) and len(_values(rows, name)) > 1]
 
     def _named(self, rows: list[Row]) -> tuple[str, ...]:
         """The parameters by which every case can have a bar of its own; none if that would be too many bars."""
@@ -300,7 +298,7 @@ class Choice:
 
         Where something else varies, a point is the fastest of several cases, and its wavefronts say nothing.
         """
-        own = x in about(self.run.frame).further
+        own = x in self.results.run.own_parameters
         if not own or self._free(rows, x) or len(_values(rows, "dtype")) > 1:
             return []
         return [name for name in PAIRS["wavefronts ld/st"] if len(_values(rows, name)) > 1]
@@ -335,7 +333,7 @@ class Choice:
         short, long = names.get(y, (slug(y), y))
         title = f"{long} by {x}{'' if x == 'size' else _at(rows)}{self.about}"
         stem, caption = f"{short}-by-{slug(x)}{self.suffix}", _caption(rows, rest, notes)
-        return Lines(stem, title, caption, tuple(panels), self.run, x, y, by)
+        return Lines(stem, title, caption, tuple(panels), self.results, x, y, by)
 
     def _bars(self, rows: list[Row], named: tuple[str, ...]) -> Bars:
         parts = [("", rows)] if "dtype" in named else _split(rows, [])
@@ -344,14 +342,14 @@ class Choice:
         words = explained([row for panel in panels for row in panel.rows])
         by = "dtype" if "dtype" in named else "kernel"
         title = f"Time of one launch by {by}{_at(rows)}{self.about}"
-        ratio = any(row["row"] in self.run.ratios for panel in panels for row in panel.rows)
+        ratio = any(row["row"] in self.results.ratios for panel in panels for row in panel.rows)
         notes = [
             "Thin line: quartiles.",
             "against: the baseline's case with the same parameters." if ratio else "",
             words[:1].upper() + words[1:],
         ]
         caption = _caption(rows, self._free(rows, *named), notes)
-        return Bars(f"time-by-{by}{self.suffix}", title, caption, tuple(panels), self.run, named)
+        return Bars(f"time-by-{by}{self.suffix}", title, caption, tuple(panels), self.results, named)
 
 
 def _caption(rows: list[Row], rest: list[str], notes: list[str]) -> str:

@@ -1,10 +1,7 @@
-"""Reads results.csv into a frame with known types.
+"""Reads results.csv into a frame with known types: the cells, as `runner.columns` declares them.
 
 Every column of `runner.columns` exists in the frame: text is `""` where empty, integers are nullable, real numbers are
-NaN where empty or not finite. Four columns are added: `emulated`, whether the row was run without a GPU; `jobs`,
-the jobs that measured the row; `place`, see `gpus.places`; and `cost`, by which cases are ranked, the least first: the
-time, unless the run ranks them by another column or metric. A case that several GPUs measured may have one row; see
-`gpus.pooled`.
+NaN where empty or not finite. Planned cases without a row are `not_run`.
 """
 
 from __future__ import annotations
@@ -14,7 +11,6 @@ import io
 import math
 import re
 import shlex
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,19 +21,9 @@ from runner import columns
 from runner.device.kinds import RECORDING, is_gpu
 from runner.errors import UsageError
 from runner.files import limited
-from runner.kernel.declaration import NEUTRAL
-from runner.kernel.metrics import OF_TIMES, Criterion, Metric, criterion, recorded
-from runner.record import runs
+from runner.kernel.metrics import OF_TIMES
+from runner.record import runs, stored_rows
 from runner.record.folder import RunFolder
-from runner.record.runs import section
-from runner.report import gpus, searched
-from runner.report.about import about, tell
-from runner.report.text import absent
-from runner.sweep import results
-
-PARAMETERS = ("kernel", "size", "block", "width", "mask", "unroll", "dtype")
-PEERS = ["device", "gpu", "dtype", "family", "finish"]
-"""Cases that differ in one of these are not ranked against each other."""
 
 OLD_VALUES = {"fill": {"seed_rand": "c_rand"}, "device": {"replay": RECORDING}}
 """Values that older versions wrote, and their names of today."""
@@ -45,109 +31,37 @@ OLD_VALUES = {"fill": {"seed_rand": "c_rand"}, "device": {"replay": RECORDING}}
 NOT_REACHED = "the run ended before this case was reached"
 
 
-def load(folder: Path, *, newest: bool = False) -> pd.DataFrame:
-    """The results of a run folder, one row per case. Planned cases without a row are `not_run`.
+def load(folder: Path, plan: Any, *, newest: bool = False) -> pd.DataFrame:
+    """The results of a run folder, one row per case. `plan` is its plan.json, which may be torn.
 
     With `newest`, the rows of the jobs go ahead of results.csv, which a running sweep writes late.
+    The column `emulated` is added: whether the row was run without a GPU.
     """
     raw = _read(folder, newest=newest)
-    own = _own_parameters(list(raw.columns))
-    plan = RunFolder(folder).planned()
+    own = own_parameters(list(raw.columns))
     raw = _with_planned(raw, plan)
     raw = raw.reindex(columns=[*raw.columns, *(n for n in columns.NAMES if n not in raw.columns)], fill_value="")
     frame = pd.DataFrame({name: _typed(name, raw[name], own=name in own) for name in raw.columns})
     frame["status"] = frame["status"].where(frame["status"] != "", "not_run")
     frame["emulated"] = pd.Series([not is_gpu(kind) for kind in frame["device"]], dtype=bool)
-    frame["gpu"] = [gpus.short(gpu) for gpu in frame["gpu"]]
     frame["case"] = [case or f"row-{number}" for number, case in enumerate(frame["case"])]
-    known = runs.environment(folder)
-    of_gpus = {name: section(known, name) for name in ("gpus", "launcher")} | {"cases": Counter(frame["gpu"])}
-    metrics = [n for n in raw.columns[list(raw.columns).index("status") :] if n not in columns.BY_NAME]
-    for name in metrics:
+    for name in metric_names(list(raw.columns)):
         frame[name] = _reals(frame[name])
-    try:
-        declared, chosen = _metrics(plan), criterion(plan)
-    except (*runs.MALFORMED, UsageError):
-        declared, chosen = [], Criterion()  # a torn plan must not keep anyone from reading the results
-    by_name = {m.name: m for m in declared if m.name in metrics}
-    lack_rounds = _lack_rounds(frame, plan)
-    _move_emulated(frame, [name for name, metric in by_name.items() if metric.of_times])
-    frame["jobs"] = [() if absent(job) else (job,) for job in frame["job"]]
-    frame = gpus.pooled(frame, of_gpus)
-    frame["place"] = gpus.places(frame, of_gpus)
-    rank_by(frame, chosen)
-    further = [n for n in own if n not in NEUTRAL or not {*frame[n].dropna()} <= {"", NEUTRAL[n]}]
-    run = RunFolder(folder)
-    tell(frame, devices=section(known, "devices"), gpus=of_gpus, metrics=by_name, further=further)
-    tell(frame, search=searched.read(run), unfinished=run.unfinished or lack_rounds > 0, lack_rounds=lack_rounds)
     return frame
 
 
-def rank_by(frame: pd.DataFrame, chosen: Criterion) -> None:
-    """Rank the cases of a frame by a column or a metric."""
-    tell(frame, criterion=chosen)
-    frame["cost"] = frame["median_us"]
-    if not chosen.is_time:
-        frame["cost"] = [chosen.cost(row, row["median_us"]) for row in records(frame)]
+def own_parameters(names: Sequence[str]) -> list[str]:
+    """The parameters that kernels declare: the unknown columns ahead of those that every case has."""
+    end = min((names.index(name) for name in ("seed", "device", "status") if name in names), default=0)
+    return [name for name in names[:end] if name not in columns.BY_NAME]
 
 
-def parameters(frame: pd.DataFrame) -> list[str]:
-    """The columns that distinguish cases, in the order of interest."""
-    return [*PARAMETERS, *about(frame).further, "seed", "device"]
+def metric_names(names: Sequence[str]) -> list[str]:
+    """The metrics that kernels declare: the unknown columns behind the status."""
+    return [name for name in names[names.index("status") :] if name not in columns.BY_NAME and name != "emulated"]
 
 
-def varying(frame: pd.DataFrame) -> list[str]:
-    """`kernel`, and the parameters with several values among the kernels that read them."""
-    return [name for name in parameters(frame) if name == "kernel" or len(_values(frame, name)) > 1]
-
-
-def constant(frame: pd.DataFrame) -> list[str]:
-    """The parameters with the same value in all cases."""
-    partial = where_read(frame)
-    return [name for name in _single(frame) if name not in partial]
-
-
-def where_read(frame: pd.DataFrame) -> list[str]:
-    """The parameters that only some kernels read, with one value in all of these."""
-    # Every case has a dtype, a seed and a device; a row that was never reached may lack them.
-    optional = [name for name in _single(frame) if name not in ("dtype", "seed", "device")]
-    return [name for name in optional if any(absent(value) for value in frame[name])]
-
-
-def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows as dictionaries; `row` is the number of the case in results.csv."""
-    # Column by column: `to_dict("records")` takes many times as long.
-    values = {str(name): frame[name].tolist() for name in frame.columns} | {"row": frame.index.tolist()}
-    return [dict(zip(values, line, strict=True)) for line in zip(*values.values(), strict=True)]
-
-
-def size_key(row: dict[str, Any]) -> tuple[int, ...]:
-    """Sorts rows by size."""
-    return tuple(0 if absent(row[name]) else int(row[name]) for name in ("size", "rows", "cols"))
-
-
-def measured(frame: pd.DataFrame) -> pd.DataFrame:
-    """The cases that are right and that a GPU timed: a wrong kernel has no speed."""
-    return frame[(frame["status"] == "ok") & (frame["median_us"] > 0)]
-
-
-def on_gpus(frame: pd.DataFrame) -> pd.DataFrame:
-    """The cases that a GPU ran."""
-    return frame[~frame["emulated"]]
-
-
-def has_host_times(frame: pd.DataFrame) -> bool:
-    """Whether the CPU device timed a case."""
-    return bool(frame["emulated_us"].notna().any())
-
-
-def ranked(frame: pd.DataFrame) -> pd.DataFrame:
-    """The measured cases that have what the run ranks its cases by, without those of ceilings, which do less."""
-    found = measured(frame[frame["ceiling"] != "True"])
-    return found[found["cost"] > 0]
-
-
-def _move_emulated(frame: pd.DataFrame, metrics: Sequence[str]) -> None:
+def move_emulated(frame: pd.DataFrame, metrics: Sequence[str]) -> None:
     """Move the times of the CPU device, which older versions wrote into `median_us`, to where they are today.
 
     `metrics` are those that follow from times, and have no value there.
@@ -159,32 +73,13 @@ def _move_emulated(frame: pd.DataFrame, metrics: Sequence[str]) -> None:
             frame[name] = frame[name].where(~old)
 
 
-def _metrics(plan: Any) -> list[Metric]:
-    """The metrics that a run's kernels have beside the columns of every run."""
-    declared = plan.get("metrics", {}) if isinstance(plan, dict) else {}
-    return [m for entries in declared.values() for m in recorded(entries) if m.name not in columns.BY_NAME]
-
-
-def _single(frame: pd.DataFrame) -> list[str]:
-    return [name for name in parameters(frame) if len(_values(frame, name)) == 1]
-
-
-def _values(frame: pd.DataFrame, name: str) -> set[tuple[Any, ...]]:
-    """The values of a parameter. A size in two dimensions is both of them."""
-    of = ("size", "rows", "cols") if name == "size" else (name,)
-    found = zip(*(frame[column].tolist() for column in of), strict=True)
-    return {values for values in found if not absent(values[0])}
-
-
 def _read(folder: Path, *, newest: bool = False) -> pd.DataFrame:
     """The table as text. If a killed sweep left none, it is made from the rows of its jobs."""
-    if not folder.is_dir():
-        raise UsageError(f"{folder}: there is no such folder; give a run folder, such as outputs/DATE/TIME-WHAT")
     run = RunFolder(folder)
     if run.has(run.results) and not (newest and run.jobs()):
         raw = _parsed(run)
-    elif rows := results.collect(run):
-        raw = pd.read_csv(io.StringIO(results.as_csv(rows)), dtype=object, keep_default_na=False)
+    elif rows := stored_rows.collect(run):
+        raw = pd.read_csv(io.StringIO(stored_rows.as_csv(rows)), dtype=object, keep_default_na=False)
     else:
         raise UsageError(runs.NO_TABLE.format(folder))
     for name in OLD_VALUES.keys() & set(raw.columns):
@@ -236,12 +131,6 @@ def _damage(rows: list[list[str]], *, whole: bool) -> str:
     return ""
 
 
-def _own_parameters(names: list[str]) -> list[str]:
-    """The parameters that kernels declare: the unknown columns ahead of those that every case has."""
-    end = min((names.index(name) for name in ("seed", "device", "status") if name in names), default=0)
-    return [name for name in names[:end] if name not in columns.BY_NAME]
-
-
 def _with_planned(raw: pd.DataFrame, plan: Any) -> pd.DataFrame:
     try:
         planned = plan["cases"]
@@ -255,20 +144,6 @@ def _with_planned(raw: pd.DataFrame, plan: Any) -> pd.DataFrame:
     known = dict.fromkeys([*columns.BY_NAME, *raw.columns])
     extra = pd.DataFrame([{n: v for n, v in case.items() if n in known} for case in missing], dtype=object)
     return pd.concat([raw, extra], ignore_index=True).fillna("") if missing else raw
-
-
-def _lack_rounds(frame: pd.DataFrame, plan: Any) -> int:
-    """How many right cases have fewer rounds than planned; looks of a search do not count."""
-    try:
-        whole = (case for case in plan["cases"] if not case.get("look"))
-        timings = {int(case["job"]): plan["ways"][case["way"]]["timing"] for case in whole}
-        right = frame[(frame["status"] == "ok") & frame["job"].isin(timings) & (frame["device"] != RECORDING)]
-        return sum(
-            rounds < timings[job]["cpu_rounds" if emulated else "rounds"]
-            for job, rounds, emulated in zip(right["job"], right["rounds"].fillna(0), right["emulated"], strict=True)
-        )
-    except runs.MALFORMED:
-        return 0  # an old or torn plan must not keep anyone from reading the results
 
 
 def _planned(case: dict[str, Any]) -> dict[str, str]:

@@ -1,0 +1,225 @@
+"""The one reader of a run folder: its cases as a table, and what is known beside their rows.
+
+    results.csv, plan.json ──frame──▶ cells with types ──gpus──▶ one row per case ──▶ Run
+
+`read` gives a `Run`. Reports, comparisons, lists, exports and the Python face start from one, and read no file of the
+folder that `Run` gives. Everything comes from the folder alone, which may be torn or somebody else's: what is malformed
+counts as missing, except the table itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from runner import columns
+from runner.device.kinds import RECORDING
+from runner.display.text import absent
+from runner.errors import UsageError
+from runner.kernel.declaration import NEUTRAL
+from runner.kernel.metrics import Criterion, Metric, criterion, recorded
+from runner.record import frame as frames
+from runner.record import gpus, runs, searched
+from runner.record.folder import RunFolder
+from runner.record.runs import section
+from runner.record.searched import Searched
+
+PARAMETERS = ("kernel", "size", "block", "width", "mask", "unroll", "dtype")
+PEERS = ["device", "gpu", "dtype", "family", "finish"]
+"""Cases that differ in one of these are not ranked against each other."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run, or some of its cases: `run.measured` is the same run with fewer of them.
+
+    Attributes:
+        folder: Its folder.
+        frame: The cases, one row each, as `frame.load` gives them, with three more columns: `jobs`, the jobs that
+            measured the case; `place`, see `gpus.places`; `cost`, by which cases are ranked, the least first: the time,
+            unless the run ranks them by another column or metric. The index is the row's number in results.csv.
+        plan: The content of plan.json; whatever that holds if it is torn.
+        environment: The content of environment.json; empty if it is missing.
+        gpus: The sections `gpus` and `launcher` of it, and the number of `cases` of each GPU.
+        metrics: The metrics that have no column in every run, by name.
+        own_parameters: The names of parameters that kernels declare beyond the vocabulary.
+        criterion: What the cases are ranked by.
+        lack_rounds: The number of right cases with fewer rounds than planned.
+    """
+
+    folder: RunFolder
+    frame: pd.DataFrame
+    plan: Any = None
+    environment: dict[str, Any] = field(default_factory=dict)
+    gpus: Mapping[str, Any] = field(default_factory=dict)
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    own_parameters: Sequence[str] = ()
+    criterion: Criterion = field(default_factory=Criterion)
+    lack_rounds: int = 0
+
+    def of(self, frame: pd.DataFrame) -> Run:
+        """The same run with other rows."""
+        return replace(self, frame=frame)
+
+    def ranked_by(self, chosen: Criterion) -> Run:
+        """The same run with its cases ranked by another column or metric."""
+        return replace(self, criterion=chosen, frame=self.frame.assign(cost=_costs(self.frame, chosen)))
+
+    @property
+    def path(self) -> Path:
+        """The folder's path."""
+        return self.folder.path
+
+    @property
+    def devices(self) -> dict[str, Any]:
+        """The devices of environment.json, by kind."""
+        return section(self.environment, "devices")
+
+    @cached_property
+    def search(self) -> Searched | None:
+        """What a search left; `None` if the run is none."""
+        return searched.read(self.folder)
+
+    @cached_property
+    def unfinished(self) -> bool:
+        """Whether more cases or rounds would follow than its rows show."""
+        return self.folder.unfinished or self.lack_rounds > 0
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows as dictionaries; `row` is the number of the case in results.csv."""
+        # Column by column: `to_dict("records")` takes many times as long.
+        values = {str(name): self.frame[name].tolist() for name in self.frame.columns} | {
+            "row": self.frame.index.tolist()
+        }
+        return [dict(zip(values, line, strict=True)) for line in zip(*values.values(), strict=True)]
+
+    @cached_property
+    def kernels(self) -> list[str]:
+        """The names of its kernels, in the order of the rows."""
+        return [str(kernel) for kernel in self.frame["kernel"].unique()]
+
+    @cached_property
+    def parameters(self) -> list[str]:
+        """The columns that distinguish cases, in the order of interest."""
+        return [*PARAMETERS, *self.own_parameters, "seed", "device"]
+
+    @cached_property
+    def varying(self) -> list[str]:
+        """`kernel`, and the parameters with several values among the kernels that read them."""
+        return [name for name in self.parameters if name == "kernel" or len(self._values(name)) > 1]
+
+    @cached_property
+    def constant(self) -> list[str]:
+        """The parameters with the same value in all cases."""
+        return [name for name in self._single if name not in self.where_read]
+
+    @cached_property
+    def where_read(self) -> list[str]:
+        """The parameters that only some kernels read, with one value in all of these."""
+        # Every case has a dtype, a seed and a device; a row that was never reached may lack them.
+        optional = [name for name in self._single if name not in ("dtype", "seed", "device")]
+        return [name for name in optional if any(absent(value) for value in self.frame[name])]
+
+    @cached_property
+    def measured(self) -> Run:
+        """The cases that are right and that a GPU timed: a wrong kernel has no speed."""
+        return self.of(self.frame[(self.frame["status"] == "ok") & (self.frame["median_us"] > 0)])
+
+    @cached_property
+    def ranked(self) -> Run:
+        """The measured cases that have what the run ranks its cases by, without those of ceilings, which do less."""
+        frame = self.measured.frame
+        return self.of(frame[(frame["ceiling"] != "True") & (frame["cost"] > 0)])
+
+    @cached_property
+    def on_gpus(self) -> Run:
+        """The cases that a GPU ran."""
+        return self.of(self.frame[~self.frame["emulated"]])
+
+    @property
+    def has_host_times(self) -> bool:
+        """Whether the CPU device timed a case."""
+        return bool(self.frame["emulated_us"].notna().any())
+
+    @cached_property
+    def _single(self) -> list[str]:
+        return [name for name in self.parameters if len(self._values(name)) == 1]
+
+    def _values(self, name: str) -> set[tuple[Any, ...]]:
+        """The values of a parameter. A size in two dimensions is both of them."""
+        of = ("size", "rows", "cols") if name == "size" else (name,)
+        found = zip(*(self.frame[column].tolist() for column in of), strict=True)
+        return {values for values in found if not absent(values[0])}
+
+
+def read(path: Path, *, newest: bool = False) -> Run:
+    """Read a run folder.
+
+    Args:
+        path: The folder.
+        newest: Whether the rows of the jobs go ahead of results.csv, which a running sweep writes late.
+
+    Raises:
+        UsageError: If there is no such folder, it has no table, or the table is damaged or exceeds a limit.
+    """
+    folder = RunFolder(path)
+    if not path.is_dir():
+        raise UsageError(f"{path}: there is no such folder; give a run folder, such as outputs/DATE/TIME-WHAT")
+    plan, known = folder.planned(), runs.environment(path)
+    frame = frames.load(path, plan, newest=newest)
+    own, metrics = frames.own_parameters(list(frame.columns)), frames.metric_names(list(frame.columns))
+    try:
+        declared, chosen = _metrics(plan), criterion(plan)
+    except (*runs.MALFORMED, UsageError):
+        declared, chosen = [], Criterion()  # a torn plan must not keep anyone from reading the results
+    by_name = {m.name: m for m in declared if m.name in metrics}
+    lack_rounds = _lack_rounds(frame, plan)
+    frames.move_emulated(frame, [name for name, metric in by_name.items() if metric.of_times])
+    frame["gpu"] = [gpus.short(gpu) for gpu in frame["gpu"]]
+    of_gpus = {name: section(known, name) for name in ("gpus", "launcher")} | {"cases": Counter(frame["gpu"])}
+    frame["jobs"] = [() if absent(job) else (job,) for job in frame["job"]]
+    frame = gpus.pooled(frame, of_gpus)
+    frame["place"] = gpus.places(frame, of_gpus)
+    further = [n for n in own if n not in NEUTRAL or not {*frame[n].dropna()} <= {"", NEUTRAL[n]}]
+    run = Run(folder, frame, plan, known, of_gpus, by_name, further, chosen, lack_rounds)
+    return run.ranked_by(chosen)
+
+
+def size_key(row: Mapping[str, Any]) -> tuple[int, ...]:
+    """Sorts rows by size."""
+    return tuple(0 if absent(row[name]) else int(row[name]) for name in ("size", "rows", "cols"))
+
+
+def _costs(frame: pd.DataFrame, chosen: Criterion) -> Any:
+    if chosen.is_time:
+        return frame["median_us"]
+    needed = [*frame.columns]
+    rows = (dict(zip(needed, line, strict=True)) for line in zip(*(frame[n].tolist() for n in needed), strict=True))
+    return [chosen.cost(row, row["median_us"]) for row in rows]
+
+
+def _metrics(plan: Any) -> list[Metric]:
+    """The metrics that a run's kernels have beside the columns of every run."""
+    declared = plan.get("metrics", {}) if isinstance(plan, dict) else {}
+    return [m for entries in declared.values() for m in recorded(entries) if m.name not in columns.BY_NAME]
+
+
+def _lack_rounds(frame: pd.DataFrame, plan: Any) -> int:
+    """How many right cases have fewer rounds than planned; looks of a search do not count."""
+    try:
+        whole = (case for case in plan["cases"] if not case.get("look"))
+        timings = {int(case["job"]): plan["ways"][case["way"]]["timing"] for case in whole}
+        right = frame[(frame["status"] == "ok") & frame["job"].isin(timings) & (frame["device"] != RECORDING)]
+        return sum(
+            rounds < timings[job]["cpu_rounds" if emulated else "rounds"]
+            for job, rounds, emulated in zip(right["job"], right["rounds"].fillna(0), right["emulated"], strict=True)
+        )
+    except runs.MALFORMED:
+        return 0  # an old or torn plan must not keep anyone from reading the results

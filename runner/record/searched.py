@@ -1,0 +1,209 @@
+"""What a search leaves in its folder: search.jsonl, a line for each measured case, and search.json, what came of it.
+
+For a report malformed parts count as missing: a damaged search must not keep anyone from the report of its cases.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runner.device.kinds import is_gpu
+from runner.display.text import one_line
+from runner.files import limited
+from runner.record import runs
+from runner.record.folder import RunFolder
+
+Point = tuple[int, ...]
+"""A combination: the index of each parameter's value among its values."""
+
+Values = tuple[float, ...]
+"""What a search minimizes: one number, or two for a Pareto front. What should be large is there as its negative."""
+
+Three = tuple[float, float, float]
+"""A number, and its 95 % interval."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A point that was measured."""
+
+    point: Point
+    values: Values | None  # at its highest level; `None` if the case failed
+    seconds: float  # since the search began, when it was first told
+    level: int = 0
+    before: tuple[tuple[int, Values], ...] = ()  # lower levels, and the values there
+
+    def has(self, level: int) -> bool:
+        """Whether it was measured at a level."""
+        return level == self.level or level in dict(self.before)
+
+    def at(self, level: int) -> Values | None:
+        """The values at a level; `None` if it was not measured there, or failed."""
+        return self.values if level == self.level else dict(self.before).get(level)
+
+    def again(self, level: int, values: Values | None) -> Trial:
+        """The trial after it was measured at a higher level."""
+        before = (*self.before, (self.level, self.values)) if self.values is not None else self.before
+        return Trial(self.point, values, self.seconds, level, before)
+
+
+@dataclass(frozen=True)
+class Told:
+    """A case of a search, as it was told."""
+
+    number: int  # from 1
+    seconds: float
+    point: tuple[int, ...]
+    results: tuple[float, ...]  # as the objectives' columns have them; none if the case failed
+
+
+@dataclass(frozen=True)
+class Importance:
+    """The shares of the parameters in the variance of an objective, the largest first; none if that is not known."""
+
+    objective: str
+    cases: int
+    explained: float  # of the variance of cases that the model did not know
+    shares: Mapping[str, Three]
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of a parameter, where all others are those of the best case."""
+
+    value: str
+    legal: bool
+    failed: bool
+    measured: Three | None
+    anew: bool
+    is_best: bool
+    model: Three | None
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A search, finished or not."""
+
+    ended: str  # why; empty while it has not
+    legal: int | None  # combinations
+    settings: Mapping[str, Any]  # of its sampler
+    objectives: tuple[str, ...]
+    higher: tuple[bool, ...]  # whether larger values are better
+    parameters: tuple[str, ...]
+    values: tuple[tuple[str, ...], ...]  # of each parameter
+    told: tuple[Told, ...]
+    anew: Mapping[tuple[int, ...], tuple[Three, ...]]  # by point: the objectives as they were measured anew
+    importance: tuple[Importance, ...]
+    slices: Mapping[str, tuple[Value, ...]]
+    rehearsal: bool  # on the CPU device, by its times, which say nothing about which case is the best
+
+    def described(self, point: Sequence[int], names: Sequence[str]) -> str:
+        """Some parameters of a point."""
+        own = dict(zip(self.parameters, point, strict=True))
+        return ", ".join(f"{n} {self.values[self.parameters.index(n)][own[n]]}" for n in names)
+
+
+def write_trials(folder: RunFolder, trials: Sequence[Trial]) -> None:
+    """Keep what was measured, so that an interrupted search goes on where it was."""
+    lines = [json.dumps(dataclasses.asdict(trial)) for trial in trials]
+    folder.write(folder.told, "".join(f"{line}\n" for line in lines))
+
+
+def trials(folder: RunFolder) -> Iterator[Trial]:
+    """What was measured, in order; nothing in a new search.
+
+    Raises one of `runs.MALFORMED` at a line that is none of a search.
+    """
+    for line in folder.text(folder.told).splitlines() if folder.has(folder.told) else ():
+        content = limited.load_json(line)
+        values = tuple(map(float, content["values"])) if content["values"] else None
+        if not all(map(math.isfinite, (*(values or ()), float(content["seconds"])))):
+            raise ValueError(f"{content['point']} has a value that is not finite")
+        before = tuple((int(n), tuple(map(float, v))) for n, v in content.get("before", ()))
+        point = tuple(map(int, content["point"]))
+        yield Trial(point, values, float(content["seconds"]), int(content.get("level", 0)), before)
+
+
+def require_within(point: Point, sizes: Sequence[int]) -> None:
+    """Raise a `ValueError` for a point outside a space whose parameters have so many values each."""
+    if not all(0 <= n < size for n, size in zip(point, sizes, strict=True)):
+        raise ValueError(f"{point} is not in the space")
+
+
+def read(folder: RunFolder) -> Searched | None:
+    """The search of a folder; `None` if it holds no search that can be read."""
+    known = folder.json(folder.search)
+    if not isinstance(known, dict) or not folder.has(folder.told):
+        return None
+    devices = runs.section(folder.json(folder.environment) or {}, "devices").values()
+    on_cpu = any(isinstance(d, dict) and not is_gpu(str(d.get("kind"))) for d in devices)
+    try:
+        return _read({"rehearsal": on_cpu, **known}, list(trials(folder)))  # older versions did not say it
+    except runs.MALFORMED:
+        return None
+
+
+def _read(known: Mapping[str, Any], measured: Sequence[Trial]) -> Searched:
+    objectives = tuple(one_line(str(name), 60) for name in known["objectives"])
+    better = known.get("better") or ["lower"] * len(objectives)
+    higher = tuple(better[n] == "higher" for n in range(len(objectives)))
+    cases = tuple(_told(n, trial, higher) for n, trial in enumerate(measured, 1))
+    parameters = tuple(one_line(str(name), 40) for name in known["parameters"])
+    values = tuple(tuple(one_line(str(v), 40) for v in own) for own in known["values"])
+    importance = zip(objectives, known.get("importance") or (), strict=False)
+    around = known.get("slices") or {"best": (), "along": {}}
+    best = [own[n] for own, n in zip(values, around["best"], strict=False)]
+    along = zip(parameters, best, strict=False)
+    anew = {tuple(map(int, e["point"])): tuple(map(_three, e["values"])) for e in known.get("anew") or ()}
+    results = [(case.point, case.results or objectives) for case in cases]
+    for point, own in [*results, *anew.items()]:
+        require_within(point, [len(each) for each in values])
+        if len(own) != len(objectives):
+            raise ValueError(f"{point} has {len(own)} values")
+    legal, settings = known.get("legal"), known.get("settings")
+    return Searched(
+        one_line(str(known.get("ended") or ""), 200),
+        legal if isinstance(legal, int) else None,
+        settings if isinstance(settings, dict) else {},
+        objectives,
+        higher,
+        parameters,
+        values,
+        cases,
+        anew,
+        tuple(_importance(name, content) for name, content in importance if content),
+        {name: tuple(_value(e, value) for e in around["along"][name]) for name, value in along},
+        known.get("rehearsal") is True,
+    )
+
+
+def _importance(name: str, content: Mapping[str, Any]) -> Importance:
+    shares = sorted(((one_line(str(n), 40), _three(s)) for n, s in content["shares"].items()), key=lambda s: -s[1][0])
+    return Importance(name, int(content["cases"]), float(content["explained"]), dict(shares))
+
+
+def _told(number: int, trial: Trial, higher: Sequence[bool]) -> Told:
+    pairs = zip(higher, trial.values or (), strict=trial.values is not None)
+    return Told(number, trial.seconds, trial.point, tuple(-v if high else v for high, v in pairs))
+
+
+def _value(entry: Mapping[str, Any], best: str) -> Value:
+    value = one_line(str(entry["value"]), 40)
+    measured, model = (None if entry[name] is None else _three(entry[name]) for name in ("measured", "model"))
+    return Value(
+        value, bool(entry["legal"]), bool(entry["failed"]), measured, bool(entry["anew"]), value == best, model
+    )
+
+
+def _three(content: Any) -> Three:
+    middle, low, high = _finite(tuple(map(float, content))) or ("not", "three", "numbers")
+    return float(middle), float(low), float(high)
+
+
+def _finite(values: tuple[float, ...]) -> tuple[float, ...]:
+    return values if all(map(math.isfinite, values)) else ()

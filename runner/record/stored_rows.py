@@ -1,0 +1,77 @@
+"""The rows of a run folder: one flat dictionary per case, and the table that is written from them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from runner import columns
+from runner.errors import UsageError
+from runner.files import limited
+from runner.kernel.declaration import VOCABULARY
+from runner.record.folder import RunFolder
+
+Row = dict[str, Any]
+"""A case's columns by name, and the kernel's own parameters and metrics; an empty cell is `None`."""
+
+FINE = frozenset(("ok", "skipped"))
+
+
+def names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The columns of a table of these rows, in order."""
+    own: dict[str, None] = {}
+    further: dict[str, None] = {}
+    for row in rows:
+        at = own  # a row has its parameters first, then its seed, then its results
+        for name in row:
+            at = further if name == "seed" else at
+            if name not in columns.BY_NAME:
+                at[name] = None
+    order = {name: i for i, name in enumerate(VOCABULARY)}
+    return columns.with_own(sorted(own, key=lambda name: (order.get(name, len(order)), name)), further)
+
+
+def write(folder: RunFolder, rows: list[Row]) -> None:
+    """Replace the table."""
+    folder.write(folder.results, as_csv(rows))
+
+
+def as_csv(rows: list[Row]) -> str:
+    """The table as text."""
+    import pandas as pd  # noqa: PLC0415  (imported while the device is opened)
+
+    order, kinds = names(rows), dict.fromkeys(columns.of_type("integer"), "Int64")
+    if len(order) > limited.MOST_COLUMNS or len(order) * len(rows) > limited.MOST_CELLS:
+        raise UsageError(f"{len(rows):,} rows of {len(order):,} columns are too large a table")
+    table = {name: pd.Series([row.get(name) for row in rows], dtype=kinds.get(name, "object")) for name in order}
+    return str(pd.DataFrame(table).to_csv(index=False, lineterminator="\n"))
+
+
+def as_json_lines(rows: list[Row]) -> str:
+    """The rows as JSON, one a line, each with all columns; what is empty in the table is null, and so is NaN."""
+    order = names(rows)
+
+    def plain(value: Any) -> Any:
+        return None if value == "" or (isinstance(value, float) and not math.isfinite(value)) else value
+
+    return "".join(json.dumps({name: plain(row.get(name)) for name in order}, allow_nan=False) + "\n" for row in rows)
+
+
+def collect(folder: RunFolder) -> list[Row]:
+    """The rows of a folder, in the order of its jobs; a case that was planned but has no row is `not_run`."""
+    rows: dict[tuple[str, ...], Row] = {}
+    for number in folder.jobs():
+        case = folder.record(number)
+        if case is not None and "same_as" not in case:
+            rows.setdefault(tuple(case["run"]), folder.row(number) or case["row"])
+    return list(rows.values())
+
+
+def exit_status(rows: Iterable[Mapping[str, Any]]) -> int:
+    """0 if all is ok or skipped, 1 if a case failed, 2 if every case is skipped."""
+    statuses = {row["status"] for row in rows}
+    if statuses <= {"skipped"}:
+        return 2
+    return 0 if statuses <= FINE else 1
