@@ -29,9 +29,9 @@ from sweeps import write_table
 
 from runner.device.kinds import compiler_for, open_device
 from runner.kernel.case import Case
-from runner.profiling import counters
-from runner.profiling.watched import OUTPUT
 from runner.settings import DeviceConfig, TimingConfig
+from runner.stages.profile import counters
+from runner.stages.profile.watched import OUTPUT
 from runner.statistics import Summary, summarize, unthrottled
 from runner.sweep.run_case import run_case
 from runner.sweep.trial import contents, poison, upload

@@ -46,8 +46,8 @@ from runner.errors import CompileError, Hazard, RunnerError
 from runner.kernel.case import Case
 from runner.kernel.contents import contents
 from runner.kernel.resolve import make
-from runner.profiling.sanitizer import Said, sanitizer_records
 from runner.settings import DeviceConfig
+from runner.stages.profile.sanitizer import Said, sanitizer_records
 from runner.sweep.trial import poison, upload
 
 HERE = Path(__file__).resolve().parent

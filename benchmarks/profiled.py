@@ -21,8 +21,8 @@ from sweeps import ROOT
 
 from runner.display.text import absent, described, size_of
 from runner.kernel.lanes import WARP
-from runner.profiling import counters
 from runner.record.run import read
+from runner.stages.profile import counters
 
 EARLIER = ROOT / "docs" / "h200" / "steps" / "counters.txt"
 SECTION = "> Transposes: float32, 4096x4096"

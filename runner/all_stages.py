@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runner.profiling.steps import Best, Profiling
 from runner.stages.code.stage import MachineCode
 from runner.stages.lines.stage import LineCosts
+from runner.stages.profile.ceilings import Ceilings
+from runner.stages.profile.counters import Ncu
+from runner.stages.profile.energy import Energy
+from runner.stages.profile.sanitizer import Sanitizer
+from runner.stages.profile.stage import Best
 from runner.stages.races.stage import Races
 from runner.sweep.stage import Stage
 
@@ -18,4 +22,9 @@ def _best(folder: Path) -> Best:
     return best_jobs(folder)
 
 
-ALL: tuple[Stage, ...] = (MachineCode(), LineCosts(), Races(), Profiling(_best))
+ALL: tuple[Stage, ...] = (
+    MachineCode(),
+    LineCosts(),
+    Races(),
+    *(stage(_best) for stage in (Ncu, Ceilings, Energy, Sanitizer)),
+)

@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from runner.cli import Parser, run_command
 from runner.device.kinds import AUTO, CHOICES, is_gpu, kind_of, label
+from runner.display.console import say, say_table
+from runner.display.table import Table
 from runner.display.terminal import Console
 from runner.errors import UsageError
 from runner.hydra import app
@@ -71,18 +72,21 @@ def keep(folder: RunFolder, console: Console) -> None:
     kept = {"points": points, "rounds": int(rows[0]["rounds"]), "alike": ALIKE}
     path = noise.keep(str(device["name"]), kept)
     heads = ("size", "median us", "between identical cases, %", "between rounds, %", "wrongly called slower")
-    table = Table(*heads, title=f"Noise of {device['name']}", title_justify="left")
+    lines = []
     for group, point in zip(groups, points, strict=True):
         ranked = findings.rank(group, findings.noise(group, {**device, "noise": kept}))
         wrong = len(group) - 1 - len(ranked.tied) - len(ranked.undecided)
-        table.add_row(
-            f"{group[0]['size']:,}",
-            f"{point['median_us']:,.2f}",
-            f"{point['alike_percent']:.3f}",
-            f"{point['round_percent']:.3f}",
-            f"{wrong} of {len(group) - 1}",
+        lines.append(
+            (
+                f"{group[0]['size']:,}",
+                f"{point['median_us']:,.2f}",
+                f"{point['alike_percent']:.3f}",
+                f"{point['round_percent']:.3f}",
+                f"{wrong} of {len(group) - 1}",
+            )
         )
-    console.print(table)
+    say(console, f"Noise of {device['name']}:", "bold")
+    say_table(console, Table.of(heads, lines))
     console.print(f"Stored in {path}. Later sweeps on this GPU use it.", soft_wrap=True, highlight=False)
 
 

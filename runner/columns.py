@@ -1,40 +1,19 @@
 """The columns of results.csv and lines.csv, in their order: what each holds, means, and where the report shows it.
 
 The types of the table that is written and read, the columns of the report and the tables in docs/results.md follow from
-`COLUMNS` and `OF_LINES`. To add a column, add a line here and let the sweep fill it.
+`COLUMNS` and `OF_LINES`. To add a column, add a line here and let the sweep fill it. A stage declares its columns in a
+leaf module of its own, `columns`, which imports nothing else of ours.
 """
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterable
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
 
-Type = Literal["text", "integer", "real", "flag"]
-
-
-class Shown(enum.Enum):
-    """Where the report's tables show a column."""
-
-    NEVER = enum.auto()
-    ALWAYS = enum.auto()
-    MEASURED = enum.auto()  # always; what a GPU's times give
-    CALCULATED = enum.auto()  # on request beside measured times, at once where there are none
-    ON_REQUEST = enum.auto()
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column. The report shows the parameters of cases wherever they vary, and other columns where `shown` says."""
-
-    name: str
-    type: Type  # flags are written True or False
-    unit: str  # of a number; empty if it has none
-    meaning: str  # one or two sentences in Markdown, for docs/results.md and the report's tooltips
-    shown: Shown = Shown.NEVER
-
+from runner.display.column import Column, Shown, Type
+from runner.stages.lines import columns as lines
+from runner.stages.profile import columns as profile
+from runner.stages.races import columns as races
 
 COLUMNS = (
     Column("case", "text", "",
@@ -60,11 +39,7 @@ COLUMNS = (
     Column("status", "text", "", "Outcome, see [Statuses](#statuses).", Shown.ALWAYS),
     Column("reason", "text", "", "Why the status is not `ok`.", Shown.ALWAYS),
     Column("note", "text", "", "A remark on a row that is `ok`, such as the first undefined read.", Shown.CALCULATED),
-    Column("races_at", "text", "",
-           "Where races, uninitialized and out-of-bounds accesses were looked for ([how](checked.md#by-default)): the "
-           "small case of the same variant that was launched, such as `size=2049`, or `its own size`. Empty if they "
-           "were not.", Shown.ON_REQUEST),
-    Column("races_skipped", "text", "", "Why they were not looked for.", Shown.ON_REQUEST),
+    *races.COLUMNS,
     Column("grid", "text", "blocks", "Blocks of the launch.", Shown.ON_REQUEST),
     Column("shared_dynamic", "integer", "bytes", "Dynamic shared memory per block.", Shown.ON_REQUEST),
     Column("value", "text", "", "Exact sum of the device's outputs.", Shown.CALCULATED),
@@ -158,50 +133,9 @@ COLUMNS = (
     Column("sm_mhz", "integer", "MHz", "SM clock after measuring, the lowest of all rounds."),
     Column("temperature_c", "integer", "°C", "GPU temperature after measuring, the highest of all rounds."),
     Column("power_w", "real", "W", "GPU power after measuring, the highest of all rounds."),
-    Column("joules", "real", "J",
-           "With `profile.energy=true`: energy of a launch, from NVML's counter of the whole board, including idle "
-           "power, in batches of back-to-back launches with warm caches ([method](energy.md)).", Shown.MEASURED),
-    Column("joules_ci", "real", "J", "Half the 95 % confidence interval of `joules`.", Shown.MEASURED),
-    Column("gbps_per_watt", "real", "GB/s/W",
-           "`bytes_read` plus `bytes_written`, divided by `joules`.", Shown.MEASURED),
-    Column("energy_us", "real", "us", "Time of a launch in these batches.", Shown.ON_REQUEST),
-    Column("energy_w", "real", "W", "Mean power of the board in these batches.", Shown.ON_REQUEST),
-    Column("idle_w", "real", "W", "Power of the idle board before these batches, with an open context."),
-    Column("shared_load_wavefronts", "real", "",
-           "Wavefronts (passes) per shared-memory load of a warp: 1 without bank conflicts, 2 for 8 bytes per thread, "
-           "4 for 16. The average over all lines of [lines.csv](#lines), counted from the addresses that the kernel "
-           "uses. Empty if the kernel has no such access or was not counted.", Shown.CALCULATED),
-    Column("shared_store_wavefronts", "real", "", "The same for shared-memory stores.", Shown.CALCULATED),
-    Column("global_load_sectors", "real", "",
-           "32-byte sectors per global-memory load of a warp: 4 for adjacent 4-byte elements, 16 for 16 bytes per "
-           "thread. Counted in the same way.", Shown.CALCULATED),
-    Column("global_store_sectors", "real", "", "The same for global-memory stores.", Shown.CALCULATED),
-    Column("ncu_dram_read", "integer", "bytes",
-           "Bytes that a launch read from DRAM, counted by Nsight Compute (`profile=ncu`, [how](profile.md)). This "
-           "and the next columns measure one launch with cold caches in a separate process. If a case has several "
-           "launches, counts are added, and percentages are averages weighted by time.", Shown.ON_REQUEST),
-    Column("ncu_dram_written", "integer", "bytes", "Bytes that the launch wrote to DRAM.", Shown.ON_REQUEST),
-    Column("ncu_dram_percent", "real", "%", "DRAM throughput relative to the GPU's peak.", Shown.ON_REQUEST),
-    Column("ncu_memory_percent", "real", "%", "Throughput of the busiest part of the memory system, caches included.",
-           Shown.ON_REQUEST),
-    Column("ncu_l1_hit_percent", "real", "%", "Sectors found in the L1 cache.", Shown.ON_REQUEST),
-    Column("ncu_l2_hit_percent", "real", "%", "Sectors found in the L2 cache.", Shown.ON_REQUEST),
-    Column("ncu_load_sectors", "real", "", "Sectors per request of global loads, counted by the hardware."),
-    Column("ncu_store_sectors", "real", "", "The same for global stores."),
-    Column("ncu_load_wavefronts", "real", "", "Wavefronts per shared-memory load, counted by the hardware."),
-    Column("ncu_store_wavefronts", "real", "", "The same for shared-memory stores."),
-    Column("ncu_instructions", "integer", "", "Instructions that warps issued.", Shown.ON_REQUEST),
-    Column("ncu_issue_percent", "real", "%", "Cycles in which a scheduler issued an instruction.", Shown.ON_REQUEST),
-    Column("ncu_warps_percent", "real", "%",
-           "Active warps relative to what an SM can hold (achieved occupancy).", Shown.ON_REQUEST),
-    Column("ncu_sm_percent", "real", "%", "Throughput of the SM's busiest part relative to its peak.",
-           Shown.ON_REQUEST),
-    Column("ncu_fma_percent", "real", "%", "Cycles in which the FP32 multiply-add pipe was busy."),
-    Column("ncu_fp64_percent", "real", "%", "The same for the FP64 pipe."),
-    Column("ncu_tensor_percent", "real", "%", "The same for the tensor pipe."),
-    Column("ncu_stalls", "text", "",
-           "What warps waited for: the three longest warp states of Nsight Compute, as shares of all waiting.",
-           Shown.ON_REQUEST),
+    *profile.ENERGY,
+    *lines.COLUMNS,
+    *profile.COUNTERS,
     Column("registers", "integer", "", "Registers per thread, from the driver.", Shown.ON_REQUEST),
     Column("shared_bytes", "integer", "bytes", "Static shared memory per block.", Shown.ON_REQUEST),
     Column("local_bytes", "integer", "bytes",
@@ -239,23 +173,7 @@ COLUMNS = (
     Column("job", "integer", "", "Number of the job and of its folder."),
 )  # fmt: skip
 
-OF_LINES = (
-    Column("case", "text", "", "As in results.csv."),
-    Column("kernel", "text", "", "Name of the kernel."),
-    Column("file", "text", "", "Name of the source file, as in sources/."),
-    Column("line", "integer", "", "Line number. For inlined code, the innermost line in the kernel's own files."),
-    Column("memory", "text", "", "`global` or `shared`. Empty for a branch."),
-    Column("kind", "text", "", "`load`, `store`, `atomic` or `branch`."),
-    Column("blocks", "integer", "blocks", "Number of blocks that were run: the first, one in the middle, the last."),
-    Column("requests", "integer", "", "How often a warp executed an access or a branch of the line."),
-    Column("lanes", "real", "lanes", "Average number of active lanes per request. The next columns are averages, too."),
-    Column("bytes", "real", "bytes", "Bytes that the lanes of a request access."),
-    Column("sectors", "real", "", "32-byte sectors of global memory that a request moves."),
-    Column("ideal_sectors", "real", "", "Sectors that the same bytes would need if they were adjacent."),
-    Column("wavefronts", "real", "", "Passes over the banks of shared memory that a request takes."),
-    Column("ideal_wavefronts", "real", "", "Passes that the same lanes would take without a bank conflict."),
-    Column("divergent_branches", "integer", "", "Number of a branch's requests whose lanes diverged."),
-)  # fmt: skip
+OF_LINES = lines.OF_LINES
 
 BY_NAME = MappingProxyType({column.name: column for column in COLUMNS})
 NAMES = tuple(BY_NAME)

@@ -23,7 +23,7 @@ from runner.kernel.metrics import criterion
 from runner.record import run as reader
 from runner.record import runs, samples
 from runner.record.folder import RunFolder
-from runner.report import cells, findings
+from runner.report import findings, tables
 from runner.stages.lines import costs
 
 SHOWN = 60  # rows of a table in a notebook
@@ -119,14 +119,10 @@ class Run:
         return f"<Run {self.path}: {self.verdict}>"
 
     def _repr_html_(self) -> str:
-        shown = cells.all_cases(self._run, findings.ratios(self._run))
-        end = shown.columns.index(shown.on_request) if shown.on_request else len(shown.columns)
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in shown.columns[:end])
-        lines = [[html.escape(cell.text) for cell in line.cells[:end]] for line in shown.lines[:SHOWN]]
-        body = "".join(f"<tr>{''.join(f'<td>{text}</td>' for text in line)}</tr>" for line in lines)
+        shown = tables.all_cases(self._run, findings.ratios(self._run))
         more = f"<p>{len(shown.lines) - SHOWN} more cases</p>" if len(shown.lines) > SHOWN else ""
         title = f"<p>{html.escape(str(self.path))}<br>{html.escape(self.verdict)}</p>"
-        return f"{title}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+        return f"{title}{shown.html(SHOWN)}{more}"
 
 
 class Comparison:

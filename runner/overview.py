@@ -12,10 +12,11 @@ from typing import Any
 import pandas as pd
 from rich.console import Console as RichConsole
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from runner.device.kinds import AUTO, is_gpu, label, name_of
+from runner.display.console import fits, say, say_table, shown
+from runner.display.table import Table
 from runner.display.terminal import Console, SweepProgress
 from runner.display.text import count, described, one_line, rough, size_of
 from runner.errors import UsageError
@@ -26,7 +27,6 @@ from runner.record.run import Run
 from runner.record.runs import section
 from runner.record.shards import running
 from runner.report.findings import IDLE, headline_groups
-from runner.report.terminal import BROAD, say, say_columns
 
 NAMED = 2  # kernels that are named; of more, only the number is shown
 
@@ -99,15 +99,14 @@ def read(path: Path) -> Overview:
 
 def show(found: Sequence[Overview], console: RichConsole) -> None:
     """Print a line per run. In a terminal that is too narrow for that, the folder has a line of its own."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for head in ("folder", "started", "what", "device", "cases", "failures", "best"):
-        table.add_column(head, no_wrap=True, justify="right" if head == "cases" else "left")
-    for run in found:
-        cells = (run.started, run.what, run.device, f"{run.cases:,}", run.failures or "none", run.best)
-        table.add_row(*map(Text, (_pasted(run.path), *cells)), style=run.style)
-    width = console.measure(table, options=console.options.update(max_width=BROAD)).maximum
-    if width <= console.width or not console.is_terminal:
-        say_columns(console, table)
+    heads = ("folder", "started", "what", "device", "cases", "failures", "best")
+    cells = [
+        (_pasted(run.path), run.started, run.what, run.device, f"{run.cases:,}", run.failures or "none", run.best)
+        for run in found
+    ]
+    table = Table.of(heads, cells, [run.style for run in found])
+    if not console.is_terminal or fits(console, table):
+        say_table(console, table, right=["cases"])
         return
     for run in found:
         best = f"best: {run.best}" if run.best else ""
@@ -177,5 +176,5 @@ def _best(run: Run) -> str:
 
 def _pasted(path: Path) -> str:
     """A path as a shell takes it."""
-    text = shlex.quote(runs.shown(path))
+    text = shlex.quote(shown(path))
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

@@ -10,18 +10,16 @@ import sys
 import time
 from collections.abc import Sequence
 
-from rich.table import Table
-from rich.text import Text
-
 from runner import pace
 from runner.commands import Options
 from runner.config import Job
 from runner.device import DeviceInfo
+from runner.display.console import say, say_table
+from runner.display.table import Table
 from runner.display.terminal import Console, duration
 from runner.display.text import count
 from runner.errors import DeviceUnavailable
 from runner.kernel.declaration import written
-from runner.report.terminal import say, say_columns
 from runner.settings import DeviceConfig
 from runner.sweep import case_row
 from runner.sweep.compiling import reason_to_skip
@@ -102,13 +100,8 @@ def _print(console: Console, head: str, lines: Sequence[Line], same: Line) -> No
         *(name for name in names if name not in ("kernel", "reason")),
         *(["reason"] * ("reason" in names)),
     ]
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in names:
-        table.add_column(name, no_wrap=True)
-    for line in lines[:MOST]:
-        table.add_row(*(Text(line.get(name, "")) for name in names))
     say(console, f"{head}:", "bold")
-    say_columns(console, table)
+    say_table(console, Table.of(names, [[line.get(name, "") for name in names] for line in lines[:MOST]]))
     if len(lines) > MOST:
         say(console, f"{len(lines) - MOST:,} more; --json has all")
     say(console, "")

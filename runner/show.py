@@ -11,8 +11,8 @@ from typing import Any
 import yaml
 
 from runner.cli import Parser, run_command
+from runner.display.console import shown
 from runner.errors import UsageError
-from runner.record.runs import shown
 
 NEAR, LIKENESS = 3, 0.75  # names that are suggested
 ONE_LINE = 110  # characters, quotes included

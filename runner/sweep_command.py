@@ -87,7 +87,7 @@ def _resume(folder: RunFolder) -> str:
 
 
 def _here(folder: RunFolder) -> str:
-    from runner.record.runs import shown  # noqa: PLC0415
+    from runner.display.console import shown  # noqa: PLC0415
 
     return shlex.quote(shown(folder.path))
 

@@ -10,7 +10,7 @@ from runner.columns import BY_NAME, COLUMNS, RESERVED, with_own
 from runner.record import stored_rows
 from runner.record.folder import RunFolder
 from runner.record.run import read
-from runner.report.cells import all_cases
+from runner.report.tables import all_cases
 
 
 def test_the_table_in_the_documentation_is_current():

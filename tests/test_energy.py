@@ -4,17 +4,16 @@ import csv
 import json
 import math
 import os
-import socket
 import types
+from dataclasses import asdict
 
 import pytest
-from support import ROOT
+from support import ROOT, case_of, shipped
 
 from runner.device import Energy
 from runner.device.cuda import energy
+from runner.stages.profile.energy import batch
 from runner.statistics import mean_interval
-from runner.sweep.pipe import SECRET, Pipe
-from runner.sweep.worker import Outcome
 
 
 def rows(folder):
@@ -85,15 +84,28 @@ def test_a_counter_that_does_not_count_is_a_sentence(reading, words, monkeypatch
         assert words in found
 
 
-def test_the_energy_of_a_batch_passes_the_workers_pipe():
-    """The parent takes what a worker measured."""
-    ours, theirs = socket.socketpair()
-    secret = bytes(SECRET)
-    worker, parent = Pipe(theirs, secret), Pipe(ours, secret)
-    worker.send(Outcome("ok", energy=Energy(300.0, 2.0, 10.0, 120.0, alone=False)))
-    assert parent.receive(10.0).energy == Energy(300.0, 2.0, 10.0, 120.0, alone=False)
-    worker.close()
-    parent.close()
+class _Metered:
+    """A device whose energy counter works."""
+
+    def __init__(self, device, found):
+        self._device, self._found = device, found
+
+    def __getattr__(self, name):
+        return getattr(self._device, name)
+
+    def energy(self, *_):
+        return self._found
+
+
+@pytest.mark.parametrize("found", [Energy(300.0, 2.0, 10.0, 120.0, alone=False), "the counter stands still"])
+def test_a_batch_gives_the_parent_plain_data(found, bench):
+    """What a worker measured crosses the pipe as numbers, or as the reason why there are none."""
+    case = case_of(shipped("reduceShfl"), size="1000")
+    binary = bench.compiler.compile(case.source())
+    steps = []
+    given = batch(_Metered(bench.device, found), steps.append, case, binary, 10.0)
+    assert given == (found if isinstance(found, str) else asdict(found))
+    assert steps == ["inputs", "checking", "energy"]
 
 
 def test_the_interval_is_students():

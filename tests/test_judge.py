@@ -8,6 +8,7 @@ import pytest
 from processes import call
 
 from runner.judge import judgement
+from runner.record.run import read
 from runner.report.verdict import write
 
 OWN = Path(__file__).parent / "kernels"
@@ -41,11 +42,11 @@ def test_a_run_leaves_its_verdict_for_programs(runner):
 
 def test_a_baseline_may_be_named_afterwards(measured):
     """Each case says how it stands against the baseline's, and the folder remembers which that is."""
-    content = write(measured, "reduceSmem")
+    content = write(read(measured), "reduceSmem")
     against = {case["kernel"]: case["against"] for case in content["cases"] if "against" in case}
     assert "reduceSmem" not in against
     assert all(one["low"] <= one["speedup"] <= one["high"] for one in against.values())
-    assert write(measured) == content == json.loads((measured / "verdict.json").read_text())
+    assert write(read(measured)) == content == json.loads((measured / "verdict.json").read_text())
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ RUNNER = Path(__file__).parent.parent / "runner"
 
 # From the bottom to the top. A module of runner/ itself is a package of its own; those of a floor do not know each other.
 FLOORS = (
-    "children columns commands display errors interruption statistics",
+    "children commands display errors interruption statistics",
+    "columns",
     "files",
     "cli t4",
     "device",
@@ -21,7 +22,7 @@ FLOORS = (
     "record",
     "pace",
     "sweep",
-    "profiling session stages",
+    "session stages",
     "report",
     "all_stages overview preview",
     "search shards",
@@ -38,6 +39,8 @@ UPWARD: set[str] = set()
 def package(module: str) -> str:
     """The package of a module such as `runner.device.cpu.build`; the kinds of devices are packages of their own."""
     first, *rest = module.split(".")[1:] or [""]
+    if rest[-1:] == ["columns"]:  # a stage declares its columns in a leaf that imports nothing else of ours
+        return "columns"
     return f"device.{rest[0]}" if first == "device" and rest[:1] and rest[0] in BACK_ENDS else first
 
 

@@ -18,7 +18,7 @@ import checked
 import launched
 from nvidia_tools import Counted, instruction_lines, sass_counters, source_counters
 
-from runner.profiling.sanitizer import Said, sanitizer_records
+from runner.stages.profile.sanitizer import Said, sanitizer_records
 
 SANITIZER = """\
 ========= COMPUTE-SANITIZER

@@ -13,20 +13,20 @@ from support import ROOT, Told, case_of, shipped
 from runner.config import Job
 from runner.device.cuda import ceilings
 from runner.errors import UsageError
-from runner.profiling import counters, sanitizer
-from runner.profiling.step import Tools
 from runner.record.folder import RunFolder
 from runner.record.shards import ShardFolder, merge_shard
 from runner.report import reasons
 from runner.settings import DeviceConfig, ProfileConfig, TimingConfig
 from runner.stages.lines.costs import LineCost
+from runner.stages.profile import counters, sanitizer
+from runner.stages.profile.stage import Tools
 
 RECORDED = ROOT / "tests" / "profile"
 TOOL = """#!{python}
 import json, sys
 words = sys.argv[1:]
 output, log = words[words.index("--log-file") + 1], words[words.index("--log") + 1]
-jobs = [int(w) for w in words[words.index("runner.profiling.launch") + 2:] if w.isdigit()]
+jobs = [int(w) for w in words[words.index("runner.stages.profile.launch") + 2:] if w.isdigit()]
 broken, alone = {broken}, {alone!r}
 with open(log, "a") as states:
     for job in jobs:
@@ -40,6 +40,11 @@ if alone and jobs != alone and len(jobs) == 1:
 open(output, "w").write(said)
 sys.exit(broken in jobs)
 """
+
+
+def no_best(folder):
+    """No case is the fastest: the tests choose which are measured."""
+    return frozenset(), frozenset()
 
 
 @pytest.fixture
@@ -75,7 +80,7 @@ def bench(tmp_path):
 
 def by_job(step, given, bench):
     """What a step gives, by the job's number."""
-    return {job.number: result for job, result in step.run(given, bench)}
+    return {job.number: result for job, result in step.measure(given, bench)}
 
 
 METRICS = "dram__bytes_read.sum", "sm__throughput.avg.pct_of_peak_sustained_elapsed"
@@ -91,7 +96,7 @@ def table(*launches):
 def test_each_case_gets_the_counters_of_its_own_launch(play, bench):
     """In the order of the launches, in one process; what ncu calls n/a is missing, and said once."""
     play("ncu", table(("bcast", "2,000", "1,024", "50.5"), ("copyGmem", "4,000", "n/a", "12")))
-    found = by_job(counters.Ncu(), jobs("bcast", "copyGmem", metrics=[*METRICS]), bench)
+    found = by_job(counters.Ncu(no_best), jobs("bcast", "copyGmem", metrics=[*METRICS]), bench)
     first, second = (result.columns for result in found.values())
     assert (first["ncu_dram_read"], first["ncu_sm_percent"], second["ncu_sm_percent"]) == (1024, 50.5, 12.0)
     assert "ncu_dram_read" not in second
@@ -102,7 +107,7 @@ def test_each_case_gets_the_counters_of_its_own_launch(play, bench):
 def test_other_launches_than_ours_are_no_counters(play, bench):
     """A case whose kernel ncu did not see has a reason and no numbers."""
     play("ncu", table(("other", "2,000", "1,024", "50.5")))
-    ((_, result),) = counters.Ncu().run(jobs("bcast", metrics=["default"]), bench)
+    ((_, result),) = counters.Ncu(no_best).measure(jobs("bcast", metrics=["default"]), bench)
     assert "other" in result.record["reason"]
     assert not result.columns
 
@@ -110,28 +115,30 @@ def test_other_launches_than_ours_are_no_counters(play, bench):
 def test_after_a_launch_that_failed_the_others_are_counted(play, bench):
     """The case that the GPU did not survive has a reason; each other case is counted, those behind it anew."""
     play("ncu", table(("bcast", "2,000", "1,024", "50.5")), broken=1)
-    found = by_job(counters.Ncu(), jobs("bcast", "copyGmem", "bcast", metrics=["default"]), bench)
+    found = by_job(counters.Ncu(no_best), jobs("bcast", "copyGmem", "bcast", metrics=["default"]), bench)
     said = {job: result.record.get("reason", "") for job, result in found.items()}
     assert (said[0], said[2]) == ("", "")
     assert "failed under ncu" in said[1]
 
 
-@pytest.mark.parametrize("step", [counters.Ncu(), sanitizer.Sanitizer()])
+@pytest.mark.parametrize("step", [counters.Ncu(no_best), sanitizer.Sanitizer(no_best)])
 def test_without_the_tool_one_sentence_says_so(step, bench, monkeypatch):
     """No result, so that a later resume tries again."""
     monkeypatch.setenv("PATH", "/nowhere")
-    assert list(step.run(jobs("bcast", metrics=["default"], sanitizer=True), bench)) == []
+    assert list(step.measure(jobs("bcast", metrics=["default"], sanitizer=True), bench)) == []
     (sentence,) = bench.progress.said
     assert "not on the PATH" in sentence
 
 
-@pytest.mark.parametrize(("tool", "step"), [("ncu", counters.Ncu()), ("compute-sanitizer", sanitizer.Sanitizer())])
+@pytest.mark.parametrize(
+    ("tool", "step"), [("ncu", counters.Ncu(no_best)), ("compute-sanitizer", sanitizer.Sanitizer(no_best))]
+)
 def test_a_tool_that_does_not_work_is_tried_once(tool, step, bench, tmp_path, monkeypatch):
     """What it said last is told; there is no result, so that a later resume tries again."""
     (tmp_path / tool).write_text(f"#!/bin/sh\necho once >>{tmp_path}/calls\necho the reason >&2\nexit 1\n")
     (tmp_path / tool).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    assert list(step.run(jobs("bcast", "bcast", metrics=["default"], sanitizer=True), bench)) == []
+    assert list(step.measure(jobs("bcast", "bcast", metrics=["default"], sanitizer=True), bench)) == []
     (sentence,) = bench.progress.said
     assert "the reason" in sentence
     assert (tmp_path / "calls").read_text() == "once\n"
@@ -143,7 +150,7 @@ def test_without_the_right_to_count_one_sentence_says_who_gives_it(play, bench):
         "ncu",
         "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters",
     )
-    assert list(counters.Ncu().run(jobs("bcast", metrics=["default"]), bench)) == []
+    assert list(counters.Ncu(no_best).measure(jobs("bcast", metrics=["default"]), bench)) == []
     (sentence,) = bench.progress.said
     assert "NVreg_RestrictProfilingToAdminUsers=0" in sentence
 
@@ -242,7 +249,7 @@ def test_what_compute_sanitizer_wrote_on_an_h200_becomes_one_finding_for_each_mi
 def test_an_error_belongs_to_the_case_that_makes_it_alone(play, bench):
     """Two cases of one kernel: each is launched again by itself, and only one of them fails there."""
     play("compute-sanitizer", OUTSIDE.format(kernel="bcast"), alone=[2])
-    found = by_job(sanitizer.Sanitizer(), jobs("copyGmem", "bcast", "bcast", sanitizer=["memcheck"]), bench)
+    found = by_job(sanitizer.Sanitizer(no_best), jobs("copyGmem", "bcast", "bcast", sanitizer=["memcheck"]), bench)
     assert [result.columns.get("status") for result in found.values()] == [None, None, "hazard"]
     assert "bcast.cu:17" in found[2].columns["reason"]
     (kept,) = json.loads(bench.folder.hazards(2).read_text())
@@ -320,8 +327,8 @@ def test_a_shard_launches_from_the_folder_of_the_sweep(tmp_path, monkeypatch):
     (tmp_path / "ncu").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     attempt = ShardFolder(RunFolder(tmp_path / "sweep"), 0).begin()
-    list(counters.Ncu().run(jobs("bcast", metrics=["default"]), Tools(attempt, {0: {}}, Told())))
-    assert f"runner.profiling.launch {tmp_path}/sweep 0 " in (tmp_path / "words").read_text()
+    list(counters.Ncu(no_best).measure(jobs("bcast", metrics=["default"]), Tools(attempt, {0: {}}, Told())))
+    assert f"runner.stages.profile.launch {tmp_path}/sweep 0 " in (tmp_path / "words").read_text()
 
 
 def test_what_a_shard_profiled_enters_the_sweep(tmp_path):

@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import json
 import signal
+import time
 from types import SimpleNamespace
 
 import processes
@@ -190,17 +191,18 @@ def test_the_headline_says_how_many_were_looked_at_and_what_was_not(done):
 
 def test_a_second_sweep_takes_what_was_found_from_the_cache(tmp_path, own_cache):
     """The same binary and the same small case are not launched again."""
-    write_kernels(tmp_path, ["honest"], f"// {tmp_path}\n{SOURCE}")
+    write_kernels(tmp_path, ["honest"], SOURCE)
+    command = "kernel=honest", "racecheck=default", f"seed={time.time_ns() % 10**9}"  # the cache outlives the tests
     files = own_cache / "kernel-runner" / "checked" / "races"
     before = set(files.glob("*.json"))
-    first = swept(tmp_path, "kernel=honest", "racecheck=default")
+    first = swept(tmp_path, *command)
     (new,) = set(files.glob("*.json")) - before
     known = json.loads(new.read_text())
     assert (known["findings"], known["late"]) == ([], 0)
     new.write_text(json.dumps({**known, "said": ["told by the cache"]}))
     for path in first.folder.parent.iterdir():
         path.rename(tmp_path / "first")
-    second = swept(tmp_path, "kernel=honest", "racecheck=default")
+    second = swept(tmp_path, *command)
     new.unlink()
     assert (first.code, second.code) == (0, 1)
     assert "told by the cache" in rows_of(second.folder)["honest", 6400]["reason"]

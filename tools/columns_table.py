@@ -14,7 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from runner.columns import COLUMNS, OF_LINES, Column  # noqa: E402  (the path must be there first)
+from runner.columns import COLUMNS, OF_LINES  # noqa: E402  (the path must be there first)
+from runner.display.column import Column  # noqa: E402
 
 PAGE = ROOT / "docs" / "results.md"
 BEGIN = "<!-- {}: written by `python tools/columns_table.py` -->"

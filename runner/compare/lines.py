@@ -10,9 +10,8 @@ from pathlib import Path
 from runner.compare.changes import Comparison
 from runner.compare.runs import Compared
 from runner.device import cache
+from runner.display.table import Table
 from runner.display.text import count, one_line
-from runner.report import cells
-from runner.report.cells import Cell, Line
 from runner.stages.lines import costs as lines
 from runner.stages.lines.costs import BRANCH, LineCost
 
@@ -72,11 +71,11 @@ def line_sentence(line: ChangedLine) -> str:
     return f"{where} in {count(len(line.cases), 'case')}: {one_line(line.text, 80)}"
 
 
-def line_table(changed: Sequence[ChangedLine]) -> cells.Table:
+def line_table(changed: Sequence[ChangedLine]) -> Table:
     """The changed lines in the page."""
     columns = ["kernel", "line", "source", "access", "before -> now", "cases"]
     rows = [(c.kernel, c.place, one_line(c.text, 120), c.what, c.values, str(len(c.cases))) for c in changed]
-    return cells.Table(columns, [Line("", [Cell(text) for text in row]) for row in rows])
+    return Table.of(columns, rows)
 
 
 def _changed(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 import statistics
@@ -14,8 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from runner import statistics as rule
 from runner.compare.causes import Causes, changed_sources
@@ -23,11 +19,11 @@ from runner.compare.changes import Change, Comparison, Word
 from runner.compare.lines import changed_lines, line_sentence, line_table
 from runner.compare.machine import changed_code
 from runner.compare.runs import Row, varying
+from runner.display.console import say, say_table
+from runner.display.table import Cell, Line, Table
 from runner.display.text import absent, count, described, exact, listed, one_line, value_of
-from runner.report import cells
-from runner.report.cells import Cell, Line
 from runner.report.findings import IDLE
-from runner.report.terminal import STYLES, say, say_columns
+from runner.report.terminal import STYLES
 
 if TYPE_CHECKING:
     from runner.compare.figure import Picture
@@ -109,7 +105,7 @@ def page(comparisons: Sequence[Comparison], found: Sequence[Entry], causes: Caus
             for entry in rest
             if entry[1].word is Word.BROKEN
         ],
-        "causes": cells.Table(["kind", "what", base, *others], [Line("", list(map(Cell, row))) for row in differing]),
+        "causes": Table.of(["kind", "what", base, *others], differing),
         "same_facts": causes.same,
         "diffs": [(c.other.short, d) for c in comparisons for d in changed_sources(c.base, c.other) if d.diff],
         "lines": [(c.other.short, line_table(lines)) for c in comparisons if (lines := changed_lines(c))],
@@ -133,9 +129,7 @@ def as_csv(comparisons: Sequence[Comparison], found: Iterable[Entry]) -> bytes:
     base = comparisons[0].base
     parameters = [name for name in base.parameters if name != "device"]
     parameters[parameters.index("size") + 1 : 0] = ["rows", "cols"]
-    target = io.StringIO()
-    lines = csv.writer(target, lineterminator="\n")
-    lines.writerow(["case", "run", "baseline", *parameters, "device", *OF_CSV, "same_binary"])
+    rows = []
     for number, change in found:
         case, *values = ("" if absent(change.row[n]) else change.row[n] for n in ("case", *parameters, "device"))
         pair, runs = change.pair, (comparisons[number - 1].other.name, base.name)
@@ -143,8 +137,9 @@ def as_csv(comparisons: Sequence[Comparison], found: Iterable[Entry]) -> bytes:
         digits = ["" if number is None or math.isnan(number) else f"{number:.6g}" for number in numbers]
         same = pair.same_code if pair.base and pair.other else ""
         states = [row.get("status", "") for row in (pair.base, pair.other)]
-        lines.writerow([case, *runs, *values, *states, *digits, change.word.value, change.note, same])
-    return target.getvalue().encode(errors="surrogateescape")
+        rows.append([case, *runs, *values, *states, *digits, change.word.value, change.note, same])
+    heads = ["case", "run", "baseline", *parameters, "device", *OF_CSV, "same_binary"]
+    return Table.of(heads, (map(str, row) for row in rows)).csv().encode(errors="surrogateescape")
 
 
 def level(comparison: Comparison) -> str:
@@ -246,15 +241,14 @@ def _show_code(comparisons: Sequence[Comparison], console: Console) -> None:
 def _show_cases(comparisons: Sequence[Comparison], found: Sequence[Entry], console: Console) -> None:
     shown = [entry for entry in found if entry[1].word not in QUIET]
     names = _varying(comparisons)
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    for _ in range(5):
-        table.add_column(no_wrap=True)
+    rows, styles = [], []
     for number, change in shown[:MOST_CASES]:
         run = f"{comparisons[number - 1].other.short}: " if len(comparisons) > 1 else ""
         words = (change.word.value, f"{run}{described(change.row, names)}", *_numbers(change, comparisons[number - 1]))
-        table.add_row(*map(Text, words), style=OF_WORD.get(change.word, ("", ""))[0])
+        rows.append(words)
+        styles.append(OF_WORD.get(change.word, ("", ""))[0])
     if shown:
-        say_columns(console, table)
+        say_table(console, Table.of(("word", "case", "times", "change", "note"), rows, styles), heads=False)
     if len(shown) > MOST_CASES:
         say(console, f"{count(len(shown) - MOST_CASES, 'more case')}: --html or --csv writes all of them.", "dim")
 
@@ -274,11 +268,11 @@ def _numbers(change: Change, comparison: Comparison) -> tuple[str, str, str]:
     return f"{exact(base)} to {exact(other)} µs", between, note
 
 
-def _table(found: Iterable[Entry], comparisons: Sequence[Comparison], parameters: Sequence[str]) -> cells.Table:
+def _table(found: Iterable[Entry], comparisons: Sequence[Comparison], parameters: Sequence[str]) -> Table:
     """The page's table of some cases that both runs have, without empty columns."""
     names = [*parameters, *(["run"] if len(comparisons) > 1 else []), *OF_PAGE]
     lines = [Line(_anchor(entry), [_cell(name, entry, comparisons) for name in names]) for entry in found]
-    return cells.Table(names, lines).filled("kernel", "word")
+    return Table(names, lines).filled("kernel", "word")
 
 
 def _cell(name: str, entry: Entry, comparisons: Sequence[Comparison]) -> Cell:

@@ -19,6 +19,7 @@ import pandas as pd
 
 from runner import columns
 from runner.device.kinds import RECORDING, is_gpu
+from runner.display.column import Type
 from runner.errors import UsageError
 from runner.files import limited
 from runner.kernel.metrics import OF_TIMES
@@ -183,7 +184,7 @@ def _reals(cells: Iterable[str]) -> pd.Series[float]:
     return pd.Series([number(cell) for cell in cells], dtype="float64")
 
 
-def _own_type(cells: list[str]) -> columns.Type:
+def _own_type(cells: list[str]) -> Type:
     given = [cell for cell in cells if cell]
     if all(_is_whole(cell) for cell in given):
         return "integer"

@@ -98,12 +98,6 @@ def flat(content: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]
             yield f"{prefix}{name}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def shown(path: Path) -> str:
-    """A path for people: relative to the working directory if it lies below that."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
-
-
 def _started(path: Path) -> str:
     try:
         return str(environment(path).get("started_utc") or "")

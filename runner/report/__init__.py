@@ -42,9 +42,10 @@ def publish(folder: Path, console: Console, *, brief: bool = False) -> None:
 
     Where it is `brief`, the verdict and the report's path are all that is printed.
     """
+    from runner.display.console import say_path  # noqa: PLC0415
     from runner.display.terminal import SweepProgress  # noqa: PLC0415
     from runner.report.terminal import print_summary as show  # noqa: PLC0415
-    from runner.report.terminal import print_verdict, say_path  # noqa: PLC0415
+    from runner.report.terminal import print_verdict  # noqa: PLC0415
     from runner.report.verdict import write  # noqa: PLC0415
 
     run, verdict = _read(folder)

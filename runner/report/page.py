@@ -29,7 +29,7 @@ from runner.files import atomic, limited_yaml
 from runner.record.folder import RunFolder
 from runner.record.run import Run
 from runner.record.runs import flat, section
-from runner.report import annotated, cells, findings, machine, reasons, searched
+from runner.report import annotated, findings, machine, reasons, searched, tables
 
 if TYPE_CHECKING:
     from runner.report.figures.figure import Figure
@@ -117,7 +117,7 @@ def _context(
     drawn: Sequence[Figure],
 ) -> dict[str, Any]:
     sources = compiled(run.path, run.kernels)
-    known, best, every = run.environment, findings.fastest(run), cells.all_cases(run, ratios)
+    known, best, every = run.environment, findings.fastest(run), tables.all_cases(run, ratios)
     by = run.criterion
     views = [one.view | {"stem": one.stem} for one in drawn if one.view]
     return {
@@ -130,8 +130,8 @@ def _context(
         "compared": not (run.frame["device"] == RECORDING).all(),
         "problems": _problems(run, verdict),
         "repeat": _repeat(run),
-        "same": cells.same_in_all(run),
-        "fastest": cells.fastest_cases(run, best),
+        "same": tables.same_in_all(run),
+        "fastest": tables.fastest_cases(run, best),
         "fastest_heading": "Fastest configuration per size"
         if by.is_time
         else f"Best configuration per size, by {by.said}",
@@ -139,14 +139,14 @@ def _context(
         "figures": {name: [one for one in drawn if one.section == name] for name in SECTIONS},
         "search": searched.section(run),
         "ladder": bool(findings.ladder(run)),
-        "ratios": cells.best_against_best(run),
-        "why": [(cells.anchors(run)[row], words) for row, words in reasons.sentences(run)],
-        "means": cells.geometric_means(run, ratios),
+        "ratios": tables.best_against_best(run),
+        "why": [(tables.anchors(run)[row], words) for row, words in reasons.sentences(run)],
+        "means": tables.geometric_means(run, ratios),
         "cases": every,
-        "gpus": cells.of_gpus(run),
-        "data": Markup(cells.embedded(run, every.columns, views)),  # noqa: S704 - JSON without a `<`
+        "gpus": tables.of_gpus(run),
+        "data": Markup(tables.embedded(run, every.columns, views)),  # noqa: S704 - JSON without a `<`
         "libraries": _libraries() if views else "",
-        "tips": cells.tips(run),
+        "tips": tables.tips(run),
         "explained": HEADS_EXPLAINED,
         "configuration": configuration(run.folder),
         "overrides": overrides(_command(known)),
@@ -198,7 +198,7 @@ def _about(folder: RunFolder, experiment: str) -> list[str]:
 
 
 def _problems(run: Run, verdict: findings.Verdict) -> list[dict[str, Any]]:
-    names, marks = run.varying, cells.anchors(run)
+    names, marks = run.varying, tables.anchors(run)
     rows = {row["row"]: row for row in run.rows} if verdict.problems else {}
     return [
         {

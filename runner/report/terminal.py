@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from runner.device.kinds import label
+from runner.display.console import say, say_table
+from runner.display.table import Table, escaped
 from runner.display.text import absent, beside, count, described, exact, explained, one_line, rough, size_of, value_of
 from runner.record.run import Run, read
-from runner.record.runs import section, shown
-from runner.report import cells, reasons
+from runner.record.runs import section
+from runner.report import reasons, tables
 from runner.report.findings import IDLE, WORDS, Verdict, fastest, judge
 
 Row = dict[str, Any]
@@ -28,42 +28,11 @@ ALL_UP_TO = 20  # so many rows are all shown; of more, each kernel's fastest by 
 MOST_GROUPS, MOST_LINES, MOST_SENTENCES = 12, 48, 4
 MOST_PROBLEMS, MOST_IN_MARKDOWN = 10, 20
 MOST_LETTERS = 800  # of a reason: a mismatch ends with the largest error and what to do
-BROAD = 100_000  # columns: more than any line has
 
-INDENT = 4
-
+LISTING = ("kernel", ":", "time", "sum", "launch", "speed")
 GROUP = ["device", "dtype", "family", "finish", "size", "rows", "cols"]
 FINISH = {"host": "host sums the partial results", "device": "full result on the device"}
 STYLES = {"good": "bold green", "bad": "bold red", "partial": "bold yellow", "none": "bold yellow"}
-
-
-def say(console: Console, text: str, style: str = "", *, whole: bool = False) -> None:
-    """Print a line: no markup. A pipe gets it whole, a terminal wraps it between words unless it is `whole`."""
-    line = Text(one_line(text, 2000) if "\x1b" in text else text, style=style)
-    console.print(line, soft_wrap=whole or not console.is_terminal)
-
-
-def say_path(console: Console, words: str, path: Path) -> None:
-    """Print a path; in a terminal relative to the working directory, and unbroken on a line of its own if need be."""
-    if not console.is_terminal:
-        console.print(Text(f"{words}{path}"), soft_wrap=True)
-        return
-    text = Text(shown(path))
-    fits = len(words) + text.cell_len <= console.width
-    console.print(Text(words if fits else words.rstrip() + "\n").append_text(text), soft_wrap=True)
-
-
-def say_columns(console: Console, table: Table) -> None:
-    """Print a table whose lines are never cut; in a narrow terminal they go on in the next line, indented."""
-    options = console.options.update(max_width=BROAD, no_wrap=True)
-    options = options.update(width=console.measure(table, options=options).maximum)
-    for line in console.render_lines(table, options, pad=False):
-        text = Text.assemble(*((segment.text, segment.style or "") for segment in line))
-        text.rstrip()
-        if console.is_terminal and text.cell_len > console.width:
-            first, *rest = text.wrap(console, max(console.width - INDENT, 1))
-            text = Text("\n").join([first, *(Text(" " * INDENT) + line for line in rest)])
-        console.print(text, soft_wrap=True)
 
 
 def print_summary(run: Run, judged: Verdict, console: Console) -> None:
@@ -94,12 +63,10 @@ def _print_listing(run: Run, console: Console) -> None:
         listed += rows
         if heading := _heading(rows[0] if rows else run.of(group).rows[0], common):
             say(console, f"> {heading}", "bold")
-        table = Table.grid(padding=(0, 1))
-        for justify in ("left", "left", "right", "left", "left", "left"):
-            table.add_column(justify=justify, no_wrap=True)
-        for line, style in [*_references(run.of(group)), *(_line(row, names) for row in rows)]:
-            table.add_row(*map(Text, (line[0], ":", *line[1:])), style=style)
-        say_columns(console, table)
+        lines = [*_references(run.of(group)), *(_line(row, names) for row in rows)]
+        cells = [(first, ":", *others) for (first, *others), _ in lines]
+        table = Table.of(LISTING, cells, [style for _, style in lines])
+        say_table(console, table, right=["time"], heads=False, gap=1)
     if words := explained([row for row in listed if row["status"] == "ok"]):
         say(console, words, "dim")
     if len(listed) < len(run.frame):
@@ -186,26 +153,20 @@ def as_markdown(folder: Path) -> str:
     run = read(folder)
     verdict, best = judge(run), fastest(run)
     blocks = [
-        [f"### {_escaped(heading(run))}"],
-        [f"**{WORDS[verdict.level]}:** {_escaped(verdict.headline)}"],
-        [f"- {_escaped(sentence)}" for sentence in (*verdict.further, *verdict.cautions)],
-        [f"- {_escaped(words)}" for _, words in reasons.sentences(run)],
-        list(_table(cells.fastest_cases(run, best))) if any(one.among > 1 for one in best) else [],
+        [f"### {escaped(heading(run))}"],
+        [f"**{WORDS[verdict.level]}:** {escaped(verdict.headline)}"],
+        [f"- {escaped(sentence)}" for sentence in (*verdict.further, *verdict.cautions)],
+        [f"- {escaped(words)}" for _, words in reasons.sentences(run)],
+        [tables.fastest_cases(run, best).markdown()] if any(one.among > 1 for one in best) else [],
         [
-            f"- **{_escaped(status)}**: {_escaped(whose)}: {_escaped(reason)}"
+            f"- **{escaped(status)}**: {escaped(whose)}: {escaped(reason)}"
             for _, status, whose, reason in _problems(run, verdict, MOST_IN_MARKDOWN)
         ],
-        [_escaped(_environment(run.environment))],
+        [escaped(_environment(run.environment))],
     ]
     if (more := len(verdict.problems) - MOST_IN_MARKDOWN) > 0:
         blocks[-2].append(f"- and {count(more, 'more reason')}")
     return "\n\n".join("\n".join(lines) for lines in blocks if lines) + "\n"
-
-
-def _table(table: cells.Table) -> Iterator[str]:
-    rules = ["---" if "left" in table.styles.get(name, "") else "---:" for name in table.columns]
-    lines = [[_escaped(cell.text) for cell in line.cells] for line in table.lines]
-    yield from (f"| {' | '.join(words)} |" for words in (map(_escaped, table.columns), rules, *lines))
 
 
 def _environment(known: dict[str, Any]) -> str:
@@ -221,8 +182,3 @@ def _environment(known: dict[str, Any]) -> str:
     changed = " with uncommitted changes" if git.get("dirty") is True else ""
     words += [f"commit {str(git['commit'])[:12]}{changed}"] if git.get("commit") else []
     return one_line(f"Environment: {'; '.join(words) or 'not recorded'}.", 1000)
-
-
-def _escaped(words: str) -> str:
-    """The text with the special characters of Markdown and HTML escaped."""
-    return re.sub(r"([\\`*<>|\[\]])", r"\\\1", one_line(words, 4000))

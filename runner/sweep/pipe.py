@@ -25,7 +25,7 @@ _SHOWN = 64 << 10  # bytes that a worker may print
 
 # What a message of a worker may be made of. Unpickling anything else could run code.
 _ALLOWED = {
-    "runner.device": ("DeviceInfo", "Energy", "GpuState", "Order", "Resources"),
+    "runner.device": ("DeviceInfo", "GpuState", "Order", "Resources"),
     "runner.errors": ("DeviceUnavailable", "Finding"),
     "runner.sweep.worker": ("Answer", "Outcome", "Tried"),
     "runner.sweep.measure": ("Round",),

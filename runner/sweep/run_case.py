@@ -27,7 +27,6 @@ from runner.device import Device, Launch, Program, Role, Timed
 from runner.device.kinds import open_device
 from runner.errors import CaseError, DeviceUnavailable, Hazard, UsageError
 from runner.kernel.case import Case
-from runner.kernel.contents import contents
 from runner.kernel.lanes import MOST_RECEIVED, exchange_of, received
 from runner.settings import DeviceConfig
 from runner.statistics import unthrottled
@@ -44,7 +43,7 @@ from runner.sweep.measure import Round
 from runner.sweep.other_sizes import at_other_sizes
 from runner.sweep.pipe import SECRET, Pipe
 from runner.sweep.proof import undetected, why_unproven
-from runner.sweep.trial import Trial, WrongLater, set_constants, trials, upload
+from runner.sweep.trial import Trial, WrongLater, set_constants, trials
 from runner.sweep.worker import Answer, Call, Outcome, Task
 
 UNPREPARED = 4  # launches after the timed ones with nothing reset; two if a launch takes longer than SLOW_MS
@@ -153,19 +152,7 @@ def _load_and_run(work: Work) -> Outcome:
     if needed > device.info.memory_bytes:
         reason = f"the arrays need {needed} bytes, the device has {device.info.memory_bytes}"
         return Outcome("out_of_memory", reason, resources=resources)
-    return _energy(work, program) if work.task.energy_s else _run(work, program)
-
-
-def _energy(work: Work, program: Program) -> Outcome:
-    """Measure the energy of a case that earlier launches have shown to be right."""
-    device, task = work.device, work.task
-    work.heartbeat("inputs and reference")
-    launch, _ = upload(device, program, task.case, contents(task.case), work.stack)
-    work.heartbeat("checking")
-    device.launch(launch, task.time_limit_s)
-    work.heartbeat("energy")
-    found = device.energy(launch, task.energy_s, task.time_limit_s)
-    return Outcome("ok", found) if isinstance(found, str) else Outcome("ok", energy=found)
+    return _run(work, program)
 
 
 def _run(work: Work, program: Program) -> Outcome:

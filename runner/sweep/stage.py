@@ -39,6 +39,13 @@ class Bench:
     spent_s: float  # seconds that the sweep took so far, of which a stage that nobody asked for takes a share
     _shared: dict[Callable[[], Any], Any] = field(default_factory=dict)
     _open: ExitStack = field(default_factory=ExitStack)
+    _said: set[str] = field(default_factory=set)
+
+    def say_once(self, sentence: str) -> None:
+        """Print a sentence that several stages may have to say."""
+        if sentence not in self._said:
+            self._said.add(sentence)
+            self.progress.say(sentence)
 
     def shared(self, make: Callable[[], T]) -> T:
         """What `make` makes at the first request, such as a pool of processes; later stages get the same."""

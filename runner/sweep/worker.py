@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runner import children
-from runner.device import Binary, DeviceInfo, Energy, Resources, Source
+from runner.device import Binary, DeviceInfo, Resources, Source
 from runner.errors import DeviceUnavailable, Finding
 from runner.settings import DeviceConfig, Protocol
 from runner.sweep import sandbox
@@ -50,7 +50,6 @@ class Task:
     protocol: Protocol
     time_limit_s: float  # a launch that takes longer counts as endless
     fast_math: bool = False  # whether the compiler was told to use fast functions
-    energy_s: float = 0.0  # seconds for which the energy is measured, in place of everything else
 
 
 @dataclass
@@ -88,7 +87,6 @@ class Outcome:
     active_blocks: int | None = None  # that fit on a multiprocessor at once
     measured: Round | None = None  # only if ok
     tried: Tried | None = None  # only if ok
-    energy: Energy | None = None  # if that was asked for; the reason says why there is none
     usable: bool = True  # whether the device can take another case; if not, its process ends
 
 

@@ -9,9 +9,9 @@ import pytest
 from compare_runs import timed
 
 from runner.record.run import read
-from runner.report.cells import all_cases
 from runner.report.findings import fastest, judge
 from runner.report.page import write as write_page
+from runner.report.tables import all_cases
 
 OPERATIONS = {"value": "operations / median_us / 1000.0", "unit": "GFLOP/s", "better": "higher"}
 ABOVE_90 = {"value": "median_us - offset", "unit": "us", "better": "lower"}

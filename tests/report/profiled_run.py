@@ -9,7 +9,7 @@ from typing import Any
 import report_runs as runs
 
 from runner.device.cuda.ceilings import PRECISIONS
-from runner.profiling import counters
+from runner.stages.profile import counters
 
 # Kernel, its time at 2^24, bytes of DRAM traffic a declared byte, operations an element, longest waits.
 KERNELS = (

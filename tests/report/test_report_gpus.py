@@ -7,7 +7,7 @@ from report_runs import ENVIRONMENT, sweep
 
 from runner.record.gpus import short
 from runner.record.run import read
-from runner.report import cells, figures, findings
+from runner.report import figures, findings, tables
 from runner.report.gpus import sentences
 
 MODEL = "NVIDIA H200"
@@ -54,7 +54,7 @@ def test_gpus_that_differ_much_are_not_drawn_as_one(run, run_folder):
 
 def test_the_table_of_gpus(run):
     """A line a GPU: its cases, the reference case, how much slower it is than the fastest, and its drift."""
-    table = cells.of_gpus(run)
+    table = tables.of_gpus(run)
     assert [[cell.text for cell in line.cells] for line in table.lines] == [
         [SHORT[0], "36", "100.5", "0.00", "1.00", "reduceShfl block=64"],
         [SHORT[1], "36", "101.5", "1.00", "0.99", "reduceShfl block=64"],
@@ -67,7 +67,7 @@ def test_the_table_of_gpus(run):
 def test_one_gpu_or_a_malformed_record_has_no_table(known, run):
     """There is nothing to compare, so there is neither a table nor a sentence."""
     run = replace(run, gpus={"gpus": known})
-    assert cells.of_gpus(run).lines == []
+    assert tables.of_gpus(run).lines == []
     assert sentences({"gpus": known}) == []
 
 
@@ -98,7 +98,7 @@ def test_gpus_that_measured_all_cases_are_pooled(run_folder):
     assert len(findings.fastest(run)) == len(findings.fastest(alone))
     assert len(findings.ratios(run)) == len(findings.ratios(alone)) > 0
     assert "the mean over the GPUs" in " ".join(findings.judge(run).further)
-    assert [line.cells[1].text for line in cells.of_gpus(run).lines] == ["72", "72"]
+    assert [line.cells[1].text for line in tables.of_gpus(run).lines] == ["72", "72"]
 
 
 @pytest.mark.parametrize(("slower", "replicate"), [(1.02, True), (1.002, False)])

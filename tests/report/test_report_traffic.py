@@ -11,8 +11,8 @@ from shuffle_rows import COLUMNS, butterfly
 from runner.display.text import beside, pair
 from runner.record.run import read
 from runner.report import build, print_summary
-from runner.report.cells import all_cases, fastest_cases
 from runner.report.findings import fastest
+from runner.report.tables import all_cases, fastest_cases
 
 
 def row(number, kernel, shared, sectors, **given):

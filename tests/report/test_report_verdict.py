@@ -5,8 +5,8 @@ import report_runs as runs
 from shuffle_rows import COLUMNS, butterfly
 
 from runner.record.run import read
-from runner.report.cells import best_against_best, fastest_cases, geometric_means
 from runner.report.findings import fastest, judge, ladder, ratios
+from runner.report.tables import best_against_best, fastest_cases, geometric_means
 
 
 def test_the_headline_has_the_count_and_the_fastest(run_folder):

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runner.display.text import absent, count, one_line, rough, slug
-from runner.profiling import ceilings, counters
 from runner.record.runs import section
 from runner.report import profiled
 from runner.report.figures.figure import PALE, Figure, Results, Row, plain, sheet
+from runner.stages.profile import ceilings, counters
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

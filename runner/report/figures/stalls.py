@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runner.display.text import count, described, one_line
-from runner.profiling.counters import NAME, stalls
 from runner.report import profiled
 from runner.report.figures.figure import COLOURS, INK, PALE, Figure, Results, Row, sheet
+from runner.stages.profile.counters import NAME, stalls
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing

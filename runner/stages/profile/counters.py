@@ -11,8 +11,8 @@ from typing import Any
 from runner.config import Job
 from runner.device import plain
 from runner.kernel.case import Case
-from runner.profiling.step import Result, Row, Tools
-from runner.profiling.watched import OUTPUT, watch_all
+from runner.stages.profile.stage import Asked, Result, Row, Tools
+from runner.stages.profile.watched import OUTPUT, watch_all
 
 NAME = "ncu"
 DEFAULT = "default"
@@ -62,8 +62,8 @@ OPERATIONS = {
 NO_RIGHT = "ERR_NVGPUCTRPERM"
 
 
-class Ncu:
-    """The step."""
+class Ncu(Asked):
+    """The stage."""
 
     name = NAME
 
@@ -71,7 +71,7 @@ class Ncu:
         """Only cases that are right."""
         return bool(job.profile.metrics) and row["status"] == "ok"
 
-    def run(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, Result]]:
+    def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, Result]]:
         """Count in one process, and in another one after a case that the GPU did not survive."""
         if shutil.which("ncu") is None:
             tools.say("no counters: ncu (Nsight Compute) is not on the PATH; it comes with the CUDA toolkit")

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from runner.config import Job
 from runner.errors import Finding, Place, told
-from runner.profiling.counters import functions
-from runner.profiling.step import Result, Row, Tools
-from runner.profiling.watched import OUTPUT, Watched, watch, watch_all
+from runner.stages.profile.counters import functions
+from runner.stages.profile.stage import Asked, Result, Row, Tools
+from runner.stages.profile.watched import OUTPUT, Watched, watch, watch_all
 
 NAME = "sanitizer"
 STATUSES = ("ok", "mismatch", "launch_error", "crashed", "timeout")
@@ -89,8 +89,8 @@ def findings(records: Sequence[Said], tool: str) -> list[Finding]:
     return [_finding(kind, sorted(group, key=lambda one: not one.threads), tool) for (kind, _), group in groups.items()]
 
 
-class Sanitizer:
-    """The step."""
+class Sanitizer(Asked):
+    """The stage."""
 
     name = NAME
 
@@ -98,7 +98,7 @@ class Sanitizer:
         """Also cases that are wrong, crashed or did not end: these are worth looking at."""
         return bool(job.profile.sanitizer) and row["status"] in STATUSES
 
-    def run(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, Result]]:
+    def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, Result]]:
         """Run each tool over all cases, then give each case what was found in it."""
         if shutil.which("compute-sanitizer") is None:
             tools.say("no sanitizer: compute-sanitizer is not on the PATH; it comes with the CUDA toolkit")

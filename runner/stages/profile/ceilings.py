@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 
 from runner import children
 from runner.config import Job
-from runner.profiling.step import Result, Row, Tools
+from runner.stages.profile.stage import Asked, Result, Row, Tools
 
 NAME = "roofline"
 LIMIT_S = 120.0
 
 
-class Ceilings:
-    """The step: every job's record holds the ceilings of its GPU, which are measured once."""
+class Ceilings(Asked):
+    """The stage: every job's record holds the ceilings of its GPU, which are measured once."""
 
     name = NAME
 
@@ -24,7 +24,7 @@ class Ceilings:
         """Every case that is right."""
         return job.profile.roofline and row["status"] == "ok"
 
-    def run(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, Result]]:
+    def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, Result]]:
         """Measure in a process of its own."""
         tools.progress.now("measuring the ceilings of the GPU")
         words = [sys.executable, "-m", "runner.device.cuda.ceilings", str(jobs[0].device.index)]

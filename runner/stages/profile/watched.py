@@ -16,7 +16,7 @@ from pathlib import Path
 
 from runner import children, interruption
 from runner.config import Job
-from runner.profiling.step import Tools
+from runner.stages.profile.stage import Tools
 
 POLL_S = 0.1
 SILENT_S = 120.0  # beside a launch's own limit: a tool replays a launch, and slows it down
@@ -56,7 +56,7 @@ def watch(command: Sequence[str], jobs: Sequence[Job], tools: Tools, *options: s
         log, output, said = (Path(scratch) / name for name in ("log", "output", "said"))
         numbers = [str(job.number) for job in jobs]
         sweep = tools.folder.sources.parent.absolute()  # a shard's folder has no sources
-        child = [sys.executable, "-m", "runner.profiling.launch", str(sweep), *numbers]
+        child = [sys.executable, "-m", "runner.stages.profile.launch", str(sweep), *numbers]
         words = [word.replace(OUTPUT, str(output)) for word in command]
         silent = _run([*words, *child, "--log", str(log), *options], jobs, tools, log, said)
         states = _states(log)

@@ -6,10 +6,12 @@ import json
 import re
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from runner.columns import BY_NAME, COLUMNS, Shown, shown
+from runner.columns import BY_NAME, COLUMNS, shown
+from runner.display.column import Shown
+from runner.display.table import ZERO_IS_NOTHING, Cell, Line, Table
 from runner.display.text import HEADS_EXPLAINED, PAIRS, absent, exact, one_line, pair, plain, rough, size_of, value_of
 from runner.kernel.metrics import Metric
 from runner.record import gpus
@@ -23,8 +25,6 @@ RANGES = {"ci_low_us to ci_high_us": ("ci_low_us", "ci_high_us"), "q1_us to q3_u
 EXACT = ("us", "GB/s", "GFLOP/s")
 SMALL = ("J", "GB/s/W")  # as far below 1 as above
 BEST = "best against best"
-PROSE = frozenset(("reason", "note"))
-ZERO_IS_NOTHING = frozenset(("mismatches", "undefined_reads", "shared_dynamic", "shared_bytes", "local_bytes", "tied"))
 
 _HEAD_OF = {column: head for head, both in {**RANGES, **PAIRS}.items() for column in both}
 
@@ -40,50 +40,6 @@ TIPS = {
     "Undecided cases may be as fast or slower.",
 }
 """What the heads of columns mean."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A cell: its text, and its class in the style sheet."""
-
-    text: str
-    kind: str = ""
-
-
-@dataclass(frozen=True)
-class Line:
-    """A row of a table: its anchor and its cells."""
-
-    anchor: str
-    cells: list[Cell]
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table. The columns from `on_request` on are hidden until the reader asks for them."""
-
-    columns: list[str]
-    lines: list[Line]
-    on_request: str = ""
-
-    def filled(self, *always: str, on_request: Sequence[str] = ()) -> Table:
-        """The table without empty columns, except those of `always`. The columns `on_request` are hidden at first."""
-        empty = {name: ("", "0") if name in ZERO_IS_NOTHING else ("",) for name in self.columns}
-        kept = [
-            n
-            for n, name in enumerate(self.columns)
-            if name in always or any(line.cells[n].text not in empty[name] for line in self.lines)
-        ]
-        names = [self.columns[n] for n in kept]
-        lines = [Line(line.anchor, [line.cells[n] for n in kept]) for line in self.lines]
-        return Table(names, lines, next((name for name in names if name in on_request), ""))
-
-    @property
-    def styles(self) -> dict[str, str]:
-        """Classes of the style sheet by column: words are left-aligned, hidden columns begin with `more`."""
-        words = [n for n in range(len(self.columns)) if any(line.cells[n].text[:1].isalpha() for line in self.lines)]
-        found = dict.fromkeys([*(self.columns[n] for n in words), *PROSE.intersection(self.columns)], "left")
-        return found | ({self.on_request: f"{found.get(self.on_request, '')} more".strip()} if self.on_request else {})
 
 
 def all_cases(run: Run, ratios: dict[int, Ratio]) -> Table:

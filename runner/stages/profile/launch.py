@@ -1,9 +1,9 @@
-"""`python -m runner.profiling.launch FOLDER JOB...`: launch cases of a sweep once each, for a tool that watches.
+"""`python -m runner.stages.profile.launch FOLDER JOB...`: launch cases of a sweep once each, for a tool that watches.
 
 The cases are built from the run folder as the worker builds them. Only their launches lie between the calls that start
 and stop a profiler:
 
-    ncu --profile-from-start off --set full -o seen python -m runner.profiling.launch outputs/X 3
+    ncu --profile-from-start off --set full -o seen python -m runner.stages.profile.launch outputs/X 3
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Log = Callable[[int, str], None]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Launch the cases; the exit status is `LOST` after one that the GPU did not survive."""
-    parser = argparse.ArgumentParser("python -m runner.profiling.launch", description=__doc__)
+    parser = argparse.ArgumentParser("python -m runner.stages.profile.launch", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("job", type=int, nargs="+")
     parser.add_argument("--log", type=Path, help="gets a line of JSON for each launch")

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from runner import device, interruption
 from runner.config import Job
-from runner.device import Binary
+from runner.device import Binary, Device
 from runner.device.kinds import compiler_for
 from runner.display.terminal import duration
 from runner.errors import CompileError, DeviceUnavailable
-from runner.profiling.step import Result, Row, Tools
+from runner.kernel.case import Case
+from runner.kernel.contents import contents
+from runner.stages.profile.stage import Asked, Result, Row, Tools
 from runner.statistics import mean_interval
-from runner.sweep.worker import Task, Worker
+from runner.sweep.trial import upload
+from runner.sweep.worker import PATIENCE_S, Worker
 
 NAME = "energy"
 BATCHES = 5
@@ -27,8 +31,8 @@ BATCH_S = 2.0
 ABOUT_S = 4.0  # with what a batch takes beside: inputs, launches that warm up, the way to the counter's next update
 
 
-class Energy:
-    """The step."""
+class Energy(Asked):
+    """The stage."""
 
     name = NAME
 
@@ -36,7 +40,7 @@ class Energy:
         """Every case that is right."""
         return job.profile.energy and row["status"] == "ok"
 
-    def run(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, Result]]:
+    def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, Result]]:
         """Measure in a worker of its own, in as many passes over the cases as each has batches."""
         seconds = duration(len(jobs) * BATCHES * ABOUT_S)
         tools.progress.say(f"energy: {BATCHES} batches of {BATCH_S:g} s for each case take about {seconds}")
@@ -75,10 +79,26 @@ class Energy:
             worker.kill()
 
     def _batch(self, worker: Worker, job: Job, binary: Binary) -> device.Energy | str:
-        protocol = job.timing.protocol(worker.info.kind)
-        task = Task(job.case, job.case.source(), binary, protocol, job.device.time_limit_s, energy_s=BATCH_S)
-        outcome = worker.run(task, lambda _: None)
-        return outcome.energy or outcome.reason
+        answer = worker.call(batch, job.case, binary, job.device.time_limit_s, limit=PATIENCE_S)
+        return device.Energy(**answer.value) if isinstance(answer.value, dict) else answer.value or answer.reason
+
+
+def batch(
+    on: Device, heartbeat: Callable[[str], Any], case: Case, binary: Binary, time_limit_s: float
+) -> dict[str, Any] | str:
+    """Measure one batch in the worker; gives the fields of `device.Energy`, or why there is none.
+
+    Raises:
+        CaseError: A launch of a case that earlier launches have shown to be right.
+    """
+    heartbeat("inputs")
+    with ExitStack() as stack:
+        launch, _ = upload(on, on.load(case.source(), binary), case, contents(case), stack)
+        heartbeat("checking")
+        on.launch(launch, time_limit_s)
+        heartbeat("energy")
+        found = on.energy(launch, BATCH_S, time_limit_s)
+    return found if isinstance(found, str) else dataclasses.asdict(found)
 
 
 def _turns(left: list[Job], seed: int) -> Iterator[tuple[int, Job]]:

@@ -1,1 +1,0 @@
-"""What is measured beside the times: counters, ceilings, compute-sanitizer, energy; all after the timed rounds."""
