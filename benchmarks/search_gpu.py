@@ -33,7 +33,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:] = [str(ROOT), *(p for p in sys.path if Path(p).resolve() != ROOT / "benchmarks")]  # see kernel_tuner.py
 
-from runner.hydra.sweeper import declared  # noqa: E402
+from runner.compose.search import declared  # noqa: E402
 from runner.kernel import from_yaml  # noqa: E402
 from runner.search.space import of_kernel  # noqa: E402
 

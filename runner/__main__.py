@@ -60,7 +60,7 @@ def _sweep(arguments: Sequence[str]) -> int:
 
     def work() -> None:
         with interruption.held():
-            from runner.hydra import app  # noqa: PLC0415
+            from runner.compose import app  # noqa: PLC0415
 
         app.run(rest, session)
 

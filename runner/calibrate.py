@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from runner.cli import Parser, run_command
+from runner.compose import app
 from runner.device.kinds import AUTO, CHOICES, is_gpu, kind_of, label
 from runner.display.console import say, say_table
 from runner.display.table import Table
 from runner.display.terminal import Console
 from runner.errors import UsageError
-from runner.hydra import app
 from runner.record import noise, samples
 from runner.record.folder import RunFolder
 from runner.record.run import read

@@ -45,7 +45,7 @@ def run_command(work: Callable[[], int]) -> int:
     except KeyboardInterrupt as e:
         interruption.ignore()
         return e.args[0] if e.args else say("interrupted", INTERRUPTED)
-    except SystemExit:  # Hydra's, after --hydra-help
+    except SystemExit:  # of argparse, after --help
         flush()
         raise
     except BrokenPipeError:  # the reader left, as in `... | head`

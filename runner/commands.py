@@ -34,7 +34,7 @@ class Options:
 
 
 OPTIONS = {f"--{name.replace('_', '-')}": name for name in Options.__dataclass_fields__}
-OF_A_SWEEP = (*OPTIONS, "--cfg", "--config-dir", "--help", "--hydra-help", "--info", "--multirun", "--version")
+OF_A_SWEEP = (*OPTIONS, "--cfg", "--config-dir", "--help", "--info", "--multirun", "--version")
 
 
 def split(arguments: Sequence[str]) -> tuple[str, list[str]]:

@@ -53,7 +53,7 @@ def main(arguments: Sequence[str]) -> int:
     if not wanted:
         raise UsageError("-sc: expected install=SHELL, uninstall=SHELL or query=SHELL, such as install=bash")
     if not wanted.startswith("query="):
-        from runner.hydra import app  # noqa: PLC0415
+        from runner.compose import app  # noqa: PLC0415
 
         app.run(arguments, Session())
         return 0
@@ -107,7 +107,7 @@ def _kernels() -> list[str]:
 
 def _overrides(last: str, before: Sequence[str]) -> list[str]:
     """Hydra's candidates, also after a comma, which Hydra does not support."""
-    from runner.hydra import app  # noqa: PLC0415
+    from runner.compose import app  # noqa: PLC0415
 
     _, before = options(before)
     chosen = [w for at, w in enumerate(before) if w in WITH_VALUE or (at and before[at - 1] in WITH_VALUE)]

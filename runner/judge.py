@@ -44,7 +44,7 @@ def _judged(kernel: str, baseline: str, config_dir: str | None, overrides: Seque
     session = Session()
 
     def work() -> None:
-        from runner.hydra import app  # noqa: PLC0415
+        from runner.compose import app  # noqa: PLC0415
 
         timing = [] if any(o.startswith("timing=") for o in overrides) else ["timing=thorough"]
         own = ["--config-dir", config_dir] if config_dir else []

@@ -49,10 +49,10 @@ def _repeated(name: str, overrides: Sequence[str]) -> int:
     def work() -> None:
         if not overrides:
             return rerun.repeat(original, session)
-        from runner.hydra import app, command_line  # noqa: PLC0415
+        from runner.compose import app, recorded  # noqa: PLC0415
 
         found = rerun.read_to_repeat(original)
-        return app.run(command_line.recorded(found.folder, overrides), session)
+        return app.run(recorded.arguments(found.folder, overrides), session)
 
     status = run_sweep(session, work)
     if status == MISTAKE or session.folder is None or not session.folder.results.exists():

@@ -40,9 +40,9 @@ def _resumed(name: str, options: Options) -> int:
         folder = rerun.resume_search(path, session)
         if folder is None:
             return None
-        from runner.hydra import app, command_line  # noqa: PLC0415
+        from runner.compose import app, recorded  # noqa: PLC0415
 
-        return app.run(command_line.recorded(folder, []), session)
+        return app.run(recorded.arguments(folder, []), session)
 
     return run_sweep(session, work)
 

@@ -11,7 +11,6 @@ import itertools
 import shutil
 import tempfile
 from collections.abc import Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -99,9 +98,6 @@ class Session:
         with contextlib.suppress(OSError):  # another sweep may have begun beside it
             for parent in self.made[1:]:
                 parent.rmdir()
-
-
-current: ContextVar[Session] = ContextVar("session")  # for what Hydra makes by its name
 
 
 def _made(wanted: Path, *, exactly: bool) -> tuple[Path, bool]:

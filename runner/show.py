@@ -29,10 +29,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _show(name: str | None, config_dir: str | None) -> int:
-    from runner.hydra import command_line, contents, schema  # noqa: PLC0415  (Ctrl-C is quiet from the start)
+    from runner.compose import arguments, checks, contents, schema, search_path  # noqa: PLC0415  (Ctrl-C is quiet from the start)
     from runner.kernel.yaml_reader import read_yaml  # noqa: PLC0415
 
-    folders = command_line.search_path([] if config_dir is None else ["--config-dir", config_dir])
+    folders = search_path.search_path(arguments.read([] if config_dir is None else ["--config-dir", config_dir]))
     if name is None:
         schema.register(folders)
         sys.stdout.write(contents.choices(folders))
@@ -42,7 +42,7 @@ def _show(name: str | None, config_dir: str | None) -> int:
         for group in ("kernel", "experiment")
     )
     if name in kernels:
-        command_line.check_kernel(name, folders)
+        checks.check_kernel(name, folders)
         path, content = kernels[name], read_yaml(kernels[name])
         composed = contents.is_composed(path, content)
         sys.stdout.write(_as_written(path) if composed else _kernel(path, content, folders))

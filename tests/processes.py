@@ -207,3 +207,9 @@ def table(folder):
 def content(folder):
     """All files of a folder, with their bytes."""
     return {p.relative_to(folder): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def planned_one_by_one(folder):
+    """Make a sweep's folder one of an older version, whose sweeper planned a batch of jobs after the other."""
+    path = folder / "environment.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "planned_at_once": False}))

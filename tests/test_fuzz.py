@@ -34,17 +34,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from processes import OWN, run
 from support import ROOT
+from told import look_at
 
+from runner.compose import contents
 from runner.config import CONF, read_kernel
 from runner.device.cpu.translate import rewrite
 from runner.errors import UsageError
 from runner.files.limited import MOST_ROWS
-from runner.hydra import command_line, contents
-from runner.hydra.command_line import read_yaml
 from runner.kernel import array_functions, bounded
 from runner.kernel.declaration import Kind, canonical
 from runner.kernel.expression import ArrayExpression, Expression, RealExpression
 from runner.kernel.resolve import make
+from runner.kernel.yaml_reader import read_yaml
 
 # ---- expressions
 
@@ -257,12 +258,6 @@ COMMAND_LINES = [
     ["hydra.sweeper.params={block: 'range(1,1000000000)'}"], ["device.time_limit_s=nan"], ["device.time_limit_s=1e400"],
     ["+a=" * 1000], ["[" * 5000], ["kernel=[" + "a," * 5000 + "]"], ["block=" + "(" * 3000], ["hydra.verbose=[1"],
 ]  # fmt: skip
-
-
-def look_at(words):
-    """What the program does with a command line before Hydra composes anything."""
-    ordered = command_line.ordered(words)
-    command_line.refuse(ordered, command_line.search_path(ordered))
 
 
 @fuzzed(10, COMMAND_LINES)

@@ -1,32 +1,29 @@
-"""Our launcher composes as Hydra does, composes each choice of groups once, and says how far it is."""
+"""Jobs are composed as Hydra does, each choice of groups once, and the command says how far it is."""
 
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from hydra import initialize_config_dir
 from hydra._internal.callbacks import Callbacks
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.utils import run_job
 from hydra.errors import HydraException
-from hydra.types import HydraContext, RunMode
+from hydra.types import HydraContext
 from omegaconf import OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 from support import ROOT
 
 from runner import config
+from runner.compose import launchers, loading, schema, sweeps
+from runner.compose import overrides as grammar
+from runner.compose.arguments import quoted
+from runner.compose.composer import Composer
 from runner.errors import UsageError
-from runner.hydra import overrides as parsing
-from runner.hydra import schema
-from runner.hydra.command_line import quoted
-from runner.hydra.launcher import BatchLauncher, Composer
 from runner.record.folder import RunFolder
-from runner.session import Session, current
+from runner.session import Session
 from runner.sweep import engine
 
 FILES = ("config.yaml", "hydra.yaml", "overrides.yaml")
@@ -56,22 +53,18 @@ def test_a_long_list_is_read_as_hydra_reads_it(frame):
     for text in (
         frame.format(",".join([*plain, odd])) for odd in (*plain, "010", "1_0", "1e3", "NaN", "true", "'1'", "a b")
     ):
-        theirs, ours = parsing._parse(OverridesParser.create(), text, "override"), parsing._parsed(text, "override")
+        (theirs,), (ours,) = OverridesParser.create().parse_overrides([text]), grammar.parse([text])
         assert repr(theirs) == repr(ours)  # NaN is not equal to itself
         assert list(theirs.sweep_string_iterator()) == list(ours.sweep_string_iterator())
 
 
 class Sweep:
-    """A sweep as Hydra sees it before it launches: a loader, a configuration, and the overrides of its jobs."""
+    """A sweep before it is launched: a loader, a configuration, and the overrides of its jobs."""
 
-    def __init__(self, arguments, folder):
-        self.loader = GlobalHydra.instance().config_loader()
-        arguments = [*arguments, f"hydra.sweep.dir={folder}"]
-        self.master = self.loader.load_configuration("config", arguments, RunMode.MULTIRUN)
-        params = [f"{k}={v}" for k, v in (self.master.hydra.sweeper.params or {}).items()]
-        given = OmegaConf.to_container(self.master.hydra.overrides.task, resolve=False)
-        parsed = OverridesParser.create(config_loader=self.loader).parse_overrides([*params, *given])
-        self.jobs = BasicSweeper.split_arguments(parsed, None)[0]
+    def __init__(self, loader, arguments, folder):
+        self.loader = loader
+        self.master = loading.composed(loader, "config", [*arguments, f"hydra.sweep.dir={folder}"])
+        self.jobs = grammar.product(grammar.parse(sweeps._swept(self.master), loader))
         self.folder = folder
         self.context = HydraContext(config_loader=self.loader, callbacks=Callbacks())
 
@@ -91,11 +84,12 @@ class Sweep:
 
 @pytest.fixture
 def sweep(tmp_path):
-    """Hydra, opened on our configuration: a sweep of the arguments that it is called with."""
+    """Our configuration, opened: a sweep of the arguments that it is called with."""
     schema.register([config.CONF])
+    launchers.register()
     HydraConfig.instance().cfg = None
-    with initialize_config_dir(str(config.CONF), version_base="1.3"):
-        yield lambda *arguments: Sweep(arguments, tmp_path / "sweep")
+    with loading.opened([config.CONF], config.CONF) as loader:
+        yield lambda *arguments: Sweep(loader, arguments, tmp_path / "sweep")
     HydraConfig.instance().cfg = None
 
 
@@ -139,39 +133,27 @@ def test_a_group_on_the_search_path_is_a_group(sweep, tmp_path):
     assert dict(job.case.parameters)["block"] == "64"
 
 
-def launched(its, monkeypatch):
-    """A sweep through our launcher, up to the engine: how often Hydra composed, and what came back."""
+@pytest.mark.parametrize("name", SWEEPS)
+def test_the_jobs_are_those_of_hydras_own_sweeper(name, sweep):
+    """All combinations, in the same order, as the same texts."""
+    its = sweep(*SWEEPS[name])
+    parsed = OverridesParser.create(config_loader=its.loader).parse_overrides(sweeps._swept(its.master))
+    assert its.jobs == BasicSweeper.split_arguments(parsed, None)[0]
+
+
+def test_each_choice_of_groups_is_composed_once(sweep, monkeypatch):
+    """Forty jobs of two kernels are composed twice by Hydra."""
+    its = sweep("block=32,64,128,256,512", "kernel=reduceShfl,reduceSmem", "size=1,2,3,4")
     composed, plans = [], []
     load = its.loader.load_configuration
     monkeypatch.setattr(its.loader, "load_configuration", lambda *a, **k: (composed.append(a), load(*a, **k))[1])
     monkeypatch.setattr(engine, "run", lambda plan, *_, **__: plans.append(plan))
     monkeypatch.setattr(Session, "open_device", lambda *_: None)
-    current.set(Session())
-    ours = BatchLauncher()
-    folder = RunFolder(Path(its.master.hydra.sweep.dir))
-    folder.path.mkdir(parents=True, exist_ok=True)
-    folder.write_json(folder.environment, {})  # as the callback that reserves the folder does
-    ours.setup(hydra_context=its.context, task_function=lambda _: None, config=its.master)
-    for overrides in its.jobs:  # as Hydra's sweeper does before it launches
-        its.loader.load_sweep_config(master_config=its.master, sweep_overrides=list(overrides))
-    return len(composed), ours.launch(its.jobs, 0), len(composed), plans
-
-
-def test_hydra_composes_once_for_each_choice_of_groups(sweep, monkeypatch):
-    """Forty jobs of two kernels are composed twice by Hydra, and the sweeper's own check costs nothing."""
-    its = sweep("block=32,64,128,256,512", "kernel=reduceShfl,reduceSmem", "size=1,2,3,4")
-    before, returns, after, (plan,) = launched(its, monkeypatch)
-    assert (len(returns), len(plan), before, after) == (40, 40, 0, 2)
+    its.folder.mkdir()
+    sweeps.run(its.master, its.loader, launchers.chosen(its.master), RunFolder(its.folder), Session())
+    assert len(composed) == 2
+    ((plan,),) = [plans]
     assert [job.number for job in plan] == list(range(40))
-
-
-def test_what_another_sweeper_composes_is_composed(sweep, monkeypatch):
-    """A sweeper other than Hydra's basic one may read what it composes, so it gets it."""
-    its = sweep("block=32,64")
-    its.master.hydra.sweeper._target_ = "hydra_plugins.other.Sweeper"
-    before, returns, after, _ = launched(its, monkeypatch)
-    assert (before, after) == (2, 2)
-    assert [r.return_value for r in returns] == [None, None]
 
 
 # The program up to the engine, in a process of its own.
@@ -179,7 +161,7 @@ UP_TO_THE_ENGINE = """
 import re, sys
 from pathlib import Path
 from runner.display import terminal
-from runner.hydra import app
+from runner.compose import app
 from runner.session import Session
 from runner.sweep import engine
 terminal.QUIET_S = terminal.QUIET_SHARE = 0

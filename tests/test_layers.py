@@ -29,8 +29,8 @@ FLOORS = (
     "rerun",
     "sweep_command",
     "compare list export importer",
-    "hydra",
-    "_plugins calibrate completion judge opened repeat resume show",
+    "compose",
+    "calibrate completion judge opened repeat resume show",
 )
 BACK_ENDS = ("checked", "cpu", "cuda")
 UPWARD: set[str] = set()

@@ -7,18 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from hydra import initialize_config_dir
-from hydra.core.global_hydra import GlobalHydra
-from hydra.core.hydra_config import HydraConfig
-from hydra.types import RunMode
 from processes import environment, start
 from support import Finished
 from told import is_a_told_mistake, is_refused, lay, run
 
 from runner import config
+from runner.compose import errors, launchers, loading, schema
+from runner.compose.composer import Composer
 from runner.errors import UsageError
-from runner.hydra import errors, schema
-from runner.hydra.launcher import Composer
 
 # What is wrong: the command line, and words of the sentence.
 KEYS = {
@@ -158,7 +154,7 @@ SWEEPS = {
         ["block=128,256", "hydra/launcher=gpus", "hydra.launcher.shards=three"],
         ["hydra.launcher.shards=three: expected an integer"],
     ),
-    "values of Hydra's own": (["hydra.verbose=true,false"], ["not supported : 'hydra.verbose=true,false'"]),
+    "values of Hydra's own": (["hydra.job.name=a,b"], ["not supported : 'hydra.job.name=a,b'"]),
     "a single run": (["hydra.mode=RUN"], ["hydra.mode=RUN: cannot be set: one case is a sweep, too"]),
     "a launcher of Hydra's own": (
         ["hydra/launcher=joblib"],
@@ -202,7 +198,7 @@ OPTIONS = {
     "an unknown option": (["--nope"], ["unrecognized arguments: --nope", "--help"]),
     "an option without its value": (["--config-dir"], ["--config-dir", "expected one argument"]),
     "an unknown choice of an option": (["--cfg", "nope"], ["invalid choice: 'nope'"]),
-    "two modes": (["--run", "--multirun"], ["Only one of --run, --multirun"]),
+    "two modes": (["--run", "--multirun"], ["--run: not supported", "one case is a sweep, too"]),
     "no such folder": (["--config-dir", "nowhere"], ["nowhere: there is no such folder"]),
     "an empty folder name": (["--config-dir="], ["--config-dir=: there is no such folder"]),
     "a file for a folder": (["--config-dir", "something.txt"], ["something.txt: there is no such folder"]),
@@ -275,11 +271,9 @@ OF_ONE_JOB = ("keys", "values", "device and timing", "hostile")  # tables of wha
 def composer():
     """Composes jobs as the launcher does, from one configuration for all tests."""
     schema.register([config.CONF])
-    HydraConfig.instance().cfg = None
-    with initialize_config_dir(str(config.CONF), version_base="1.3"):
-        loader = GlobalHydra.instance().config_loader()
-        yield Composer(loader, loader.load_configuration("config", ["hydra.sweep.dir=sweep"], RunMode.MULTIRUN))
-    HydraConfig.instance().cfg = None
+    launchers.register()
+    with loading.opened([config.CONF], config.CONF) as loader:
+        yield Composer(loader, loading.composed(loader, "config", ["hydra.sweep.dir=sweep"]))
 
 
 def compose(composer, arguments):
@@ -376,7 +370,7 @@ def test_help_shows_the_kernels_and_runs_nothing(runner, tmp_path):
 
 @pytest.mark.parametrize(
     "arguments",
-    ["--help", "--hydra-help", "--info", "--version", "show", "list --help", "-sc install=bash", "--dry-run --quiet device=cpu size=64"],
+    ["--help", "--info", "--version", "show", "list --help", "-sc install=bash", "--dry-run --quiet device=cpu size=64"],
 )  # fmt: skip
 def test_a_reader_that_left_is_no_mistake(arguments, tmp_path):
     """`python -m runner --help | head -1` says nothing on stderr, nor does any other command that prints."""

@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from processes import OWN, PATIENCE_S, content, start, table, wait_until
+from processes import OWN, PATIENCE_S, content, planned_one_by_one, start, table, wait_until
 from told import run
 
 SMALL = ("device=cpu", "size=2000")
@@ -251,9 +251,10 @@ def test_one_run_is_expected(original, tmp_path):
     refused(repeat(tmp_path, "first", "nosuch=3"), "nosuch: unknown key")
 
 
-def test_a_sweep_in_batches_is_repeated_side_by_side(tmp_path):
+def test_a_sweep_in_batches_of_an_older_version_is_repeated_side_by_side(tmp_path):
     """All jobs that were planned are run beside each other, and one sentence says that further ones are not known."""
-    first = swept(tmp_path, "hydra.sweeper.max_batch_size=1", "kernel=reduceSmem,reduceShfl", *SMALL)
+    first = swept(tmp_path, "kernel=reduceSmem,reduceShfl", *SMALL)
+    planned_one_by_one(first)
     done = repeat(tmp_path, "first")
     assert "planned one by one" in done.err
     again = table(done.folder)

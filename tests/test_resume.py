@@ -7,7 +7,7 @@ import stat
 
 import numpy as np
 import pytest
-from processes import OWN, call, content, kill_all, resume, start, table, wait_until
+from processes import OWN, call, content, kill_all, planned_one_by_one, resume, start, table, wait_until
 
 from runner.record.run import read
 
@@ -102,18 +102,18 @@ def test_a_killed_sweep_is_made_whole(moment, uninterrupted, tmp_path):
     assert "report.html" in done.stdout
 
 
-def test_a_sweep_in_batches_is_resumed(tmp_path):
+def test_a_sweep_in_batches_of_an_older_version_is_resumed(tmp_path):
     """Every job that was planned is run, and one sentence says that further ones are not known."""
     done = call(
         tmp_path,
         "block=64,128,256",
         "size=3000",
         "device=cpu",
-        "hydra.sweeper.max_batch_size=1",
         "hydra.sweep.dir=sweep",
     )
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "sweep"
+    planned_one_by_one(folder)
     (folder / "1" / "result.json").unlink()
     (folder / "2" / "case.json").unlink()  # as if it had been killed before it planned the last job
     for file in ("result.json", "../plan.json"):

@@ -16,10 +16,10 @@ from support import ROOT, read_kernel
 from test_t4 import entry, lay_t4, table
 from told import is_a_told_mistake, lay, run
 
+from runner.compose.search import declared
 from runner.config import Job
 from runner.display.terminal import SweepProgress
 from runner.errors import UsageError
-from runner.hydra.sweeper import declared
 from runner.kernel.expression import RealExpression
 from runner.kernel.metrics import Metric
 from runner.kernel.resolve import make

@@ -8,8 +8,8 @@ from processes import run
 from support import Finished
 
 from runner import cli
+from runner.compose import arguments, checks, search_path
 from runner.errors import UsageError
-from runner.hydra import command_line
 
 __all__ = ["is_a_told_mistake", "is_refused", "lay", "run"]
 
@@ -38,17 +38,20 @@ def is_a_told_mistake(done: Finished, *words: str) -> None:
     assert not (done.directory / "outputs").is_dir()
 
 
-def is_refused(
-    directory: Path, arguments: Sequence[str], *words: str, later: Callable[[], object] | None = None
-) -> None:
+def look_at(words: Sequence[str]) -> None:
+    """What the program does with a command line before Hydra composes anything."""
+    known = arguments.read(words)
+    checks.refuse(known.overrides, search_path.search_path(known))
+
+
+def is_refused(directory: Path, given: Sequence[str], *words: str, later: Callable[[], object] | None = None) -> None:
     """The program tells a mistake. Its first look at the command line is called, then `later`; if neither refuses, it is run.
 
     A mistake costs the program a quarter of a second, nearly all of it in Hydra; its first look takes milliseconds.
     """
-    ordered = command_line.ordered(arguments)
     try:
         with contextlib.chdir(directory):
-            command_line.refuse(ordered, command_line.search_path(ordered))
+            look_at(given)
             if later:
                 later()
     except UsageError as e:
@@ -57,4 +60,4 @@ def is_refused(
         assert len(sentence) < LONGEST
         assert all(word in sentence for word in words), sentence
     else:
-        is_a_told_mistake(run(directory, *arguments), *words)
+        is_a_told_mistake(run(directory, *given), *words)

@@ -7,8 +7,6 @@ import re
 import unicodedata
 from typing import Any
 
-import pandas as pd
-
 HOST_TIMES = "emulated time, which says nothing about a GPU"
 
 PAIRS = {
@@ -28,7 +26,9 @@ HEADS_EXPLAINED = {head: f"{head}: {meaning}. Counted from the addresses." for h
 
 def absent(value: Any) -> bool:
     """Whether a cell of the table is empty."""
-    return value is None or value is pd.NA or value == "" or (isinstance(value, float) and math.isnan(value))
+    if value is None or type(value).__name__ == "NAType":  # that of pandas, which takes long to import
+        return True
+    return value == "" or (isinstance(value, float) and math.isnan(value))
 
 
 def plain(text: str) -> str:

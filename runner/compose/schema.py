@@ -17,6 +17,7 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 
+from runner.compose.loading import SCHEME
 from runner.config import CONF, Job, Origin, read_kernel
 from runner.device.kinds import KINDS, is_gpu, kind_of
 from runner.errors import KernelMistake, UsageError
@@ -198,4 +199,5 @@ def _case(kernel: Kernel, values: Mapping[str, Any]) -> Case:
 
 def folders_of(hydra: DictConfig) -> tuple[Path, ...]:
     """The configuration folders, in Hydra's order."""
-    return tuple(Path(s.path) for s in hydra.runtime.config_sources if s.schema == "file")
+    found = (Path(s.path) for s in hydra.runtime.config_sources if s.schema in (SCHEME, "file"))
+    return tuple(dict.fromkeys(found))

@@ -1,28 +1,28 @@
-"""The sweeper `search`: Hydra's command line names the space, and `runner.search` chooses the cases while it runs."""
+"""The sweeper `search`: the command line names the space, and `runner.search` chooses the cases while it runs."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.config_loader import ConfigLoader
+from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.types import Override, QuotedString
-from hydra.core.plugins import Plugins
-from hydra.core.utils import setup_globals
-from hydra.plugins.sweeper import Sweeper
-from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
 from runner import all_stages
+from runner.compose import checks, schema
+from runner.compose import overrides as grammar
+from runner.compose.checks import FILES
+from runner.compose.composer import Composer
+from runner.compose.launchers import Launcher
 from runner.config import Job
 from runner.device.kinds import is_gpu, kind_of
 from runner.display.terminal import SweepProgress
 from runner.errors import UsageError
-from runner.hydra import command_line, schema
-from runner.hydra.command_line import FILES
-from runner.hydra.launcher import BatchLauncher, Composer
 from runner.kernel import metrics
 from runner.kernel.metrics import Metric
 from runner.record import searched, sources, stored_rows
@@ -31,7 +31,7 @@ from runner.search import batches, samplers
 from runner.search.loop import Budget, Sampler, Search, latest
 from runner.search.places import Places
 from runner.search.space import MOST_VALUES, Point, Space, of_kernel
-from runner.session import Session, current
+from runner.session import Session
 
 LAUNCHERS = ("batch", "gpus")
 OBJECTIVE = "hydra.sweeper.objective"
@@ -40,40 +40,58 @@ WAYS = ("choice", "range")  # to write the values of a key of `search`
 Axes = Mapping[str, Sequence[Any]]
 
 
-class SearchSweeper(Sweeper):
-    """Searches a space of parameters. Its arguments are those of `hydra.sweeper`."""
+@dataclass
+class SearchConf:
+    """The configuration of `hydra/sweeper=search`."""
 
-    def __init__(self, **settings: Any) -> None:
-        """Called by Hydra."""
-        super().__init__()
-        plain: Any = OmegaConf.to_container(OmegaConf.create(settings), resolve=True)
-        self._settings = dict(plain)
+    sampler: str = "guided"  # or random, grid
+    max_cases: int = 0  # 0: no limit
+    max_seconds: float = 0.0  # 0: no limit
+    patience: int = 50  # cases without an improvement of 1 %; 0: no limit
+    seed: int = 0
+    batch: int = 8  # cases that are compiled in parallel and measured side by side
+    objective: Any = ""  # a column, a metric or an expression, or a list of two; empty: rank_by
+    params: dict[str, Any] | None = None  # the space, as in an experiment for a sweep of all combinations
 
-    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        """Called by Hydra."""
-        self._config = config
-        name = self._launcher_name = str(config.hydra.runtime.choices["hydra/launcher"])
-        if name not in LAUNCHERS:
-            raise UsageError(f"hydra/launcher={name}: a search needs hydra/launcher=batch, or gpus of this machine")
-        launcher = Plugins.instance().instantiate_launcher(
-            hydra_context=hydra_context, task_function=task_function, config=config
-        )
-        if not isinstance(launcher, BatchLauncher):
-            raise UsageError(f"hydra/launcher={name}: a search needs the runner's own launcher")
-        self._composer, self._launcher = launcher.composer, launcher
 
-    def sweep(self, arguments: list[str]) -> None:
-        """Called by Hydra."""
-        setup_globals()
-        session, folder = current.get(), RunFolder(Path(str(self._config.hydra.sweep.dir)))
-        given = self._settings
+def register() -> None:
+    """Make the sweeper known to Hydra."""
+    ConfigStore.instance().store(group="hydra/sweeper", name="search", node=SearchConf, provider="runner")
+
+
+def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: RunFolder, session: Session) -> None:
+    """Search the space that a command line and an experiment name."""
+    _Searching(config, loader, launcher, folder, session).run()
+
+
+class _Searching:
+    """One search."""
+
+    def __init__(
+        self, config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: RunFolder, session: Session
+    ) -> None:
+        if session.options.dry_run:
+            raise UsageError(
+                "--dry-run: hydra/sweeper=search chooses its cases while it runs, so there is no plan to show"
+            )
+        if launcher.name not in LAUNCHERS:
+            raise UsageError(
+                f"hydra/launcher={launcher.name}: a search needs hydra/launcher=batch, or gpus of this machine"
+            )
+        keys: Any = OmegaConf.to_container(config.hydra.sweeper, resolve=True)
+        self._settings = dict(keys)
+        self._config, self._launcher, self._folder, self._session = config, launcher, folder, session
+        self._composer = Composer(loader, config)
+
+    def run(self) -> None:
+        folder, given = self._folder, self._settings
         budget = Budget(given["max_cases"], given["max_seconds"], given["patience"])
         if not 1 <= given["batch"] <= 1024:
             raise UsageError(f"hydra.sweeper.batch={given['batch']}: expected 1 to 1024")
         if given["seed"] not in SEEDS:
             raise UsageError(f"hydra.sweeper.seed={given['seed']}: expected {SEEDS[0]} to {SEEDS[-1]}")
         fixed, axes = split(
-            OverridesParser.create().parse_overrides([*_assigned(given["params"]), *arguments]),
+            grammar.parse([*grammar.assigned(given["params"]), *grammar.plain(self._config.hydra.overrides.task)]),
             declared(OmegaConf.to_container(self._config.search, resolve=True)),
         )
         base = self._composer.job(fixed, 0, None)
@@ -83,11 +101,11 @@ class SearchSweeper(Sweeper):
         wanted = given["objective"]
         objectives = _objectives(base.rank_by if wanted in (None, "") else wanted, base)
         sampler = samplers.made(given["sampler"], space, given["seed"])
-        OmegaConf.save(self._config, folder.multirun)
+        folder.write(folder.multirun, OmegaConf.to_yaml(self._config))
         sources.keep(folder, [base])
-        with SweepProgress(quiet=session.options.quiet) as progress:
+        with SweepProgress(quiet=self._session.options.quiet) as progress:
             progress.say(f"searching {space.count:,} legal of {space.size:,} combinations")
-            self._search(space, sampler, budget, objectives, legal, folder, progress, session)
+            self._search(space, sampler, budget, objectives, legal, progress)
 
     def _search(
         self,
@@ -96,13 +114,12 @@ class SearchSweeper(Sweeper):
         budget: Budget,
         objectives: Sequence[Metric],
         legal: _Legal,
-        folder: RunFolder,
         progress: SweepProgress,
-        session: Session,
     ) -> None:
+        folder, session = self._folder, self._session
         known = batches.read(folder, space) if not session.new else {}
         looks = batches.looks(legal.base, len(objectives))
-        places = Places(folder, progress, self._launcher.environments(legal.base), self._launcher_name)
+        places = Places(folder, progress, self._launcher.environments(legal.base), self._launcher.name)
         measuring = batches.Batches(
             folder, places, progress, lambda p, number: legal.job(p, number, folder.job(number)), objectives, looks
         )
@@ -186,7 +203,7 @@ def split(overrides: Sequence[Override], further: Axes) -> tuple[list[str], dict
         elif key in FILES or "." in key:
             raise UsageError(f"{override.input_line}: a search varies parameters of one kernel; run one for each {key}")
         else:
-            count = command_line.lengths([str(override.input_line)], ())[key]  # a range may be longer than memory
+            count = checks.lengths([str(override.input_line)], ())[key]  # a range may be longer than memory
             if not 0 < count <= MOST_VALUES:
                 raise UsageError(f"{override.input_line}: {count:,} values; 1 to {MOST_VALUES:,} are searched")
             axes[key] = [v.text if isinstance(v, QuotedString) else v for v in override.sweep_iterator()]
@@ -233,7 +250,3 @@ def _objectives(wanted: Any, base: Job) -> tuple[Metric, ...]:
         (metric,) = [m for m in together if m.name == name]
         found.append(dataclasses.replace(metric, name=text))
     return tuple(found)
-
-
-def _assigned(params: Mapping[str, Any] | None) -> list[str]:
-    return [f"{key}={value}" for key, value in (params or {}).items()]

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from runner import config
+from runner.compose import schema
+from runner.compose.checks import FILES, check_kernel
 from runner.config import CONF
 from runner.errors import UsageError
-from runner.hydra import schema
-from runner.hydra.command_line import FILES, check_kernel
 from runner.kernel.yaml_reader import config_text, read_yaml
 
 _HELP = """\
@@ -30,7 +30,7 @@ A declarative experiment runner for CUDA kernels: YAML in, checked times out.
   --cfg job        shows a configuration       --json   rows on stdout
 """
 
-_END = "Read on: README.md, docs/tutorial.md, docs/hydra.md. Hydra's help: --hydra-help."
+_END = "Read on: README.md, docs/tutorial.md, docs/hydra.md."
 WIDTH = 80
 MOST_MISTAKES = 3  # that --help shows
 

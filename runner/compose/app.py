@@ -1,0 +1,174 @@
+"""What a command line of a sweep asks for: it is read once, composed, and run.
+
+words ──arguments──▶ overrides ──checks, loading──▶ configuration ──sweeps, search──▶ jobs ──launchers──▶ rows
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra.core.config_loader import ConfigLoader
+from hydra.core.plugins import Plugins
+from hydra.core.utils import setup_globals
+from hydra.plugins.completion_plugin import CompletionPlugin
+from hydra.types import RunMode
+from omegaconf import Container, DictConfig, OmegaConf, open_dict, read_write
+
+from runner.compose import arguments, checks, contents, errors, launchers, loading, schema, search, search_path, sweeps
+from runner.compose import overrides as grammar
+from runner.compose.arguments import Arguments
+from runner.errors import UsageError
+from runner.record import environment
+from runner.record.folder import RunFolder, named
+from runner.session import Session
+
+FULL_ERROR = "HYDRA_FULL_ERROR"  # shows the traceback behind an error
+SWEEPERS = {"basic": sweeps.run, "search": search.run}
+"""The group `hydra/sweeper`: how the jobs of a sweep are found."""
+
+
+def run(words: Sequence[str], session: Session) -> None:
+    """Compose and run what the words ask for; `--help` and the like run nothing. The session learns the folder.
+
+    Raises:
+        UsageError: A mistake of the user, in one sentence.
+        DeviceUnavailable: The only device that was asked for is not there.
+    """
+    known = arguments.read(words)
+    folders = search_path.search_path(known)
+    schema.register(folders)
+    launchers.register()
+    search.register()
+    if known.help:
+        sys.stdout.write(contents.help_text(folders))
+        return
+    environment.ask_git()  # it answers while the configuration is read
+    try:
+        checks.refuse(known.overrides, folders)
+        with loading.opened(search_path.in_order(folders), folders[-1]) as loader:
+            _run(known, loader, session)
+    except Exception as e:
+        debugging = FULL_ERROR in os.environ
+        if debugging or not errors.is_theirs(e) or (isinstance(e, UnicodeDecodeError) and session.folder):
+            raise
+        raise UsageError(errors.sentence(e, schema.known_keys())) from None
+
+
+def _run(known: Arguments, loader: ConfigLoader, session: Session) -> None:
+    if known.completion:
+        return _complete(known, loader)
+    config = loading.composed(loader, known.config_name, known.overrides)
+    if known.cfg:
+        return _show(config, known)
+    if known.info:
+        return _inform(config, known.info, loader)
+    setup_globals()
+    _require_ours(config)
+    sweeps.require_few_cases(config)
+    launcher = launchers.chosen(config)
+    folder = _folder(config, known, session)
+    session.launcher = launcher.name
+    return SWEEPERS[_sweeper(config)](config, loader, launcher, folder, session)
+
+
+def _sweeper(config: DictConfig) -> str:
+    return str(config.hydra.runtime.choices["hydra/sweeper"])
+
+
+def _require_ours(config: DictConfig) -> None:
+    """Refuse what a configuration asks of Hydra and would be ignored: nothing in it is instantiated."""
+    hydra = config.hydra
+    if hydra.mode == RunMode.RUN:
+        raise UsageError(f"hydra.mode=RUN: {checks.OURS['hydra.mode']}")
+    if _sweeper(config) not in SWEEPERS:
+        raise UsageError(f"hydra/sweeper={_sweeper(config)}: expected basic (all combinations) or search")
+    if others := [name for name in hydra.callbacks or () if name != "reserve"]:  # an older config.yaml has that
+        raise UsageError(f"hydra.callbacks.{others[0]}: cannot be set: {checks.OURS['hydra.callbacks']}")
+    for group in ("hydra_logging", "job_logging"):
+        if (choice := hydra.runtime.choices.get(f"hydra/{group}")) not in ("disabled", None):
+            raise UsageError(f"hydra/{group}={choice}: cannot be set: {checks.OURS[f'hydra/{group}']}")
+    OmegaConf.update(hydra, "mode", RunMode.MULTIRUN)
+
+
+def _complete(known: Arguments, loader: ConfigLoader) -> None:
+    """Answer a shell's query, or install Hydra's own completion of a shell."""
+    command, _, shell = known.completion.partition("=")
+    found: Any = Plugins.instance().discover(CompletionPlugin)
+    plugins = {plugin.provides(): plugin for plugin in found}
+    if shell not in plugins:
+        raise UsageError(f"-sc {known.completion}: expected one of {', '.join(sorted(plugins))}")
+    plugin = plugins[shell](loader)
+    if command == "query":
+        plugin.query(known.config_name)
+    elif command == "install":
+        plugin.install()
+    else:
+        plugin.uninstall()
+
+
+def _show(config: DictConfig, known: Arguments) -> None:
+    """Print the configuration, or a part of it, as Hydra's --cfg does."""
+    with open_dict(config):
+        whole: Any = OmegaConf.masked_copy(config, ["hydra"]) if known.cfg == "hydra" else config
+        if known.cfg == "job":
+            del whole["hydra"]
+    package = known.package if known.package != "_global_" else ""
+    part = OmegaConf.select(whole, package) if package else whole
+    if part is None:
+        raise UsageError(f"--package {package}: the configuration has no such part")
+    if not isinstance(part, Container):
+        sys.stdout.write(f"{part}\n")
+        return
+    head = f"# @package {package}\n" if package else ""
+    sys.stdout.write(head + OmegaConf.to_yaml(part, resolve=known.resolve))
+
+
+def _inform(config: DictConfig, what: str, loader: ConfigLoader) -> None:
+    """Print where the configuration comes from, as Hydra's --info does."""
+    own = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+    parts = {
+        "searchpath": [f"{source.provider}: {source.full_path()}" for source in loader.get_sources()],
+        "defaults": [f"{group}: {choice}" for group, choice in config.hydra.runtime.choices.items()],
+        "config": OmegaConf.to_yaml(own).splitlines(),
+    }
+    for name, lines in parts.items():
+        if what in ("all", name):
+            sys.stdout.write("".join(f"{line}\n" for line in (f"# {name}", *lines, "")))
+
+
+def _folder(config: DictConfig, known: Arguments, session: Session) -> RunFolder:
+    """Reserve the sweep's folder before anything is written, so that no two sweeps share one."""
+    hydra = config.hydra
+    given, wanted = grammar.plain(hydra.overrides.hydra), str(hydra.sweep.dir)
+    for override in given:
+        if override.startswith(("hydra.sweep.subdir=", "hydra.run.dir=")):
+            raise UsageError(f"{override}: a job's folder is its number; hydra.sweep.dir names the sweep's folder")
+    exactly = any(override.startswith("hydra.sweep.dir=") for override in given)
+    path = Path(wanted) if exactly else Path(f"{wanted}-{_what(config)}")
+    resumed = session.folder if not session.new else None  # a search, which is composed again
+    try:
+        folder = resumed or session.reserve(path, exactly=exactly)
+        with read_write(hydra), open_dict(config):
+            OmegaConf.update(hydra, "sweep.dir", str(folder.path))
+            # Composing a job applies these again.
+            hydra.overrides.hydra.append(f"hydra.sweep.dir={arguments.quoted(str(folder.path))}")
+        if not resumed:
+            record_host = bool(OmegaConf.select(config, "record_host", default=False))
+            gathered = environment.gather(known.words, record_host=record_host)
+            folder.write_json(folder.environment, {**gathered, "planned_at_once": _sweeper(config) == "basic"})
+    except OSError as e:
+        raise UsageError(f"{e.filename}: {e.strerror}") from None
+    return folder
+
+
+def _what(config: DictConfig) -> str:
+    """What is run, as a part of the folder's name: the experiment, or the kernels."""
+    choices = config.hydra.runtime.choices
+    if choices.get("experiment"):
+        return named(str(choices.experiment))
+    swept = [o.partition("=")[2] for o in grammar.plain(config.hydra.overrides.task) if o.startswith("kernel=")]
+    return named((swept[-1] if swept else str(choices.kernel)).replace(",", "+")) or "sweep"

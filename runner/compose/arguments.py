@@ -1,0 +1,123 @@
+"""The words of a command line: options that Hydra's users know, and overrides. Options may stand anywhere."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from runner.commands import OF_A_SWEEP, WITH_VALUE
+from runner.compose import errors
+from runner.errors import UsageError
+from runner.kernel.declaration import VOCABULARY, Kind
+
+OPTIONS = frozenset(name for name, kind in VOCABULARY.items() if kind is Kind.OPTIONS)
+INFO = ("all", "config", "defaults", "searchpath")
+REFUSED = {
+    **dict.fromkeys(("--run", "-r"), "one case is a sweep, too; leave it out"),
+    "--experimental-rerun": "python -m runner.repeat FOLDER runs a sweep again",
+    "--hydra-help": "docs/hydra.md says what of Hydra works; `runner --help` fits on a screen",
+}
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """A command line, read."""
+
+    words: tuple[str, ...]  # the options, then the overrides
+    overrides: tuple[str, ...]
+    help: bool = False
+    cfg: str = ""  # what of the configuration is printed in place of a sweep: job, hydra or all
+    package: str = ""  # which part of that
+    resolve: bool = False  # whether its ${...} are resolved
+    info: str = ""  # one of `INFO`
+    completion: str = ""  # install=SHELL, uninstall=SHELL or query=SHELL
+    config_path: str | None = None
+    config_name: str = "config"
+    config_dir: str | None = None
+
+
+def read(words: Sequence[str]) -> Arguments:
+    """Read the words behind `runner`; a `UsageError` if they cannot be read."""
+    ordered = _ordered(words)
+    for word, instead in REFUSED.items():
+        if word in (name.partition("=")[0] for name in ordered):
+            raise UsageError(f"{word}: not supported; {instead}")
+    known = _parser().parse_args(ordered)
+    completion = known.shell_completion
+    wanted = ("install=", "uninstall=", "query=")
+    return Arguments(
+        words=tuple(ordered),
+        overrides=tuple(text for text in known.overrides if not (completion and text.startswith(wanted))),
+        help=known.help,
+        cfg=known.cfg or "",
+        package=known.package or "",
+        resolve=known.resolve,
+        info=known.info or "",
+        completion=next((text for text in known.overrides if completion and text.startswith(wanted)), ""),
+        config_path=known.config_path,
+        config_name=str(known.config_name or "config").removesuffix(".yaml"),
+        config_dir=known.config_dir,
+    )
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Called by argparse."""
+        word = message.rpartition(" ")[2].removeprefix("--")
+        near = errors.nearest(word, [o.removeprefix("--") for o in OF_A_SWEEP]).replace("you mean ", "you mean --")
+        near = near or "; --help shows how to write it"
+        raise UsageError(f"cannot read the command line: {message}{near}")
+
+
+def _parser() -> _Parser:
+    parser = _Parser(add_help=False)
+    parser.add_argument("overrides", nargs="*")
+    for long, short in (("--help", "-h"), ("--multirun", "-m"), ("--shell-completion", "-sc")):
+        parser.add_argument(long, short, action="store_true")
+    parser.add_argument("--resolve", action="store_true")
+    parser.add_argument("--cfg", "-c", choices=["job", "hydra", "all"])
+    parser.add_argument("--info", "-i", const="all", nargs="?", choices=INFO)
+    for long, short in (
+        ("--package", "-p"),
+        ("--config-path", "-cp"),
+        ("--config-name", "-cn"),
+        ("--config-dir", "-cd"),
+    ):
+        parser.add_argument(long, short)
+    return parser
+
+
+def _ordered(words: Sequence[str]) -> list[str]:
+    """Options first: argparse refuses an override after an option after an override."""
+    options, overrides, rest = [], [], list(words)
+    while rest:
+        word = rest.pop(0)
+        if not word.startswith("-"):
+            overrides.append(_with_quotes(word))
+            continue
+        options.append(word)
+        if word in WITH_VALUE and rest:
+            options.append(rest.pop(0))
+        elif word in ("--info", "-i"):  # its value may be left out
+            options.append(rest.pop(0) if rest and rest[0] in INFO else "all")
+    return [*options, *overrides]
+
+
+def _with_quotes(override: str) -> str:
+    """Compiler options in quotes: Hydra's grammar takes no `=` in a value without them."""
+    key, _, value = override.partition("=")
+    if key.lstrip("+") not in OPTIONS or re.search(r"['\"(]", value):
+        return override
+    return f"{key}={re.sub(r'[^][,]*=[^][,]*', lambda found: quoted(found[0].strip()), value)}"
+
+
+def quoted(text: str) -> str:
+    """Text as the value of an override: Hydra's grammar does not take every path as it is."""
+    if re.fullmatch(r"[A-Za-z0-9/._+-]+", text):
+        return text
+    # Within quotes only a backslash before a quote needs another.
+    escaped = re.sub(r"(\\+)(?='|$)", r"\1\1", text).replace("'", "\\'")
+    return f"'{escaped}'"

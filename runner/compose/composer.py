@@ -1,0 +1,140 @@
+"""Composes the jobs of a sweep, each choice of groups once, and writes what Hydra leaves in a job's folder.
+
+Hydra takes some 50 ms to compose a job, nearly all of it for the files that the groups choose. So Hydra composes each
+choice of groups once, and the jobs with this choice share it as plain dictionaries. An override is a value if it sets a
+parameter or the seed to a plain scalar; values are set job by job. Hydra composes everything else, and every job in
+which one value refers to another (`${...}`).
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from hydra.core.config_loader import ConfigLoader
+from omegaconf import DictConfig, OmegaConf
+
+from runner.compose import checks, schema
+from runner.compose import overrides as grammar
+from runner.config import Job
+from runner.files import atomic
+
+_INTEGER = re.compile(r"([a-z_][a-z0-9_]*)=(-?(?:0|[1-9][0-9]{0,17}))")
+CHOICES = 128  # that are kept: where kernels vary fastest, all kernels on two devices come in turn
+
+
+def kernel_of(overrides: Sequence[str]) -> str:
+    """The kernel that a job chooses; empty if its default says."""
+    return next((text.partition("=")[2] for text in overrides if text.startswith("kernel=")), "")
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """A composed choice of groups."""
+
+    task: Mapping[str, Any]  # the job's configuration, unresolved, as plain values
+    hydra: Mapping[str, Any]  # Hydra's own node, likewise
+    composed: schema.Composed  # the job's configuration, resolved and checked
+    refers: bool  # whether a value refers to another
+
+
+class Composer:
+    """Composes the jobs of one sweep, and writes their files. It keeps what they share, and no job."""
+
+    def __init__(self, loader: ConfigLoader, master: DictConfig) -> None:
+        self._master = master
+        self._compose = functools.partial(loader.load_sweep_config, master)
+        groups = loader.list_groups("")  # a user's group may be called as a parameter
+        self._names = frozenset(("seed", *schema.parameter_names())) - frozenset(groups)
+        self._value = functools.lru_cache(maxsize=4096)(self._read_value)
+        folders = schema.folders_of(master.hydra)
+        self._check = functools.lru_cache(maxsize=4096)(lambda name: checks.check_kernel(name, folders))
+        self._choice = functools.lru_cache(maxsize=CHOICES)(self._compose_choice)
+
+    def job(self, overrides: Sequence[str], number: int, folder: Path | None) -> Job:
+        """Compose a job, and write what Hydra leaves in a job's folder, if there is one."""
+        self._check(kernel_of(overrides))
+        values = {name: value for text in overrides for name, value in self._value(text)}
+        choice = self._choice(tuple(text for text in overrides if not self._value(text)))
+        if values and choice.refers:
+            choice, values = self._compose_choice(tuple(overrides)), {}
+        job = schema.job(choice.composed, values, overrides, number)
+        if folder:
+            _write(folder, {**choice.task, **values}, choice.hydra, overrides, number)
+        return job
+
+    def _compose_choice(self, overrides: tuple[str, ...]) -> _Choice:
+        whole = self._master if self._has(overrides) else self._compose(list(overrides))
+        hydra = whole.hydra
+        task = OmegaConf.masked_copy(whole, [str(key) for key in whole if key != "hydra"])
+        OmegaConf.copy_cache(whole, task)
+        plain = _plain(task)
+        return _Choice(plain, _plain(hydra), schema.read(task, hydra), "${" in repr(plain))
+
+    def _has(self, overrides: Sequence[str]) -> bool:
+        """Whether the sweep's own configuration was composed with these overrides."""
+        known = self._master.hydra
+        given: Any = OmegaConf.to_container(known.overrides.task, resolve=False)
+        return set(overrides) <= set(given) and "???" not in known.runtime.choices.values()
+
+    def _read_value(self, text: str) -> tuple[tuple[str, Any], ...]:
+        """The name and the value that an override sets; empty if Hydra must compose it."""
+        if (whole := _INTEGER.fullmatch(text)) and whole[1] in self._names:  # Hydra's parser takes milliseconds
+            return ((whole[1], int(whole[2])),)
+        (override,) = grammar.parse([text])
+        name, value = override.key_or_group, override.value()
+        if override.package or override.type.name != "CHANGE" or name not in self._names:
+            return ()
+        if name == "seed":
+            plain = type(value) is int
+        else:
+            plain = value is None or (isinstance(value, str | int | float) and "${" not in str(value))
+        return ((name, value),) if plain else ()
+
+
+def _plain(node: DictConfig) -> dict[str, Any]:
+    plain: Any = OmegaConf.to_container(node, resolve=False, enum_to_str=True)
+    return dict(plain)
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """Writes YAML that OmegaConf reads as it was: it takes `1e3` for a number, too."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
+        return True
+
+
+def _text(dumper: Any, value: str) -> Any:
+    style = "'" if re.match(r"[-+]?\.?[0-9]", value) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def _write(
+    folder: Path, task: Mapping[str, Any], hydra: Mapping[str, Any], overrides: Sequence[str], number: int
+) -> None:
+    """Write the files of a job that Hydra's own launchers write."""
+    own = [text for text in overrides if not text.lstrip("+~").startswith(("hydra.", "hydra/"))]
+    style = hydra["job"]["config"]["override_dirname"]
+    named = sorted(text for text in own if re.split("[=@]", text)[0] not in style["exclude_keys"])
+    its = {
+        **hydra,
+        "overrides": {**hydra["overrides"], "task": own},
+        "job": {
+            **hydra["job"],
+            "override_dirname": style["item_sep"].join(named).replace("=", style["kv_sep"]),
+            "id": str(number),
+            "num": number,
+        },
+        "runtime": {**hydra["runtime"], "output_dir": str(folder.absolute())},
+    }
+    for name, content in (("config", dict(task)), ("hydra", {"hydra": its}), ("overrides", own)):
+        text = yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+        atomic.write_text(folder / ".hydra" / f"{name}.yaml", text)

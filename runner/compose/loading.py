@@ -1,0 +1,108 @@
+"""Hydra's loader, opened on the folders of a command line.
+
+A source of our own reads the files of these folders: within the limits of `runner.files.limited_yaml`, before anything
+is built from them. It precedes Hydra's own source, so that no file is read without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hydra import initialize_config_dir
+from hydra.core.config_loader import ConfigLoader
+from hydra.core.config_search_path import ConfigSearchPath, SearchPathQuery
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.object_type import ObjectType
+from hydra.core.plugins import Plugins
+from hydra.plugins.config_source import ConfigLoadError, ConfigResult, ConfigSource
+from hydra.plugins.search_path_plugin import SearchPathPlugin
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+from runner.compose import overrides as grammar
+from runner.kernel.yaml_reader import config_text
+
+SCHEME = "checked"
+HEADER = 512  # characters in which `# @package` stands
+
+
+class CheckedFiles(ConfigSource):
+    """The YAML files below a folder, each checked before it is read."""
+
+    @staticmethod
+    def scheme() -> str:
+        """Of the search path's entries that this source reads."""
+        return SCHEME
+
+    def load_config(self, config_path: str) -> ConfigResult:
+        """Called by Hydra."""
+        path = self._file(config_path)
+        if not path.exists():
+            raise ConfigLoadError(f"Config not found : {path}")
+        header = ConfigSource._get_header_dict(config_text(path)[:HEADER])  # noqa: SLF001  (for subclasses)
+        return ConfigResult(self.provider, self.full_path(), OmegaConf.load(path), header)
+
+    def available(self) -> bool:
+        """Called by Hydra."""
+        return self.is_group("")
+
+    def is_group(self, config_path: str) -> bool:
+        """Called by Hydra."""
+        return (Path(self.path) / config_path).is_dir()
+
+    def is_config(self, config_path: str) -> bool:
+        """Called by Hydra."""
+        return self._file(config_path).is_file()
+
+    def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
+        """Called by Hydra."""
+        found: list[str] = []
+        for name in sorted(path.name for path in (Path(self.path) / config_path).iterdir()):
+            self._list_add_result(found, str(Path(config_path) / name), name, results_filter)
+        return sorted(set(found))
+
+    def _file(self, config_path: str) -> Path:
+        return Path(self.path) / self._normalize_file_name(config_path)
+
+
+class CheckedFolders(SearchPathPlugin):
+    """Puts the folders of a command line ahead of Hydra's own entry for the main one."""
+
+    folders: ClassVar[tuple[Path, ...]] = ()  # in the order in which Hydra looks into them
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        """Called by Hydra."""
+        before = SearchPathQuery(provider="main")
+        for folder in reversed(self.folders):
+            search_path.prepend("runner", f"{SCHEME}://{folder.absolute()}", before)
+            before = SearchPathQuery(provider="runner")
+
+
+@contextmanager
+def opened(folders: Sequence[Path], primary: Path) -> Iterator[ConfigLoader]:
+    """Hydra's loader with these folders on its search path; `primary` has the file that everything begins with."""
+    plugins: Any = Plugins.instance()
+    for plugin in (CheckedFiles, CheckedFolders):
+        plugins.register(plugin)
+    CheckedFolders.folders = tuple(folders)
+    GlobalHydra.instance().clear()
+    with initialize_config_dir(str(primary.absolute()), job_name="runner", version_base="1.3"):
+        yield GlobalHydra.instance().config_loader()
+
+
+def composed(loader: ConfigLoader, name: str, overrides: Sequence[str]) -> DictConfig:
+    """The configuration of a sweep: all that its jobs have in common, and Hydra's own node.
+
+    Raises:
+        HydraException: The overrides or the files cannot be composed.
+        OmegaConfBaseException: Likewise.
+    """
+    short = [grammar.shortened(text) for text in overrides]
+    config = loader.load_configuration(name, short, RunMode.MULTIRUN)
+    whole = dict(zip(short, overrides, strict=True))
+    with open_dict(config):
+        config.hydra.overrides.task = [whole.get(text, text) for text in grammar.plain(config.hydra.overrides.task)]
+    return config

@@ -1,0 +1,38 @@
+"""The command line that makes a recorded sweep again, from what its folder keeps of Hydra's configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+from runner.compose.arguments import quoted
+from runner.compose.overrides import key_of
+from runner.errors import UsageError
+from runner.files import limited_yaml
+from runner.record.folder import RunFolder
+
+
+def arguments(folder: RunFolder, overrides: Sequence[str]) -> list[str]:
+    """The arguments that make a sweep again from its folder; an override replaces the recorded one of the same key."""
+    record = folder.multirun if folder.has(folder.multirun) else folder.job(0) / ".hydra" / "hydra.yaml"
+    try:
+        hydra: Any = limited_yaml.load_yaml(folder.text(record))["hydra"]
+        given = [*hydra["overrides"]["hydra"], *hydra["overrides"]["task"]]
+        name, searchpath, mode = hydra["job"]["config_name"], hydra["searchpath"], hydra["mode"]
+    except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError):
+        raise UsageError(f"{folder.path}: cannot compose it again: {record.name} is missing or corrupt") from None
+    if not (folder.sources / "conf" / f"{name.removesuffix('.yaml')}.yaml").is_file():
+        raise UsageError(f"{folder.path}: cannot compose the sweep again: its sources/ lacks {name}.yaml")
+    new = {key_of(text) for text in overrides}
+    kept = [text for text in given if key_of(text) not in {"hydra.sweep.dir", "hydra.searchpath", *new}]
+    if searchpath and "hydra.searchpath" not in new:  # folders were kept with the rest
+        kept.append(f"hydra.searchpath=[{','.join(quoted(p) for p in searchpath if p.startswith('pkg://'))}]")
+    return [
+        *(["-m"] if mode == "MULTIRUN" and "hydra.mode" not in map(key_of, [*kept, *overrides]) else []),
+        *("--config-path", str((folder.sources / "conf").resolve())),
+        *(() if name == "config" else ("--config-name", name)),
+        *kept,
+        *overrides,
+    ]

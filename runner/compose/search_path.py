@@ -1,0 +1,77 @@
+"""The configuration folders of a command line: --config-path, --config-dir and hydra.searchpath."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from runner import config
+from runner.compose.arguments import Arguments
+from runner.errors import UsageError
+from runner.kernel.yaml_reader import read_yaml
+
+
+def search_path(known: Arguments) -> list[Path]:
+    """The configuration folders of a command line, or a `UsageError`; the primary one comes last."""
+    primary = _primary(known)
+    folders = [folder for text in _added(known) if (folder := _folder(text))]
+    for folder in replacing([*folders, primary]):
+        if (own := folder / f"{known.config_name}.yaml").is_file():
+            raise UsageError(
+                f"{own}: a folder with a kernel that replaces one of the runner's cannot hold this file, too; use "
+                f"--config-path, or rename the file"
+            )
+    return [*folders, primary]
+
+
+def replacing(folders: Sequence[Path]) -> list[Path]:
+    """The folders with kernels that the last one has, too: Hydra must look into them first."""
+    *added, primary = folders
+    taken = {p.name for p in (primary / "kernel").glob("*.yaml")}
+    names = {f: {p.name for p in (f / "kernel").glob("*.yaml")} for f in added if f.resolve() != primary.resolve()}
+    return [folder for folder, own in names.items() if own & taken]
+
+
+def in_order(folders: Sequence[Path]) -> list[Path]:
+    """The search path in the order in which Hydra looks into it: the primary folder ahead of those that are added."""
+    *added, primary = folders
+    first = replacing(folders)
+    return [*first, primary, *(folder for folder in added if folder not in first)]
+
+
+def _primary(known: Arguments) -> Path:
+    folder = Path(known.config_path) if known.config_path is not None else config.CONF
+    name = known.config_name
+    if not folder.is_absolute():  # Hydra would look for it in the package
+        raise UsageError(f"--config-path {folder}: expected the folder's absolute path")
+    if not (folder / f"{name}.yaml").is_file():
+        raise UsageError(f"{folder}: this folder has no {name}.yaml, where the configuration begins")
+    content = read_yaml(folder / f"{name}.yaml")
+    if not isinstance(content, dict) or "defaults" not in content:
+        raise UsageError(f"{folder / name}.yaml: the configuration cannot begin here: this file has no 'defaults'")
+    return folder
+
+
+def _added(known: Arguments) -> list[str]:
+    added = [] if known.config_dir is None else [known.config_dir]
+    for override in known.overrides:
+        if found := re.fullmatch(r"hydra\.searchpath=\[?([^\[\]]*)\]?", override):
+            added += [p.strip().strip("'\"").removeprefix("file://") for p in found[1].split(",") if p.strip()]
+    return added
+
+
+def _folder(text: str) -> Path | None:
+    """An existing folder; `None` for a Python package."""
+    if text.startswith("pkg://"):
+        with suppress(ImportError, ValueError):
+            if importlib.util.find_spec(text.removeprefix("pkg://")):
+                return None
+        raise UsageError(f"{text}: there is no such Python package")
+    if not os.path.isdir(text):  # noqa: PTH112  (of a name that the system refuses, too, it says no)
+        shown = text or "--config-dir="
+        raise UsageError(f"{shown}: there is no such folder; --config-dir expects a folder that holds kernel/NAME.yaml")
+    return Path(text)

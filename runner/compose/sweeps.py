@@ -1,0 +1,105 @@
+"""A sweep of all combinations: its jobs are planned before any is run, and handed to the launcher at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra.core.config_loader import ConfigLoader
+from omegaconf import DictConfig, OmegaConf
+
+from runner.compose import checks, schema
+from runner.compose import overrides as grammar
+from runner.compose.composer import Composer, kernel_of
+from runner.compose.launchers import Launcher
+from runner.config import Job
+from runner.display.terminal import SweepProgress
+from runner.errors import KernelMistake, UsageError
+from runner.files.limited import MOST_ROWS
+from runner.record.folder import RunFolder
+from runner.session import Session
+
+
+def require_few_cases(config: DictConfig) -> None:
+    """Refuse a sweep of more than `max_cases` cases, before any is composed. A search chooses its own number."""
+    most = config.get("max_cases", schema.MAX_CASES)
+    if not 1 <= most <= MOST_ROWS:
+        raise UsageError(f"max_cases={most}: expected 1 to {MOST_ROWS}")
+    if config.hydra.runtime.choices["hydra/sweeper"] != "basic":
+        return
+    lengths = checks.lengths(_swept(config, resolve=True), schema.folders_of(config.hydra))
+    if (cases := math.prod(lengths.values())) > most:
+        product = " x ".join(f"{n:,} of {key}" for key, n in lengths.items() if n > 1)
+        raise UsageError(f"the sweep has {cases:,} cases ({product}), above max_cases={most}; sweep fewer values")
+
+
+def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: RunFolder, session: Session) -> None:
+    """Plan all jobs, then run them; if one of them cannot be understood, none is run."""
+    job_overrides = grammar.product(grammar.parse(_swept(config), loader))
+    folder.write(folder.multirun, OmegaConf.to_yaml(config))
+    if not job_overrides:
+        texts = grammar.plain(config.hydra.overrides.task)
+        folders = schema.folders_of(config.hydra)
+        empty = [text for text in texts if 0 in checks.lengths([text], folders).values()]
+        why = "has no value" if empty and "glob(" not in empty[0] else "matches no name"
+        raise UsageError(f"{' '.join(empty) or 'there is nothing to run: kernel=glob(...)'}: {why}")
+    composer, dry = Composer(loader, config), session.options.dry_run
+    with SweepProgress(quiet=session.options.quiet) as progress:
+        progress.stage("reading the configuration", len(job_overrides))
+        plan: list[Job] = []
+        mistakes: dict[str, KernelMistake] = {}
+        for number, overrides in enumerate(job_overrides):
+            progress.now(" ".join(overrides))
+            try:
+                plan.append(composer.job(overrides, number, None if dry else folder.job(number)))
+            except KernelMistake as e:
+                mistakes.setdefault(kernel_of(overrides), e)
+            progress.step()
+            if len(plan) == 1 and not dry:
+                launcher.begin(plan[0], session)  # while the rest is read
+        if not plan:
+            raise next(iter(mistakes.values()))
+        session.left_out = list(mistakes)
+        _say_what_differs(job_overrides, plan, mistakes, progress)
+        if dry:
+            session.planned += launcher.planned(plan)
+        else:
+            launcher.run(plan, folder, progress, session)
+
+
+def _swept(config: DictConfig, *, resolve: bool = False) -> list[str]:
+    """The overrides that jobs are made of: those of an experiment, then those of the command line, which count more."""
+    params: Any = OmegaConf.to_container(config.hydra.sweeper.get("params") or OmegaConf.create({}), resolve=resolve)
+    return [*grammar.assigned(params), *grammar.plain(config.hydra.overrides.task)]
+
+
+def _say_what_differs(
+    job_overrides: Sequence[Sequence[str]],
+    plan: Sequence[Job],
+    mistakes: Mapping[str, KernelMistake],
+    progress: SweepProgress,
+) -> None:
+    """Say what of the command line has no part in the plan, and which kernels take the place of ours."""
+    for mistake in mistakes.values():
+        progress.warn(f"{mistake}; this kernel is left out")
+    for name in _unread(job_overrides, plan):
+        progress.say(f"{name}: no kernel in this sweep uses it, so it has no effect")
+    for kernel in {job.case.kernel.name: job for job in plan}.values():
+        if replaced := _replaced(kernel):
+            progress.say(f"kernel={kernel.case.kernel.name}: {kernel.case.kernel.yaml} replaces {replaced}")
+
+
+def _replaced(job: Job) -> Path | None:
+    """The kernel of the same name that another folder of the configuration has."""
+    yaml = job.case.kernel.yaml
+    found = (p for f in job.origin.folders if (p := f / "kernel" / yaml.name).is_file())
+    return next((p for p in found if not p.samefile(yaml)), None)
+
+
+def _unread(job_overrides: Sequence[Sequence[str]], plan: Sequence[Job]) -> list[str]:
+    """Parameters that the command line sets and no kernel of the sweep has."""
+    given = {override.partition("=")[0] for overrides in job_overrides for override in overrides}
+    read = {name for job in plan for name, _ in job.case.parameters}
+    return sorted(given & set(schema.parameter_names()) - read)

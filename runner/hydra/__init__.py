@@ -1,1 +1,0 @@
-"""All that knows Hydra: from a command line and YAML files to jobs, and Hydra's errors in one sentence."""
