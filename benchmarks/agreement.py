@@ -27,9 +27,10 @@ import numpy as np
 from our_kernels import case_of
 from sweeps import write_table
 
+from runner.device.config import DeviceConfig
 from runner.device.kinds import compiler_for, open_device
+from runner.jobs.settings import TimingConfig
 from runner.kernel.case import Case
-from runner.settings import DeviceConfig, TimingConfig
 from runner.stages.profile import counters
 from runner.stages.profile.watched import OUTPUT
 from runner.statistics import Summary, summarize, unthrottled

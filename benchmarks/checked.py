@@ -41,12 +41,12 @@ from launched import AGAIN, Job
 from nvidia_tools import Counted, Key, instruction_lines, sass_counters, source_counters
 
 from runner.device import Launch, Order, Role, Source
+from runner.device.config import DeviceConfig
 from runner.device.kinds import compiler_for, open_device
 from runner.errors import CompileError, Hazard, RunnerError
 from runner.kernel.case import Case
 from runner.kernel.contents import contents
 from runner.kernel.resolve import make
-from runner.settings import DeviceConfig
 from runner.stages.profile.sanitizer import Said, sanitizer_records
 from runner.sweep.trial import poison, upload
 

@@ -27,7 +27,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:] = [str(ROOT), *(p for p in sys.path if Path(p).resolve() != ROOT / "benchmarks")]
 
-from runner import t4  # noqa: E402
+from runner.importer import t4_format  # noqa: E402
 from runner.search import samplers  # noqa: E402
 from runner.search.contenders import contenders, side  # noqa: E402
 from runner.search.loop import Budget, Search, Trial, Values, front  # noqa: E402
@@ -78,7 +78,7 @@ class Recorded:
 
 def recorded(path: Path) -> Recorded | None:
     """Read a T4 file; `None` if it has no samples."""
-    entries, _ = t4.read(path)
+    entries, _ = t4_format.read(path)
     values = {p: sorted({e.configuration[p] for e in entries}) for p in entries[0].configuration}
     axes = tuple(Axis(name, tuple(own)) for name, own in values.items() if len(own) > 1)
     times = {

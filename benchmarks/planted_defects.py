@@ -29,13 +29,14 @@ import yaml
 from planted.catalogue import DTYPES, HALVES, KERNELS, LARGE, Fill, Planted
 
 from runner.device import Compiler, Device
+from runner.device.config import DeviceConfig
 from runner.device.kinds import compiler_for, open_device
 from runner.errors import CompileError
+from runner.jobs.settings import Protocol, TimingConfig
 from runner.kernel import from_yaml
 from runner.kernel.case import Case
 from runner.kernel.declaration import Kernel
 from runner.kernel.resolve import make
-from runner.settings import DeviceConfig, Protocol, TimingConfig
 from runner.sweep.run_case import run_case
 from runner.sweep.worker import Outcome, Task
 

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from our_kernels import case_of
 from pycuda import driver
 
+from runner.device.config import DeviceConfig
 from runner.device.cuda.describe import EMPTY
 from runner.device.kinds import compiler_for, open_device
-from runner.settings import DeviceConfig
 from runner.sweep.trial import contents, poison, upload
 
 Times = NDArray[np.float64]

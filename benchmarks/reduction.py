@@ -56,9 +56,9 @@ from sums import (
 )
 from tables import EXPONENTS, head, keep, medians, number, one_of, options, row, same_task, say, several, text
 
+from runner.device.config import DeviceConfig
 from runner.device.kinds import compiler_for
 from runner.kernel.case import Case
-from runner.settings import DeviceConfig
 
 NAME = "reduction"
 KERNELS = {"int32": "reducePacked", "float32": "reduceFlagged"}

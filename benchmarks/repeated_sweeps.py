@@ -16,8 +16,8 @@ from typing import Any
 
 from sweeps import swept, write_table
 
+from runner.record.ranking import fastest
 from runner.record.run import read
-from runner.report.findings import fastest
 
 SWEEP = ("kernel=reduceShflUnroll", "block=64,128,256,512,1024", "unroll=1,2,4,8", "size=16Mi", "device=cuda")
 

@@ -49,7 +49,7 @@ sys.path[:] = [
     *(p for p in sys.path if Path(p).resolve() != ROOT / "benchmarks"),
 ]  # it has a kernel_tuner.py
 
-from runner import t4  # noqa: E402
+from runner.importer import t4_format  # noqa: E402
 from runner.search import samplers  # noqa: E402
 from runner.search.loop import Budget, Search  # noqa: E402
 from runner.search.space import Axis, Point, Space  # noqa: E402
@@ -120,9 +120,13 @@ class Recorded:
 
 
 @functools.lru_cache(maxsize=64)
+def _read(path: Path) -> list[tuple[dict, float | None]]:
+    return [(r.configuration, r.time_us) for r in t4_format.read(path)[0]]
+
+
 def recorded(path: Path) -> Recorded:
     """Read a T4 file or a cache of Kernel Tuner; parameters with one value are left out."""
-    measured = _cached(path) if "_T4." not in path.name else [(r.configuration, r.time_us) for r in t4.read(path)[0]]
+    measured = _cached(path) if "_T4." not in path.name else _read(path)
     values = {p: sorted({own[p] for own, _ in measured}) for p in measured[0][0]}
     axes = tuple(Axis(name, tuple(own)) for name, own in values.items() if len(own) > 1)
     times = {tuple(a.values.index(own[a.name]) for a in axes): time_us for own, time_us in measured}

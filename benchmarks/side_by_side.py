@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sweeps import stop
 
+from runner.device.config import DeviceConfig
 from runner.device.kinds import kind_of, open_device
 from runner.errors import DeviceUnavailable
-from runner.settings import DeviceConfig
 
 NATIVE = Path(__file__).resolve().parent / "native"
 PACKAGES = {"pycuda": "PyCUDA", "torch": "PyTorch", "cupy": "CuPy"}

@@ -85,10 +85,10 @@ def compiled(device: str) -> None:
     """Compile the kernel, and print the bare script's arguments, one a line."""
     import yaml  # noqa: PLC0415  (not in the process that times)
 
+    from runner.device.config import DeviceConfig  # noqa: PLC0415
     from runner.device.kinds import compiler_for, open_device  # noqa: PLC0415
     from runner.kernel import from_yaml  # noqa: PLC0415
     from runner.kernel.resolve import make  # noqa: PLC0415
-    from runner.settings import DeviceConfig  # noqa: PLC0415
 
     config = DeviceConfig(kind=device)
     opened = open_device(config)

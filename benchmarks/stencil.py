@@ -28,9 +28,9 @@ from our_kernels import candidates, choice, ours, quickest, read_choices, told
 from side_by_side import alternate, gpu, progress, tried
 from tables import EXPONENTS, head, keep, medians, number, one_of, options, row, say, several, text
 
+from runner.device.config import DeviceConfig
 from runner.device.kinds import compiler_for
 from runner.kernel.case import Case
-from runner.settings import DeviceConfig
 
 NAME = "stencil"
 KERNELS = ("stencil1dVector", "stencil1dShfl", "stencil1dConstant", "stencil1dRestrict")

@@ -32,9 +32,9 @@ from side_by_side import Contender, alternate, gpu, native, progress, tried
 from tables import head, keep, medians, options, row, same_task, say, several, text
 from tables import shape as one_shape
 
+from runner.device.config import DeviceConfig
 from runner.device.kinds import compiler_for
 from runner.kernel.case import Case
-from runner.settings import DeviceConfig
 
 NAME = "transpose"
 KERNELS = ("transposeTile", "transposeSwizzle", "transposeVector", "transposeShifted")

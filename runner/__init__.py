@@ -9,10 +9,12 @@ TYPE_CHECKING = False  # importing `typing` takes time in which Ctrl-C shows a t
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from runner.opened import Run
+    from runner.api import Run
 
 __all__ = ["__version__", "open"]
 __version__ = "0.2.0"
+
+__path__.append(f"{__path__[0]}/commands")  # `python -m runner.list` is `runner list`
 
 
 def open(name: str | Path = "latest") -> Run:  # noqa: A001 - runner.open("latest") says what it does
@@ -20,6 +22,6 @@ def open(name: str | Path = "latest") -> Run:  # noqa: A001 - runner.open("lates
 
     A `runner.errors.UsageError` if the run does not exist.
     """
-    from runner.opened import named  # noqa: PLC0415 - pandas would slow every command's start
+    from runner.api import named  # noqa: PLC0415 - pandas would slow every command's start
 
     return named(name)

@@ -23,11 +23,14 @@ def main() -> int:
 
 
 def _run() -> int:
-    from runner.cli import run_command  # noqa: PLC0415
-    from runner.commands import COMMANDS, split  # noqa: PLC0415
+    from runner.cli import (  # noqa: PLC0415
+        COMMANDS,
+        run_command,
+        split,
+    )
 
     if {"-sc", "--shell-completion"} & set(sys.argv[1:]):
-        from runner.completion import main as complete  # noqa: PLC0415
+        from runner.commands.completion import main as complete  # noqa: PLC0415
 
         return run_command(lambda: complete(sys.argv[1:]))
     command, arguments = split(sys.argv[1:])
@@ -45,10 +48,10 @@ def _imported(module: str) -> ModuleType:
 
 def _sweep(arguments: Sequence[str]) -> int:
     from runner import __version__, interruption  # noqa: PLC0415
-    from runner.commands import options  # noqa: PLC0415
+    from runner.cli import options  # noqa: PLC0415
 
     with interruption.held():
-        from runner.session import Session, start_worker  # noqa: PLC0415
+        from runner.sweep.session import Session, start_worker  # noqa: PLC0415
 
     wanted, rest = options(arguments)
     if "--version" in rest:
@@ -56,7 +59,7 @@ def _sweep(arguments: Sequence[str]) -> int:
         return 0
     # Before everything that is slow to import.
     session = Session(options=wanted, worker=None if wanted.dry_run else start_worker(rest))
-    from runner.sweep_command import run_sweep  # noqa: PLC0415
+    from runner.commands.sweep import run_sweep  # noqa: PLC0415
 
     def work() -> None:
         with interruption.held():

@@ -18,11 +18,11 @@ import pytest
 from support import Bench
 
 from runner.device import Source
+from runner.device.config import DeviceConfig
 from runner.device.cpu.build import CpuCompiler
 from runner.device.kinds import compiler_for, open_device
 from runner.display import terminal
 from runner.errors import CompileError, DeviceUnavailable
-from runner.settings import DeviceConfig
 
 terminal.QUIET_S = 600.0  # a slow machine would add a line of progress to what a test expects
 

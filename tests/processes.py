@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 from support import ROOT, Finished
 
-from runner.commands import split
+from runner.cli import split
 
 OWN = Path(__file__).parent / "kernels"
 PATIENCE_S = 280  # a busy machine is slow; pytest's own limit is 600 s

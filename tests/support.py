@@ -14,15 +14,15 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from runner.config import CONF
 from runner.device import Binary, Compiler, Device, Launch, LaunchDiagnostics, Role, Source
 from runner.display.terminal import SweepProgress
 from runner.errors import CompileError
+from runner.jobs.job import CONF
+from runner.jobs.settings import Protocol, TimingConfig
 from runner.kernel import from_yaml
 from runner.kernel.case import Case
 from runner.kernel.declaration import Kernel
 from runner.kernel.resolve import make
-from runner.settings import Protocol, TimingConfig
 from runner.sweep.compiling import reason_to_skip
 from runner.sweep.run_case import run_case
 from runner.sweep.trial import launch_once

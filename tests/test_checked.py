@@ -12,10 +12,10 @@ from support import Bench
 
 from runner.device import Source
 from runner.device.checked.device import CheckedDevice
+from runner.device.config import DeviceConfig
 from runner.device.cpu import build
 from runner.device.cpu.build import CpuCompiler
 from runner.errors import DeviceUnavailable, Hazard, UsageError
-from runner.settings import DeviceConfig
 
 SOURCE = Path(__file__).parent / "kernels" / "checked" / "checked.cu"
 

@@ -13,8 +13,8 @@ from terminals import shell
 from told import is_a_told_mistake, lay
 
 from runner import __version__
-from runner.commands import COMMANDS
-from runner.completion import candidates
+from runner.cli import COMMANDS
+from runner.commands.completion import candidates
 from runner.kernel import from_yaml
 from runner.record import stored_rows
 
@@ -62,7 +62,7 @@ def test_a_misspelt_subcommand_gets_the_nearest(word, near, tmp_path):
 @pytest.mark.parametrize("name", KERNELS)
 def test_show_prints_a_kernel_as_it_is_read(name, capsys):
     """What is shown is YAML again, and with the keys of its family it makes the same kernel."""
-    from runner.show import _kernel  # noqa: PLC0415  (many kernels, one process)
+    from runner.commands.show import _kernel  # noqa: PLC0415  (many kernels, one process)
 
     path = ROOT / "conf" / "kernel" / f"{name}.yaml"
     text = _kernel(path, yaml.safe_load(path.read_text()), [ROOT / "conf"])

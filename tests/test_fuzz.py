@@ -37,10 +37,10 @@ from support import ROOT
 from told import look_at
 
 from runner.compose import contents
-from runner.config import CONF, read_kernel
 from runner.device.cpu.translate import rewrite
 from runner.errors import UsageError
 from runner.files.limited import MOST_ROWS
+from runner.jobs.job import CONF, read_kernel
 from runner.kernel import array_functions, bounded
 from runner.kernel.declaration import Kind, canonical
 from runner.kernel.expression import ArrayExpression, Expression, RealExpression

@@ -9,9 +9,9 @@ import pytest
 from support import ROOT, Bench, case_of, few, read_kernel
 
 from runner.device import Source
+from runner.device.config import DeviceConfig
 from runner.device.kinds import compiler_for, open_device
 from runner.errors import CompileError, Hazard, NotResident
-from runner.settings import DeviceConfig
 from runner.sweep.run_case import run_case
 from runner.sweep.worker import Task
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from processes import OWN, PATIENCE_S, call, content, environment, kill_all, members, start, table, wait_until
 
-from runner.session import Session
+from runner.sweep.session import Session
 
 SMALL = ("device=cpu", "size=1000")
 LONG = ("block=64,128,256,512", "size=256Ki", "device=cpu", "timing.cpu_samples=20", "hydra.sweep.dir=sweep")

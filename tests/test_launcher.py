@@ -16,15 +16,15 @@ from omegaconf import OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 from support import ROOT
 
-from runner import config
 from runner.compose import launchers, loading, schema, sweeps
 from runner.compose import overrides as grammar
 from runner.compose.arguments import quoted
 from runner.compose.composer import Composer
 from runner.errors import UsageError
+from runner.jobs.job import CONF
 from runner.record.folder import RunFolder
-from runner.session import Session
 from runner.sweep import engine
+from runner.sweep.session import Session
 
 FILES = ("config.yaml", "hydra.yaml", "overrides.yaml")
 
@@ -85,10 +85,10 @@ class Sweep:
 @pytest.fixture
 def sweep(tmp_path):
     """Our configuration, opened: a sweep of the arguments that it is called with."""
-    schema.register([config.CONF])
+    schema.register([CONF])
     launchers.register()
     HydraConfig.instance().cfg = None
-    with loading.opened([config.CONF], config.CONF) as loader:
+    with loading.opened([CONF], CONF) as loader:
         yield lambda *arguments: Sweep(loader, arguments, tmp_path / "sweep")
     HydraConfig.instance().cfg = None
 
@@ -162,7 +162,7 @@ import re, sys
 from pathlib import Path
 from runner.display import terminal
 from runner.compose import app
-from runner.session import Session
+from runner.sweep.session import Session
 from runner.sweep import engine
 terminal.QUIET_S = terminal.QUIET_SHARE = 0
 # Not getrusage: that starts from what the process that started this one had.

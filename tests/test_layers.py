@@ -10,38 +10,33 @@ RUNNER = Path(__file__).parent.parent / "runner"
 
 # From the bottom to the top. A module of runner/ itself is a package of its own; those of a floor do not know each other.
 FLOORS = (
-    "children commands display errors interruption statistics",
-    "columns",
-    "files",
-    "cli t4",
-    "device",
-    "settings device.cpu device.cuda",
-    "device.checked",
-    "kernel",
-    "config",
+    "children display errors interruption statistics",
+    "columns files",
+    "cli device",
+    "device.cpu device.cuda kernel",
+    "device.checked jobs",
     "record",
-    "pace",
     "sweep",
-    "session stages",
-    "report",
-    "all_stages overview preview",
-    "search shards",
-    "rerun",
-    "sweep_command",
-    "compare list export importer",
-    "compose",
-    "calibrate completion judge opened repeat resume show",
+    "stages.checked",
+    "stages.code stages.lines stages.profile stages.races",
+    "stages",
+    "report search shards",
+    "compare compose importer",
+    "api commands",
 )
 BACK_ENDS = ("checked", "cpu", "cuda")
 UPWARD: set[str] = set()
 
 
 def package(module: str) -> str:
-    """The package of a module such as `runner.device.cpu.build`; the kinds of devices are packages of their own."""
+    """The package of a module such as `runner.device.cpu.build`; kinds of devices and stages are packages of their own."""
     first, *rest = module.split(".")[1:] or [""]
     if rest[-1:] == ["columns"]:  # a stage declares its columns in a leaf that imports nothing else of ours
         return "columns"
-    return f"device.{rest[0]}" if first == "device" and rest[:1] and rest[0] in BACK_ENDS else first
+    own = (first == "device" and rest[:1] and rest[0] in BACK_ENDS) or (
+        first == "stages" and rest[:1] not in ([], ["all"])
+    )
+    return f"{first}.{rest[0]}" if own else first
 
 
 def is_for_types_alone(node: ast.AST) -> bool:

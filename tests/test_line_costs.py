@@ -11,15 +11,16 @@ import pytest
 from processes import LINES
 from support import ROOT, Told, case_of, read_kernel, shipped
 
-from runner.config import Job
 from runner.device import Binary, Launch, Role, Source, cache
 from runner.device.checked.device import CheckedDevice
+from runner.device.config import DeviceConfig
 from runner.device.cpu.build import CpuCompiler
 from runner.device.limits import Limits
 from runner.errors import UsageError
+from runner.jobs.job import Job
+from runner.jobs.settings import TimingConfig
 from runner.record.folder import RunFolder
-from runner.settings import DeviceConfig, TimingConfig
-from runner.stages import checked
+from runner.stages.checked import pool
 from runner.stages.lines import costs as lines
 from runner.stages.lines import counting as line_costs
 from runner.stages.lines import stage as line_stage
@@ -391,12 +392,12 @@ def test_what_was_built_before_needs_no_compiler(monkeypatch, tmp_path):
     for path in (built.path, compiler.library):
         path.write_text("")
         cache.seal(path)
-    monkeypatch.setattr(checked, "compiler", lambda _: compiler)
+    monkeypatch.setattr(pool, "compiler", lambda _: compiler)
     source = case_of(shipped("reduceShfl")).source()
     first, changed = dataclasses.replace(source, text="a"), dataclasses.replace(source, text="b")
 
     def take(source):
-        return checked.Pool().compiled(SimpleNamespace(source=lambda: source), Limits())
+        return pool.Pool().compiled(SimpleNamespace(source=lambda: source), Limits())
 
     assert take(first).path == take(first).path == built.path
     assert compiled == [first]

@@ -21,8 +21,8 @@ from rich.console import Console
 from support import ROOT
 from told import run
 
-from runner import overview
-from runner.list import main
+from runner.commands import overview
+from runner.commands.list import main
 from runner.record.run import read
 from runner.report.findings import judge
 
@@ -238,7 +238,7 @@ def test_ctrl_c_is_quiet(tmp_path):
     """While runs are read, Ctrl-C ends it with 130 and without a word."""
     make(tmp_path / "outputs" / "a", sweep())
     (tmp_path / "slow.py").write_text(
-        "import time\nfrom runner import list, overview\n"
+        "import time\nfrom runner.commands import list, overview\n"
         "overview.read = lambda path: (print('reading', flush=True), time.sleep(600))\nraise SystemExit(list.main([]))\n"
     )
     process = start(tmp_path, module="slow")

@@ -12,8 +12,8 @@ from runner.device import Binary
 from runner.device.cuda import nvdisasm
 from runner.device.cuda.compiler import CudaCompiler, Nvrtc
 from runner.display.terminal import SweepProgress
+from runner.jobs.settings import ProfileConfig
 from runner.record.folder import RunFolder
-from runner.settings import ProfileConfig
 from runner.stages.code import machine_code
 from runner.stages.code import stage as code_stage
 from runner.stages.code.stage import MachineCode

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from runner.device import GpuState, Timed
-from runner.settings import TimingConfig
+from runner.jobs.settings import TimingConfig
 from runner.statistics import SAMPLE, median_ranks, of_rounds, round_medians, spread_percent, summarize, unthrottled
 from runner.sweep.measure import collect, hot, measure
 

@@ -10,7 +10,7 @@ from support import case_of, read_kernel
 from runner.errors import UsageError
 from runner.kernel.metrics import read, require_rankable, together
 from runner.record import run as reader
-from runner.report.findings import fastest
+from runner.record.ranking import fastest
 
 YAML = """
 parameters: {block: 64, size: 1000, factor: 2}

@@ -11,10 +11,10 @@ from processes import environment, start
 from support import Finished
 from told import is_a_told_mistake, is_refused, lay, run
 
-from runner import config
 from runner.compose import errors, launchers, loading, schema
 from runner.compose.composer import Composer
 from runner.errors import UsageError
+from runner.jobs.job import CONF
 
 # What is wrong: the command line, and words of the sentence.
 KEYS = {
@@ -270,9 +270,9 @@ OF_ONE_JOB = ("keys", "values", "device and timing", "hostile")  # tables of wha
 @pytest.fixture(scope="module")
 def composer():
     """Composes jobs as the launcher does, from one configuration for all tests."""
-    schema.register([config.CONF])
+    schema.register([CONF])
     launchers.register()
-    with loading.opened([config.CONF], config.CONF) as loader:
+    with loading.opened([CONF], CONF) as loader:
         yield Composer(loader, loading.composed(loader, "config", ["hydra.sweep.dir=sweep"]))
 
 

@@ -7,7 +7,7 @@ from support import MINE_CU as CU
 from support import mine_yaml as yaml_of
 from told import is_a_told_mistake, is_refused, lay, run
 
-from runner.config import CONF, read_kernel
+from runner.jobs.job import CONF, read_kernel
 from runner.kernel.resolve import make
 from runner.kernel.yaml_reader import read_yaml
 

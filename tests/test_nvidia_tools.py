@@ -9,8 +9,8 @@ import sys
 import pytest
 from support import ROOT
 
+from runner.device.config import DeviceConfig
 from runner.device.kinds import compiler_for, open_device
-from runner.settings import DeviceConfig
 
 sys.path.append(str(ROOT / "benchmarks"))
 

@@ -13,13 +13,13 @@ from support import KERNELS, ROOT, case_of, shipped
 from test_limits import BOMB, TEMPLATE_BOMB
 
 from runner.device import Source
+from runner.device.config import DeviceConfig
 from runner.device.cuda import nvrtc
 from runner.device.cuda.compiler import CudaCompiler
 from runner.device.cuda.nvrtc import Nvrtc
 from runner.device.kinds import compiler_for
 from runner.device.limits import Limits
 from runner.errors import CompileError, CompileLimit
-from runner.settings import DeviceConfig
 
 installed = pytest.mark.skipif(
     importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.core") is None,

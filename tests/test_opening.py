@@ -2,8 +2,8 @@
 
 import pytest
 
+from runner.device.config import DeviceConfig
 from runner.device.kinds import kind_of, open_device
-from runner.settings import DeviceConfig
 
 
 @pytest.mark.parametrize("index", [0, 99])

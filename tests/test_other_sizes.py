@@ -289,7 +289,7 @@ def test_a_run_of_an_earlier_version_names_no_guard_that_it_did_not_count(runner
 
 def test_the_default_checks_other_sizes_on_a_gpu_too():
     """With every `timing`."""
-    from runner.settings import TimingConfig  # noqa: PLC0415
+    from runner.jobs.settings import TimingConfig  # noqa: PLC0415
 
     assert TimingConfig().protocol("cuda").check_sizes
     assert few(1).check_sizes

@@ -12,8 +12,8 @@ import pytest
 from planted_races import FOLDER
 from support import Bench
 
+from runner.device.config import DeviceConfig
 from runner.device.kinds import compiler_for, open_device
-from runner.settings import DeviceConfig
 
 FILES = sorted((*FOLDER.glob("*.cu"), *FOLDER.with_name("orders").glob("*.cu")))
 EACH_FILE = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

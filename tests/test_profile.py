@@ -10,13 +10,14 @@ import sys
 import pytest
 from support import ROOT, Told, case_of, shipped
 
-from runner.config import Job
+from runner.device.config import DeviceConfig
 from runner.device.cuda import ceilings
 from runner.errors import UsageError
+from runner.jobs.job import Job
+from runner.jobs.settings import ProfileConfig, TimingConfig
 from runner.record.folder import RunFolder
 from runner.record.shards import ShardFolder, merge_shard
 from runner.report import reasons
-from runner.settings import DeviceConfig, ProfileConfig, TimingConfig
 from runner.stages.lines.costs import LineCost
 from runner.stages.profile import counters, sanitizer
 from runner.stages.profile.stage import Tools

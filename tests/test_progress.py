@@ -9,14 +9,14 @@ from rich.console import Console
 from support import case_of, shipped
 from terminals import frames, runner, screen, widest
 
-from runner import pace
-from runner.config import Job
 from runner.device import DeviceInfo
+from runner.device.config import DeviceConfig
 from runner.display import terminal
 from runner.display.terminal import SweepProgress, clock, duration
+from runner.jobs.job import Job
+from runner.jobs.settings import TimingConfig
 from runner.record.folder import RunFolder
-from runner.settings import DeviceConfig, TimingConfig
-from runner.sweep import engine
+from runner.sweep import engine, pace
 
 SWEEP = ("kernel=reduceShfl,reduceSmem", "block=64,128", "size=20000", "device=cpu", "timing.cpu_rounds=3")
 LINE = re.compile(r"[━─]* ?(\d+)/12  \d+:\d\d(, \d+:\d\d left)?  round (\d) of 3(: .*)?")

@@ -12,11 +12,12 @@ import pytest
 from processes import RACES
 from support import shipped
 
-from runner.config import Job
+from runner.device.config import DeviceConfig
 from runner.display.terminal import SweepProgress
+from runner.jobs.job import Job
+from runner.jobs.settings import TimingConfig
 from runner.kernel.resolve import make
 from runner.record.folder import RunFolder
-from runner.settings import DeviceConfig, TimingConfig
 from runner.stages.races import stage as looking
 from runner.stages.races.small import small_case, words
 from runner.stages.races.stage import Races

@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from support import ROOT, case_of, read_kernel, shipped
 
-from runner.config import Job
+from runner.device.config import DeviceConfig
 from runner.display.terminal import SweepProgress
+from runner.jobs.job import Job
+from runner.jobs.settings import TimingConfig
 from runner.record.folder import RunFolder
-from runner.settings import DeviceConfig, TimingConfig
 from runner.sweep import engine
 from runner.sweep.worker import Outcome
 

@@ -17,9 +17,11 @@ from test_t4 import entry, lay_t4, table
 from told import is_a_told_mistake, lay, run
 
 from runner.compose.search import declared
-from runner.config import Job
+from runner.device.config import DeviceConfig
 from runner.display.terminal import SweepProgress
 from runner.errors import UsageError
+from runner.jobs.job import Job
+from runner.jobs.settings import TimingConfig
 from runner.kernel.expression import RealExpression
 from runner.kernel.metrics import Metric
 from runner.kernel.resolve import make
@@ -31,7 +33,6 @@ from runner.search.contenders import compared, contenders, side
 from runner.search.importance import Model
 from runner.search.loop import Budget, Search, front, latest
 from runner.search.space import Axis, Space, of_kernel
-from runner.settings import DeviceConfig, TimingConfig
 from runner.statistics import ASSUMED, Noise, summarize
 
 TILES, VECTORS, UNROLLS = (1, 2, 4, 8, 16, 32), (1, 2, 4), tuple(range(1, 9))

@@ -11,15 +11,16 @@ import pytest
 from processes import PATIENCE_S, members, resume, start, table, wait_until
 from support import case_of, shipped
 
-from runner.config import Job
+from runner.device.config import DeviceConfig
 from runner.display.terminal import SweepProgress
 from runner.errors import DeviceUnavailable, UsageError
+from runner.jobs.job import Job
+from runner.jobs.settings import TimingConfig
 from runner.kernel import metrics
 from runner.record.folder import RunFolder
 from runner.search.batches import Batches
 from runner.search.loop import Trial
 from runner.search.places import Place, Places
-from runner.settings import DeviceConfig, TimingConfig
 from runner.sweep import worker
 
 SEARCH = (

@@ -19,15 +19,16 @@ from processes import PATIENCE_S, call, kill_all, resume, start, table, wait_unt
 from sharded import kill_shard, measured, pids, reached, rows, shard_of
 from support import case_of, shipped
 
-from runner.config import Job
+from runner.device.config import DeviceConfig
 from runner.display.terminal import SweepProgress
 from runner.errors import UsageError
+from runner.jobs.job import Job
+from runner.jobs.settings import TimingConfig
 from runner.record import environment
 from runner.record.folder import RunFolder
 from runner.record.run import read
 from runner.record.shards import ShardFolder, append_line, merge, require_one_toolchain, shards
 from runner.report.__main__ import page
-from runner.settings import DeviceConfig, TimingConfig
 from runner.shards import clusters
 from runner.shards import plan as planning
 from runner.shards.local import LocalGpus, gpus

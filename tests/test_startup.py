@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from runner import session
-from runner.settings import DeviceConfig
+from runner.device.config import DeviceConfig
+from runner.sweep import session
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_worker_opens_the_device_that_it_is_told_later():
 def test_starting_the_worker_imports_nothing_slow():
     """Neither NumPy nor anything else that takes long is imported before the worker is started."""
     slow = "numpy", "pandas", "hydra", "omegaconf", "matplotlib", "rich", "yaml"
-    code = f"import sys, runner.session; print([m for m in {slow} if m in sys.modules])"
+    code = f"import sys, runner.sweep.session; print([m for m in {slow} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 

@@ -12,9 +12,9 @@ from support import ROOT, Bench, case_of, read_kernel
 from texture_fetches import WEIGHTS, differences, fetched, fetches
 
 from runner.device import Source
+from runner.device.config import DeviceConfig
 from runner.device.kinds import compiler_for, open_device
 from runner.errors import CompileError, UsageError
-from runner.settings import DeviceConfig
 
 RECORDED = ROOT / "tests" / "kernels" / "textures" / "h200.npz"
 FOLDER = ROOT / "tests" / "kernels" / "textures"

@@ -6,6 +6,7 @@ import pytest
 import yaml
 from support import case_of
 
+from runner.device.config import DeviceConfig
 from runner.errors import UsageError
 from runner.kernel import from_yaml
 from runner.kernel.arrays import fill
@@ -14,7 +15,6 @@ from runner.kernel.declaration import Tolerance
 from runner.kernel.further import exact_set
 from runner.kernel.precision import Arithmetic, grain
 from runner.kernel.reference import ExpectedArray, expect
-from runner.settings import DeviceConfig
 from runner.sweep.proof import why_unproven
 from runner.sweep.trial import contents
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from support import ROOT, Bench
 
 from runner.device import Launch, Role, Source, Texture
+from runner.device.config import DeviceConfig
 from runner.device.kinds import compiler_for, open_device
-from runner.settings import DeviceConfig
 
 FILE = ROOT / "tests" / "kernels" / "textures" / "fetch.cu"
 SHAPES = {0: (37,), 1: (37,), 2: (9, 13), 3: (5, 7, 6)}  # by the dimensions of the fetch; 0: tex1Dfetch

@@ -33,8 +33,8 @@ from hydra.core.plugins import Plugins
 from omegaconf import OmegaConf
 
 import runner.display.terminal
+from runner.device.config import DeviceConfig
 from runner.report.page import template
-from runner.settings import DeviceConfig
 from runner.stages.lines import stage as line_costs
 from runner.stages.races import stage as looking
 from runner.sweep import run_case, worker

@@ -24,6 +24,7 @@ import pandas as pd
 import shipped
 
 from runner.device import Binary, Device
+from runner.device.config import DeviceConfig
 from runner.device.kinds import CPU, CUDA, compiler_for, open_device
 from runner.errors import RunnerError
 from runner.kernel.arrays import is_float
@@ -32,7 +33,6 @@ from runner.kernel.check import check
 from runner.kernel.declaration import NEUTRAL, Kernel
 from runner.kernel.reference import Expected, expect
 from runner.kernel.resolve import make
-from runner.settings import DeviceConfig
 from runner.sweep.trial import contents, launch_once
 
 Outputs = dict[str, np.ndarray[Any, Any]]

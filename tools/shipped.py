@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from runner.config import CONF
+from runner.jobs.job import CONF
 from runner.kernel import from_yaml
 from runner.kernel.declaration import Kernel
 

@@ -12,8 +12,8 @@ from runner.compare.runs import Compared, Pair, Row, join, varying
 from runner.display.text import absent
 from runner.kernel.metrics import Criterion
 from runner.record import noise, samples
+from runner.record.ranking import IDLE, TIME
 from runner.record.runs import section
-from runner.report.findings import IDLE, TIME
 from runner.statistics import Decision, Noise, Side, decide, round_medians, unthrottled
 
 

@@ -16,8 +16,8 @@ from runner.kernel.metrics import Criterion
 from runner.record import run as reader
 from runner.record import runs
 from runner.record.folder import RunFolder
+from runner.record.ranking import IDLE, TIME
 from runner.record.runs import flat, section
-from runner.report.findings import IDLE, TIME
 
 Row = dict[str, Any]
 Folders = tuple[Path, ...]  # one side of a comparison: a run, or several runs of the same sweep

@@ -22,7 +22,7 @@ from runner.compare.runs import Row, varying
 from runner.display.console import say, say_table
 from runner.display.table import Cell, Line, Table
 from runner.display.text import absent, count, described, exact, listed, one_line, value_of
-from runner.report.findings import IDLE
+from runner.record.ranking import IDLE
 from runner.report.terminal import STYLES
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from runner.compose.arguments import Arguments
 from runner.errors import UsageError
 from runner.record import environment
 from runner.record.folder import RunFolder, named
-from runner.session import Session
+from runner.sweep.session import Session
 
 FULL_ERROR = "HYDRA_FULL_ERROR"  # shows the traceback behind an error
 SWEEPERS = {"basic": sweeps.run, "search": search.run}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from runner.commands import OF_A_SWEEP, WITH_VALUE
+from runner.cli import OF_A_SWEEP, WITH_VALUE
 from runner.compose import errors
 from runner.errors import UsageError
 from runner.kernel.declaration import VOCABULARY, Kind

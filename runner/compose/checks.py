@@ -16,11 +16,11 @@ from typing import Any
 from hydra.core.override_parser.types import ChoiceSweep, Glob, IntervalSweep, Override, QuotedString, RangeSweep
 from hydra.errors import OverrideParseException
 
-from runner import config
-from runner.commands import COMMANDS
+from runner.cli import COMMANDS
 from runner.compose import errors
 from runner.compose import overrides as grammar
 from runner.errors import KernelMistake, UsageError
+from runner.jobs.job import CONF, LAUNCHERS
 from runner.kernel.yaml_reader import config_text, read_yaml, require_few_parameters, shown
 
 FILES = ("kernel", "device", "timing", "profile", "experiment")  # groups whose choices are files
@@ -43,7 +43,7 @@ WHOLE = ("hydra.callbacks", "hydra.hydra_logging", "hydra.job_logging")
 
 def require_launcher(name: str) -> None:
     """Refuse a launcher that would start each case by itself: cases are measured side by side."""
-    if name not in config.LAUNCHERS:
+    if name not in LAUNCHERS:
         raise UsageError(f"hydra/launcher={name}: expected batch, gpus (all GPUs of this machine) or slurm (a cluster)")
 
 
@@ -182,7 +182,7 @@ def _check_file(group: str, name: str, folders: Sequence[Path]) -> None:
         _check_experiment(content, path, where)
         entries = content.get("defaults")
         chosen = [key for one in (entries if isinstance(entries, list) else ()) if isinstance(one, dict) for key in one]
-        if folders[-1] == config.CONF and any(re.fullmatch(r"override\s+/?hydra/launcher", str(key)) for key in chosen):
+        if folders[-1] == CONF and any(re.fullmatch(r"override\s+/?hydra/launcher", str(key)) for key in chosen):
             raise UsageError(
                 f"{where}: hydra/launcher: config.yaml's own choice prevails; choose it on the command line"
             )

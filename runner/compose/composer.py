@@ -21,8 +21,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from runner.compose import checks, schema
 from runner.compose import overrides as grammar
-from runner.config import Job
 from runner.files import atomic
+from runner.jobs.job import Job
 
 _INTEGER = re.compile(r"([a-z_][a-z0-9_]*)=(-?(?:0|[1-9][0-9]{0,17}))")
 CHOICES = 128  # that are kept: where kernels vary fastest, all kernels on two devices come in turn

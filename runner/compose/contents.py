@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner import config
 from runner.compose import schema
 from runner.compose.checks import FILES, check_kernel
-from runner.config import CONF
 from runner.errors import UsageError
+from runner.jobs.job import CONF, read_kernel
 from runner.kernel.yaml_reader import config_text, read_yaml
 
 _HELP = """\
@@ -79,7 +78,7 @@ def mistakes_in(folders: Sequence[Path]) -> Iterator[str]:
             check_kernel(path.stem, [path.parents[1]])
             content = read_yaml(path)
             if not is_composed(path, content):
-                config.read_kernel(path.stem, content, path, folders)
+                read_kernel(path.stem, content, path, folders)
         except UsageError as e:
             yield str(e)
 

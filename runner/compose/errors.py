@@ -12,7 +12,7 @@ import yaml
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
 
-from runner.settings import LIMITS
+from runner.jobs.settings import LIMITS
 
 THEIRS = (HydraException, OmegaConfBaseException, yaml.YAMLError)
 

@@ -13,15 +13,15 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 
-from runner import all_stages
 from runner.compose.checks import require_launcher
-from runner.config import Job
 from runner.display.terminal import SweepProgress
 from runner.errors import UsageError
+from runner.jobs.job import Job
 from runner.record.folder import RunFolder
-from runner.session import Session
 from runner.shards import clusters
+from runner.stages.all import ALL
 from runner.sweep import engine
+from runner.sweep.session import Session
 
 
 @dataclass
@@ -112,7 +112,7 @@ class Batch(Launcher):
 
     def run(self, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, session: Session) -> None:
         """Hand them to the engine."""
-        engine.run(plan, folder, progress, self.name, session.take_worker(), stages=all_stages.ALL)
+        engine.run(plan, folder, progress, self.name, session.take_worker(), stages=ALL)
 
     def environments(self, first: Job) -> list[dict[str, str]]:
         """That of this process."""

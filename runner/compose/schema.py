@@ -18,9 +18,11 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 
 from runner.compose.loading import SCHEME
-from runner.config import CONF, Job, Origin, read_kernel
+from runner.device.config import DeviceConfig
 from runner.device.kinds import KINDS, is_gpu, kind_of
 from runner.errors import KernelMistake, UsageError
+from runner.jobs.job import CONF, Job, Origin, read_kernel
+from runner.jobs.settings import RACES_DEFAULT, ProfileConfig, TimingConfig
 from runner.kernel import from_yaml
 from runner.kernel.case import Case
 from runner.kernel.declaration import VOCABULARY, Kernel, canonical
@@ -28,7 +30,6 @@ from runner.kernel.metrics import TIME, Metric, require_rankable, together
 from runner.kernel.resolve import make
 from runner.kernel.yaml_reader import MOST_PARAMETERS, read_yaml
 from runner.record.sources import EXTRA_PARAMETERS
-from runner.settings import RACES_DEFAULT, DeviceConfig, ProfileConfig, TimingConfig
 
 _GROUPS = tuple(
     "kernel device timing profile experiment compiler seed record_host on_cpu".split()

@@ -13,16 +13,15 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.types import Override, QuotedString
 from omegaconf import DictConfig, OmegaConf
 
-from runner import all_stages
 from runner.compose import checks, schema
 from runner.compose import overrides as grammar
 from runner.compose.checks import FILES
 from runner.compose.composer import Composer
 from runner.compose.launchers import Launcher
-from runner.config import Job
 from runner.device.kinds import is_gpu, kind_of
 from runner.display.terminal import SweepProgress
 from runner.errors import UsageError
+from runner.jobs.job import Job
 from runner.kernel import metrics
 from runner.kernel.metrics import Metric
 from runner.record import searched, sources, stored_rows
@@ -31,7 +30,8 @@ from runner.search import batches, samplers
 from runner.search.loop import Budget, Sampler, Search, latest
 from runner.search.places import Places
 from runner.search.space import MOST_VALUES, Point, Space, of_kernel
-from runner.session import Session
+from runner.stages.all import ALL
+from runner.sweep.session import Session
 
 LAUNCHERS = ("batch", "gpus")
 OBJECTIVE = "hydra.sweeper.objective"
@@ -147,7 +147,7 @@ class _Searching:
             places.close()
             if search.trials or known:  # otherwise nothing is left to resume
                 stored_rows.write(folder, stored_rows.collect(folder))
-                for stage in all_stages.ALL:
+                for stage in ALL:
                     stage.gather(folder)
         from runner.search.summary import summary  # noqa: PLC0415  (SciPy, which only a search needs)
 

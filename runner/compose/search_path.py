@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from runner import config
 from runner.compose.arguments import Arguments
 from runner.errors import UsageError
+from runner.jobs.job import CONF
 from runner.kernel.yaml_reader import read_yaml
 
 
@@ -44,7 +44,7 @@ def in_order(folders: Sequence[Path]) -> list[Path]:
 
 
 def _primary(known: Arguments) -> Path:
-    folder = Path(known.config_path) if known.config_path is not None else config.CONF
+    folder = Path(known.config_path) if known.config_path is not None else CONF
     name = known.config_name
     if not folder.is_absolute():  # Hydra would look for it in the package
         raise UsageError(f"--config-path {folder}: expected the folder's absolute path")

@@ -14,12 +14,12 @@ from runner.compose import checks, schema
 from runner.compose import overrides as grammar
 from runner.compose.composer import Composer, kernel_of
 from runner.compose.launchers import Launcher
-from runner.config import Job
 from runner.display.terminal import SweepProgress
 from runner.errors import KernelMistake, UsageError
 from runner.files.limited import MOST_ROWS
+from runner.jobs.job import Job
 from runner.record.folder import RunFolder
-from runner.session import Session
+from runner.sweep.session import Session
 
 
 def require_few_cases(config: DictConfig) -> None:

@@ -16,7 +16,7 @@ from runner.errors import DeviceUnavailable
 
 if TYPE_CHECKING:
     from runner.device import Compiler, Device, DeviceInfo, Requirements
-    from runner.settings import DeviceConfig
+    from runner.device.config import DeviceConfig
 
 CUDA = "cuda"
 CPU = "cpu"

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from runner import columns, t4
+from runner import columns
 from runner.device.kinds import RECORDING, is_gpu
 from runner.errors import UsageError
+from runner.importer import t4_format
 from runner.kernel.declaration import VOCABULARY, Kind, canonical, pair, threads, written
 from runner.record import runs, stored_rows
 from runner.record.folder import RunFolder
@@ -42,7 +43,7 @@ def of_t4(file: Path, kernel: str | None, into: Path | None) -> str:
     Raises:
         UsageError: The file is not T4, the folder is there, or a parameter has the name of a column.
     """
-    entries, metadata = t4.read(file)
+    entries, metadata = t4_format.read(file)
     stem = re.sub(r"\W+", "_", file.name.partition(".")[0]).strip("_") or "recorded"
     names = [name for name in entries[0].configuration if name != KERNEL]
     if taken := [name for name in names if name in columns.RESERVED or not name.isidentifier()]:
@@ -69,9 +70,9 @@ def of_t4(file: Path, kernel: str | None, into: Path | None) -> str:
     return f"{folder.path}: {len(rows):,} results of {file}. The report: {words}\n"
 
 
-def _row(number: int, entry: t4.Result, kernel: str, file: Path, *, on_gpu: bool) -> Row:
+def _row(number: int, entry: t4_format.Result, kernel: str, file: Path, *, on_gpu: bool) -> Row:
     """The row of an entry. Times that no GPU took stay apart, as those of the CPU device do."""
-    values = {name: value for name, value in entry.configuration.items() if value != t4.NONE}
+    values = {name: value for name, value in entry.configuration.items() if value != t4_format.NONE}
     kernel = str(values.pop(KERNEL, kernel))
     given: Row = {}
     for name, value in values.items():
@@ -105,7 +106,7 @@ def _parameter(name: str, value: Any, where: str) -> Row:
     return {name: written(kind, canonical_value) if kind is Kind.MASK else canonical_value}
 
 
-def _samples(entry: t4.Result) -> Samples:
+def _samples(entry: t4_format.Result) -> Samples:
     samples = np.zeros(len(entry.times_us), SAMPLE)
     samples["us"], samples["round"] = entry.times_us, 1
     return samples

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from runner import __version__
-from runner.config import Job
 from runner.device import Compiler, DeviceInfo
 from runner.device.kinds import processor
 from runner.errors import CompileError, UsageError
+from runner.jobs.job import Job
 from runner.record import noise
 from runner.record.folder import RunFolder
 

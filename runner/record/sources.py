@@ -17,9 +17,9 @@ from typing import Any
 
 import yaml
 
-from runner.config import Job, Origin
 from runner.device import cache
 from runner.files import atomic
+from runner.jobs.job import Job, Origin
 from runner.kernel.declaration import Kernel
 from runner.kernel.recipes import files
 from runner.kernel.reference import module_file

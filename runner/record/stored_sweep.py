@@ -17,15 +17,16 @@ import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from runner.config import LAUNCHERS, Job, Origin, read_kernel
+from runner.device.config import DeviceConfig
 from runner.errors import UsageError
 from runner.files import limited, limited_yaml
+from runner.jobs.job import LAUNCHERS, Job, Origin, read_kernel
+from runner.jobs.settings import RACES_NONE, ProfileConfig, TimingConfig
 from runner.kernel import metrics
 from runner.kernel.declaration import Kernel
 from runner.kernel.resolve import make
 from runner.record import runs, sources
 from runner.record.folder import RunFolder
-from runner.settings import RACES_NONE, DeviceConfig, ProfileConfig, TimingConfig
 
 MOST = 3  # missing files that are named
 

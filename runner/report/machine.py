@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from runner.display.text import absent, count, described
+from runner.record.ranking import Ranking
 from runner.record.run import Run
-from runner.report.findings import Ranking
 from runner.stages.code import machine_code
 
 MOST = 8  # binaries

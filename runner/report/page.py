@@ -26,6 +26,7 @@ from runner.device.kinds import RECORDING, is_gpu, name_of
 from runner.display.text import HEADS_EXPLAINED, HOST_TIMES, count, described, listed, one_line, plain
 from runner.errors import UsageError
 from runner.files import atomic, limited_yaml
+from runner.record import ranking
 from runner.record.folder import RunFolder
 from runner.record.run import Run
 from runner.record.runs import flat, section
@@ -66,7 +67,7 @@ def write(run: Run, verdict: findings.Verdict, to: Path | None = None) -> Path:
     """
     from runner.report import figures  # noqa: PLC0415 - `template` must not load matplotlib
 
-    ratios = findings.ratios(run)
+    ratios = ranking.ratios(run)
     drawn = figures.draw_all(run, ratios)
     if to is None:
         figures.write(run.path, drawn)
@@ -86,7 +87,7 @@ def rendered(run: Run, verdict: findings.Verdict, live: tuple[str, str]) -> str:
     """
     from runner.report import figures  # noqa: PLC0415
 
-    ratios = findings.ratios(run)
+    ratios = ranking.ratios(run)
     drawn = [one for one in figures.choose(run, ratios) if one.view]
     context = _context(run, verdict, ratios, drawn) | {"files": False, "live": live}
     return template("page.html", "runner.report").render(context)
@@ -113,11 +114,11 @@ def template(name: str, *packages: str) -> jinja2.Template:
 def _context(
     run: Run,
     verdict: findings.Verdict,
-    ratios: dict[int, findings.Ratio],
+    ratios: dict[int, ranking.Ratio],
     drawn: Sequence[Figure],
 ) -> dict[str, Any]:
     sources = compiled(run.path, run.kernels)
-    known, best, every = run.environment, findings.fastest(run), tables.all_cases(run, ratios)
+    known, best, every = run.environment, ranking.fastest(run), tables.all_cases(run, ratios)
     by = run.criterion
     views = [one.view | {"stem": one.stem} for one in drawn if one.view]
     return {
@@ -138,7 +139,7 @@ def _context(
         "ranked": any(one.among > 1 for one in best),
         "figures": {name: [one for one in drawn if one.section == name] for name in SECTIONS},
         "search": searched.section(run),
-        "ladder": bool(findings.ladder(run)),
+        "ladder": bool(ranking.ladder(run)),
         "ratios": tables.best_against_best(run),
         "why": [(tables.anchors(run)[row], words) for row, words in reasons.sentences(run)],
         "means": tables.geometric_means(run, ratios),

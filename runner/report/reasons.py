@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.display.text import absent, described, size_of
+from runner.record.ranking import best_of, headline_groups
 from runner.record.run import PEERS, Run
 from runner.record.runs import section
 from runner.report import profiled
-from runner.report.findings import best_of, headline_groups
 from runner.stages.lines import costs as lines
 from runner.stages.lines.costs import BRANCH, GLOBAL, SHARED, LineCost
 from runner.stages.profile import ceilings, counters

@@ -15,8 +15,8 @@ from runner.display.table import ZERO_IS_NOTHING, Cell, Line, Table
 from runner.display.text import HEADS_EXPLAINED, PAIRS, absent, exact, one_line, pair, plain, rough, size_of, value_of
 from runner.kernel.metrics import Metric
 from runner.record import gpus
+from runner.record.ranking import IDLE, Ranking, Ratio, best_of, differing_peers, ranker, ratio, steps
 from runner.record.run import Run, size_key
-from runner.report.findings import IDLE, Ranking, Ratio, best_of, differing_peers, ranker, ratio, steps
 
 Row = dict[str, Any]
 Case = tuple[Row, Ratio]

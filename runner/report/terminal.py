@@ -16,10 +16,11 @@ from runner.device.kinds import label
 from runner.display.console import say, say_table
 from runner.display.table import Table, escaped
 from runner.display.text import absent, beside, count, described, exact, explained, one_line, rough, size_of, value_of
+from runner.record.ranking import IDLE, fastest
 from runner.record.run import Run, read
 from runner.record.runs import section
 from runner.report import reasons, tables
-from runner.report.findings import IDLE, WORDS, Verdict, fastest, judge
+from runner.report.findings import WORDS, Verdict, judge
 
 Row = dict[str, Any]
 

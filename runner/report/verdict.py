@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from runner.display.text import absent
+from runner.record.ranking import ranker, ratio, ratios
 from runner.record.run import Run
-from runner.report.findings import level, ranker, ratio, ratios
+from runner.report.findings import level
 
 SCHEMA = 1
 WORDS = {"good": "right", "partial": "incomplete", "bad": "wrong", "none": "nothing ran"}

@@ -12,9 +12,9 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from runner.config import Job
 from runner.device.kinds import kind_of
 from runner.display.terminal import SweepProgress
+from runner.jobs.job import Job
 from runner.kernel import metrics
 from runner.kernel.metrics import Metric
 from runner.record import noise, runs, searched

@@ -12,15 +12,15 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
-from runner import all_stages
-from runner.config import Job
 from runner.device import DeviceInfo
+from runner.device.config import DeviceConfig
 from runner.device.kinds import compiler_for
 from runner.display.terminal import SweepProgress
 from runner.errors import DeviceUnavailable, UsageError
+from runner.jobs.job import Job
 from runner.record.folder import RunFolder
 from runner.record.stored_rows import Row
-from runner.settings import DeviceConfig
+from runner.stages.all import ALL
 from runner.sweep import compiling, engine
 from runner.sweep.worker import Worker
 
@@ -84,7 +84,7 @@ class Place:
         if not keep_worker:  # a protocol may want a new process for each round
             self.close()
         worker = self.open(config) if keep_worker else Worker(config, self.environment)
-        engine.run(jobs, folder, progress, launcher, worker, stages=all_stages.ALL)
+        engine.run(jobs, folder, progress, launcher, worker, stages=ALL)
         rows = {job.number: folder.json(folder.result(job.number)) for job in jobs}
         return {number: row for number, row in rows.items() if isinstance(row, dict)}
 

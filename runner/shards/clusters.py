@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runner.config import Job
 from runner.device.kinds import is_gpu, kind_of
 from runner.display.terminal import SweepProgress
 from runner.errors import UsageError
+from runner.jobs.job import Job
 from runner.record.folder import RunFolder
 from runner.shards import plan as planning
 from runner.shards.local import LocalGpus

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from runner import all_stages
-from runner.config import Job
 from runner.device import cache
 from runner.device.kinds import compiler_for
 from runner.display.terminal import SweepProgress
 from runner.errors import DeviceUnavailable
+from runner.jobs.job import Job
 from runner.record import environment
 from runner.record.folder import RunFolder
 from runner.record.shards import REFERENCE, ShardFolder, merge, shards
 from runner.shards import plan as planning
 from runner.shards.watch import Cluster, Watched, Watcher
+from runner.stages.all import ALL
 from runner.sweep import compiling
 from runner.sweep.ledger import Ledger
 from runner.sweep.worker import Worker
@@ -56,7 +56,7 @@ class Parent:
             raise
         finally:
             ledger.write()
-            for stage in all_stages.ALL:
+            for stage in ALL:
                 stage.gather(self.folder)
 
     def _run_shards(self, ledger: Ledger, running: Sequence[ShardFolder]) -> bool:

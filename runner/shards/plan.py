@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runner.config import Job
+from runner.jobs.job import Job
 
 SIZE_OF_A_SECOND = 2**26  # elements; only the ratio between cases matters
 

@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from runner import all_stages
-from runner.config import Job
 from runner.device import DeviceInfo
 from runner.device.kinds import compiler_for
 from runner.display.terminal import SweepProgress
 from runner.errors import CompileError, DeviceUnavailable, UsageError
+from runner.jobs.job import Job
 from runner.record import environment, samples, stored_sweep
 from runner.record.folder import RunFolder
 from runner.record.shards import REFERENCE, Attempt, ShardFolder, append_line, copy_row, require_one_toolchain, rows_of
+from runner.stages.all import ALL
 from runner.statistics import round_medians, unthrottled
 from runner.sweep import engine
 from runner.sweep.ledger import finished
@@ -85,7 +85,7 @@ def run(path: Path, number: int) -> int:
     _take_over([*reversed(earlier), sweep], attempt, plan, worker.info)
     try:
         with _Progress(attempt) as progress:
-            engine.run(plan, attempt, progress, str(planned["launcher"]), worker, stages=all_stages.ALL)
+            engine.run(plan, attempt, progress, str(planned["launcher"]), worker, stages=ALL)
     finally:
         if reference:
             _note_reference(attempt, reference)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.config import Job
 from runner.device import Binary, DeviceInfo, GpuState, kinds
+from runner.jobs.job import Job
 from runner.kernel import metrics
 from runner.kernel.case import Case
 from runner.kernel.declaration import Kind, pair, threads, written

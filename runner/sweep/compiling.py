@@ -7,11 +7,11 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
-from runner.config import Job
 from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, options
 from runner.device.kinds import backend
 from runner.display.terminal import SweepProgress
 from runner.errors import CompileError, CompileLimit
+from runner.jobs.job import Job
 from runner.kernel.case import Case
 
 Compiled = Binary | CompileError

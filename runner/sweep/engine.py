@@ -15,17 +15,17 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from runner import interruption, pace
-from runner.config import Job
+from runner import interruption
 from runner.device import Binary, Compiler, DeviceInfo, cache
 from runner.device.kinds import compiler_for, is_gpu
 from runner.display.terminal import SweepProgress
 from runner.errors import CompileError, DeviceUnavailable
-from runner.pace import Pace
+from runner.jobs.job import Job
 from runner.record import environment
 from runner.record.folder import RunFolder
-from runner.sweep import case_row, compiling
+from runner.sweep import case_row, compiling, pace
 from runner.sweep.ledger import Ledger
+from runner.sweep.pace import Pace
 from runner.sweep.stage import Bench, Stage
 from runner.sweep.worker import Outcome, Task, Worker
 

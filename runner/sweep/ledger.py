@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from runner.config import Job
+from runner.jobs.job import Job
 from runner.kernel import metrics
 from runner.kernel.metrics import TIME
 from runner.record import samples, sources, stored_rows

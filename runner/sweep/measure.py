@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from runner.device import GpuState, Timed
-from runner.settings import Protocol
+from runner.jobs.settings import Protocol
 from runner.statistics import SAMPLE, Samples, Times, summarize
 
 # Samples per request: at most 32, and at most what fits into a second. A heartbeat between two requests tells a slow

@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 
 from runner.device import Device, Launch, Program, Role, Timed
+from runner.device.config import DeviceConfig
 from runner.device.kinds import open_device
 from runner.errors import CaseError, DeviceUnavailable, Hazard, UsageError
 from runner.kernel.case import Case
 from runner.kernel.lanes import MOST_RECEIVED, exchange_of, received
-from runner.settings import DeviceConfig
 from runner.statistics import unthrottled
 from runner.sweep import measure, sandbox
 from runner.sweep.further_checks import (

@@ -1,6 +1,6 @@
 """What is asked of a sweep's cases besides their verdict and times: the protocol of a stage, and what it works with.
 
-The engine gets a list of stages and knows none by name; `runner.all_stages` has the list.
+The engine gets a list of stages and knows none by name; `runner.stages.all` has the list.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self, TypeVar
 
-from runner.config import Job
 from runner.device import Compiler, DeviceInfo
 from runner.display.terminal import SweepProgress
+from runner.jobs.job import Job
 from runner.record.folder import RunFolder
 from runner.sweep.ledger import Ledger
 

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from runner import children
 from runner.device import Binary, DeviceInfo, Resources, Source
+from runner.device.config import DeviceConfig
 from runner.errors import DeviceUnavailable, Finding
-from runner.settings import DeviceConfig, Protocol
+from runner.jobs.settings import Protocol
 from runner.sweep import sandbox
 from runner.sweep.pipe import SECRET, Garbled, Pipe
 

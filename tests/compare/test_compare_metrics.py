@@ -8,8 +8,9 @@ import compare_runs
 import pytest
 from compare_runs import timed
 
+from runner.record.ranking import fastest
 from runner.record.run import read
-from runner.report.findings import fastest, judge
+from runner.report.findings import judge
 from runner.report.page import write as write_page
 from runner.report.tables import all_cases
 

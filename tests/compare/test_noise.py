@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from compare_runs import environment, timed, write
 
-from runner import calibrate
+from runner.commands import calibrate
 from runner.device import DeviceInfo
 from runner.display.terminal import Console
 from runner.record import noise

@@ -8,10 +8,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+from runner.record.ranking import ratios
 from runner.record.run import read
 from runner.report.figures import choose, draw_all
 from runner.report.figures.figure import Figure, as_csv, saved
-from runner.report.findings import ratios
 
 
 def chosen(folder: Path, section: str = "") -> list[Figure]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from report_runs import ENVIRONMENT, sweep
 
+from runner.record import ranking
 from runner.record.gpus import short
 from runner.record.run import read
 from runner.report import figures, findings, tables
@@ -36,7 +37,7 @@ def run(run_folder):
 def test_cases_of_different_gpus_are_not_ranked_against_each_other(run):
     """The same case on two GPUs wins twice: each GPU has its own ranking, and is named by eight digits."""
     run = run.of(run.frame.assign(size=2**20))
-    best = findings.fastest(run)
+    best = ranking.fastest(run)
     assert [one.fastest["gpu"] for one in best] == SHORT
     said = findings.judge(run)
     assert all(name in said.headline + " ".join(said.further) for name in SHORT)
@@ -95,8 +96,8 @@ def test_gpus_that_measured_all_cases_are_pooled(run_folder):
     assert (run.frame["ci_low_us"] <= alone.frame["ci_low_us"] * 1.0001).all()
     assert (run.frame["ci_high_us"] >= alone.frame["ci_high_us"] * 1.0019).all()
     assert run.frame["round_spread_percent"].to_list() == pytest.approx([100 * 0.001 * (10 / 9) ** 0.5] * 72, rel=0.01)
-    assert len(findings.fastest(run)) == len(findings.fastest(alone))
-    assert len(findings.ratios(run)) == len(findings.ratios(alone)) > 0
+    assert len(ranking.fastest(run)) == len(ranking.fastest(alone))
+    assert len(ranking.ratios(run)) == len(ranking.ratios(alone)) > 0
     assert "the mean over the GPUs" in " ".join(findings.judge(run).further)
     assert [line.cells[1].text for line in tables.of_gpus(run).lines] == ["72", "72"]
 
@@ -106,9 +107,9 @@ def test_gpus_that_differ_are_not_pooled(slower, replicate, run_folder):
     """Nor are those of a sweep that was not replicated: each has its own ranking, ratios and figures."""
     run, alone = replicated(run_folder, "both", slower=slower, replicate=replicate), read(run_folder(sweep(), "one"))
     assert len(run.frame) == 2 * len(alone.frame)
-    assert len(findings.fastest(run)) == 2 * len(findings.fastest(alone))
-    assert len(findings.ratios(run)) == 2 * len(findings.ratios(alone))
-    titles = [figure.title for figure in figures.choose(run, findings.ratios(run))]
+    assert len(ranking.fastest(run)) == 2 * len(ranking.fastest(alone))
+    assert len(ranking.ratios(run)) == 2 * len(ranking.ratios(alone))
+    titles = [figure.title for figure in figures.choose(run, ranking.ratios(run))]
     assert all(any(name in title for title in titles) for name in SHORT)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from runner.record.noise import DeviceNoise, of_device
-from runner.report.findings import noise, rank
+from runner.record.ranking import noise, rank
 from runner.statistics import ASSUMED, Spread
 
 CALIBRATED = {"points": [{"median_us": 25.0, "alike_percent": 0.15}, {"median_us": 250.0, "alike_percent": 0.1}]}

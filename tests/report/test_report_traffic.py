@@ -9,9 +9,9 @@ from rich.console import Console
 from shuffle_rows import COLUMNS, butterfly
 
 from runner.display.text import beside, pair
+from runner.record.ranking import fastest
 from runner.record.run import read
 from runner.report import build, print_summary
-from runner.report.findings import fastest
 from runner.report.tables import all_cases, fastest_cases
 
 

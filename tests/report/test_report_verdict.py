@@ -4,8 +4,9 @@ import pytest
 import report_runs as runs
 from shuffle_rows import COLUMNS, butterfly
 
+from runner.record.ranking import fastest, ladder, ratios
 from runner.record.run import read
-from runner.report.findings import fastest, judge, ladder, ratios
+from runner.report.findings import judge
 from runner.report.tables import best_against_best, fastest_cases, geometric_means
 
 

@@ -12,13 +12,13 @@ from typing import Any
 
 from kernel_page import memory
 from runner.device import Compiler, Device
+from runner.device.config import DeviceConfig
 from runner.device.kinds import compiler_for, open_device
 from runner.errors import RunnerError
 from runner.kernel.declaration import Kernel, written
 from runner.kernel.lanes import received
 from runner.kernel.resolve import make
 from runner.report import draw_lanes
-from runner.settings import DeviceConfig
 from runner.sweep.trial import contents, launch_once
 
 _CPU = DeviceConfig(kind="cpu", threads=2)

@@ -10,7 +10,7 @@ from runner.device.cpu.backend import is_present, refuses
 from runner.device.cpu.build import CpuCompiler
 
 if TYPE_CHECKING:
-    from runner.settings import DeviceConfig
+    from runner.device.config import DeviceConfig
 
 __all__ = ["compiler_for", "is_present", "open_device", "refuses"]
 

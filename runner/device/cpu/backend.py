@@ -9,7 +9,7 @@ from runner.device.cpu.build import CpuCompiler
 from runner.device.cpu.device import CpuDevice
 
 if TYPE_CHECKING:
-    from runner.settings import DeviceConfig
+    from runner.device.config import DeviceConfig
 
 
 def is_present(config: DeviceConfig) -> bool:

@@ -16,7 +16,7 @@ from runner.device import Compiler, Device, DeviceInfo, Requirements
 from runner.errors import DeviceUnavailable
 
 if TYPE_CHECKING:
-    from runner.settings import DeviceConfig
+    from runner.device.config import DeviceConfig
 
 
 def is_present(config: DeviceConfig) -> bool:

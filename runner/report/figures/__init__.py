@@ -13,10 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from runner.files import safe
+from runner.record.ranking import Ratio
 from runner.record.run import Run
 from runner.report.figures import energy, gpus, heat, lanes, mattered, raw, roofline, search, speedup, stalls, times
 from runner.report.figures.figure import Figure, Results, drawn
-from runner.report.findings import Ratio
 
 MAKERS: tuple[Callable[[Results], Sequence[Figure]], ...] = (
     search.figures,

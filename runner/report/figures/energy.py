@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runner.display.text import described, one_line, size_of
+from runner.record.ranking import differing_peers
 from runner.record.run import size_key
 from runner.report.figures.figure import PALE, Figure, Results, Row, set_ticks, sheet
-from runner.report.findings import differing_peers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,8 +21,8 @@ from urllib.parse import quote
 import numpy as np
 
 from runner.display.text import absent, brief, one_line, power, value_of
+from runner.record.ranking import Ratio
 from runner.record.run import Run
-from runner.report.findings import Ratio
 
 if TYPE_CHECKING:  # matplotlib would slow a report without figures
     from matplotlib.axes import Axes

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from runner.display.text import absent, count, listed, one_line, size_of, slug, value_of
+from runner.record.ranking import IDLE
 from runner.record.run import size_key
 from runner.report.figures.figure import INK, WIDE, Figure, Results, Row, View, positions, sheet, whole
-from runner.report.findings import IDLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

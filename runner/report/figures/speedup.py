@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runner.display.text import listed, one_line, size_of, value_of
+from runner.record.ranking import ratio, steps
 from runner.report.figures.figure import PALE, Figure, Results, Row, View, positions, set_ticks, set_x, sheet
-from runner.report.findings import ratio, steps
 from runner.report.tables import Case, separating, titles
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from os import sched_getaffinity
 from typing import Any
 
-from runner.config import Job
 from runner.device import Binary, Compiler, cache
 from runner.errors import CompileError
 from runner.files import atomic
+from runner.jobs.job import Job
 from runner.record.folder import RunFolder
 from runner.stages.code import machine_code
 from runner.sweep.stage import Bench, Stage

@@ -13,7 +13,7 @@ from runner.device.limits import Limits
 from runner.errors import LaunchTimeout
 from runner.kernel.case import Case
 from runner.kernel.contents import contents
-from runner.stages import checked
+from runner.stages.checked import builds
 from runner.stages.lines.costs import BRANCH, DIGITS, GLOBAL, SHARED, LineCost
 from runner.sweep.trial import Contents, poison, upload
 
@@ -44,7 +44,7 @@ def of_case(case: Case) -> tuple[list[InstructionCost], list[LineCost]]:
     """What each instruction of a case costs, and each line; without a sweep."""
     from runner.device.checked.device import CheckedDevice  # noqa: PLC0415  (what is noted needs none)
 
-    binary = checked.compiler(Limits()).compile(case.source())
+    binary = builds.compiler(Limits()).compile(case.source())
     device = CheckedDevice(threads=1)  # one, so that atomics come in order
     try:
         instructions, blocks = counted(device, case, binary, contents(case))

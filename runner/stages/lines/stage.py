@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner import interruption
-from runner.config import Job
 from runner.device.kinds import is_gpu
 from runner.errors import CompileError, DeviceUnavailable
+from runner.jobs.job import Job
 from runner.kernel import metrics
 from runner.record.folder import RunFolder
-from runner.stages import checked
-from runner.stages.checked import Pool
+from runner.stages.checked import builds
+from runner.stages.checked.pool import Pool
 from runner.stages.lines import costs
 from runner.stages.lines.costs import LineCost
 from runner.stages.lines.counting import LIMIT_S, count
@@ -127,14 +127,14 @@ def _count(pool: Pool, job: Job) -> Counted:
     answer = pool.call(job.device, count, case, binary, limit_s, limit_s=limit_s)
     if (found := _read(answer.value)) is None:
         return Counted(reason=f"{case.label}: {answer.reason}")
-    checked.note(checked.note_of("lines", case, binary), answer.value)
+    builds.note(builds.note_of("lines", case, binary), answer.value)
     return found
 
 
 def _known(job: Job) -> Counted | None:
     """What an earlier sweep has counted; `None` if none has."""
-    binary = checked.built_before(checked.host_source(job.case))
-    return _read(checked.noted(checked.note_of("lines", job.case, binary))) if binary else None
+    binary = builds.built_before(builds.host_source(job.case))
+    return _read(builds.noted(builds.note_of("lines", job.case, binary))) if binary else None
 
 
 def _read(value: Any) -> Counted | None:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from runner import children
-from runner.config import Job
+from runner.jobs.job import Job
 from runner.stages.profile.stage import Asked, Result, Row, Tools
 
 NAME = "roofline"

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runner.config import Job
 from runner.device import plain
+from runner.jobs.job import Job
 from runner.kernel.case import Case
 from runner.stages.profile.stage import Asked, Result, Row, Tools
 from runner.stages.profile.watched import OUTPUT, watch_all

@@ -13,11 +13,11 @@ from contextlib import ExitStack
 from typing import Any
 
 from runner import device, interruption
-from runner.config import Job
 from runner.device import Binary, Device
 from runner.device.kinds import compiler_for
 from runner.display.terminal import duration
 from runner.errors import CompileError, DeviceUnavailable
+from runner.jobs.job import Job
 from runner.kernel.case import Case
 from runner.kernel.contents import contents
 from runner.stages.profile.stage import Asked, Result, Row, Tools

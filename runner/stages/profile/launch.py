@@ -19,10 +19,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from runner.config import Job
 from runner.device import Device
 from runner.device.kinds import compiler_for
 from runner.errors import RunnerError
+from runner.jobs.job import Job
 from runner.kernel.contents import contents
 from runner.record import stored_sweep
 from runner.record.folder import RunFolder

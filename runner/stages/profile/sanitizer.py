@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from runner.config import Job
 from runner.errors import Finding, Place, told
+from runner.jobs.job import Job
 from runner.stages.profile.counters import functions
 from runner.stages.profile.stage import Asked, Result, Row, Tools
 from runner.stages.profile.watched import OUTPUT, Watched, watch, watch_all

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from runner import interruption
-from runner.config import Job
 from runner.device.kinds import is_gpu, label
 from runner.display.terminal import SweepProgress
+from runner.jobs.job import Job
 from runner.kernel import metrics
 from runner.record.folder import RunFolder
 from runner.sweep.ledger import Ledger

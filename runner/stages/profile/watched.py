@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner import children, interruption
-from runner.config import Job
+from runner.jobs.job import Job
 from runner.stages.profile.stage import Tools
 
 POLL_S = 0.1

@@ -10,7 +10,7 @@ from runner.kernel.case import Case
 from runner.kernel.declaration import Kind, pair, written
 from runner.kernel.resolve import make
 from runner.kernel.sizes import others
-from runner.stages.checked import host_source
+from runner.stages.checked.builds import host_source
 
 BLOCKS = 3  # of a small case: races between blocks need two, and the last one is often special
 FILLED = 2  # blocks of a small case that have an element for each of their threads

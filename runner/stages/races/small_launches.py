@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from runner.device import Binary
+from runner.device.config import DeviceConfig
 from runner.errors import CompileError, DeviceUnavailable
 from runner.kernel.case import Case
-from runner.settings import DeviceConfig
-from runner.stages import checked
-from runner.stages.checked import Pool
+from runner.stages.checked import builds
+from runner.stages.checked.pool import Pool
 from runner.stages.races.launched import launched
 
 
@@ -46,8 +46,8 @@ def look(pool: Pool, task: Task) -> Found:
 
 def found_before(task: Task, binary: Binary | None = None) -> Found | None:
     """What is known from an earlier run; `None` if nothing is, or the kernel must be compiled first."""
-    binary = binary or checked.built_before(checked.host_source(task.case))
-    before = binary and checked.noted(_note(task, binary))
+    binary = binary or builds.built_before(builds.host_source(task.case))
+    before = binary and builds.noted(_note(task, binary))
     return _read(before, task) if isinstance(before, dict) and isinstance(before.get("findings"), list) else None
 
 
@@ -56,12 +56,12 @@ def _launched(pool: Pool, task: Task, binary: Binary) -> Found:
     if not isinstance(answer.value, dict):
         return Found(reason=answer.reason)
     if not answer.value["late"]:  # what took too long is launched again
-        checked.note(_note(task, binary), answer.value)
+        builds.note(_note(task, binary), answer.value)
     return _read(answer.value, task)
 
 
 def _note(task: Task, binary: Binary) -> Path:
-    return checked.note_of("races", task.case, binary, str(task.device.schedules))
+    return builds.note_of("races", task.case, binary, str(task.device.schedules))
 
 
 def _read(value: dict[str, Any], task: Task) -> Found:

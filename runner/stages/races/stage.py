@@ -11,13 +11,13 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import closing
 
 from runner import interruption
-from runner.config import Job
 from runner.device.kinds import CHECKED, is_gpu
 from runner.errors import told
+from runner.jobs.job import Job
+from runner.jobs.settings import RACES_ALL, RACES_NONE
 from runner.kernel.case import Case
 from runner.record.folder import RunFolder
-from runner.settings import RACES_ALL, RACES_NONE
-from runner.stages.checked import Pool
+from runner.stages.checked.pool import Pool
 from runner.stages.races.small import small_case, words
 from runner.stages.races.small_launches import Found, Task, found_before, look
 from runner.stages.races.variants import Row, Variant, in_order, variants

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runner.config import Job
+from runner.jobs.job import Job
 from runner.kernel.declaration import Kind
-from runner.stages.checked import host_source
+from runner.stages.checked.builds import host_source
 
 Row = dict[str, Any]
 

@@ -15,20 +15,19 @@ from typing import Any
 import numpy as np
 
 from runner.cli import Parser, run_command
+from runner.commands.sweep import run_sweep
 from runner.compose import app
+from runner.device.config import DeviceConfig
 from runner.device.kinds import AUTO, CHOICES, is_gpu, kind_of, label
 from runner.display.console import say, say_table
 from runner.display.table import Table
 from runner.display.terminal import Console
 from runner.errors import UsageError
-from runner.record import noise, samples
+from runner.record import noise, ranking, samples
 from runner.record.folder import RunFolder
 from runner.record.run import read
-from runner.report import findings
-from runner.session import Session
-from runner.settings import DeviceConfig
 from runner.statistics import round_medians, unthrottled
-from runner.sweep_command import run_sweep
+from runner.sweep.session import Session
 
 ALIKE = 4  # identical cases of each size
 SIZES = ("64Ki", "1Mi", "16Mi", "64Mi")
@@ -74,7 +73,7 @@ def keep(folder: RunFolder, console: Console) -> None:
     heads = ("size", "median us", "between identical cases, %", "between rounds, %", "wrongly called slower")
     lines = []
     for group, point in zip(groups, points, strict=True):
-        ranked = findings.rank(group, findings.noise(group, {**device, "noise": kept}))
+        ranked = ranking.rank(group, ranking.noise(group, {**device, "noise": kept}))
         wrong = len(group) - 1 - len(ranked.tied) - len(ranked.undecided)
         lines.append(
             (

@@ -10,18 +10,17 @@ import sys
 import time
 from collections.abc import Sequence
 
-from runner import pace
-from runner.commands import Options
-from runner.config import Job
+from runner.cli import Options
 from runner.device import DeviceInfo
+from runner.device.config import DeviceConfig
 from runner.display.console import say, say_table
 from runner.display.table import Table
 from runner.display.terminal import Console, duration
 from runner.display.text import count
 from runner.errors import DeviceUnavailable
+from runner.jobs.job import Job
 from runner.kernel.declaration import written
-from runner.settings import DeviceConfig
-from runner.sweep import case_row
+from runner.sweep import case_row, pace
 from runner.sweep.compiling import reason_to_skip
 from runner.sweep.worker import Worker
 

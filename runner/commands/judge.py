@@ -29,9 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _judged(kernel: str, baseline: str, config_dir: str | None, overrides: Sequence[str]) -> int:
+    from runner.commands.sweep import run_sweep  # noqa: PLC0415
     from runner.errors import UsageError  # noqa: PLC0415
-    from runner.session import Session  # noqa: PLC0415
-    from runner.sweep_command import run_sweep  # noqa: PLC0415
+    from runner.sweep.session import Session  # noqa: PLC0415
 
     if kernel == baseline:
         raise UsageError(f"--baseline {baseline}: name another kernel than --kernel; this one is compared with it")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from runner.cli import Parser, run_command
 
 if TYPE_CHECKING:
+    from runner.importer.t4_format import Result
     from runner.record.folder import RunFolder
-    from runner.t4 import Result
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _export(name: str, to: Path | None) -> int:
-    from runner import t4  # noqa: PLC0415  (Ctrl-C is quiet from the start)
+    from runner.importer import t4_format  # noqa: PLC0415  (Ctrl-C is quiet from the start)
     from runner.record import runs  # noqa: PLC0415  (Ctrl-C is quiet from the start)
     from runner.record.folder import RunFolder  # noqa: PLC0415
 
@@ -37,11 +37,11 @@ def _export(name: str, to: Path | None) -> int:
         rows = _rows(folder)
         devices = [entry.get("name") for entry in runs.section(known, "devices").values() if isinstance(entry, dict)]
         about = {"timeunit": "ms", "device": rows[0]["device"], "names": devices, "runner": known.get("runner")}
-        text = t4.written(_results(folder, rows), about)
+        text = t4_format.written(_results(folder, rows), about)
     if to is None:
         sys.stdout.write(text)
     else:
-        t4.write(to, text)
+        t4_format.write(to, text)
         sys.stderr.write(f"Written: {to}\n")
     return 0
 
@@ -66,10 +66,10 @@ def _results(folder: RunFolder, rows: Sequence[Mapping[str, Any]]) -> Iterator[R
     import numpy as np  # noqa: PLC0415
 
     from runner.errors import UsageError  # noqa: PLC0415
+    from runner.importer.t4_format import NONE, Result  # noqa: PLC0415
     from runner.kernel import metrics  # noqa: PLC0415
     from runner.record import samples  # noqa: PLC0415
     from runner.statistics import unthrottled  # noqa: PLC0415
-    from runner.t4 import NONE, Result  # noqa: PLC0415
 
     parameters = {row["job"]: (folder.record(row["job"]) or {})["parameters"] for row in rows}
     names = dict.fromkeys(name for own in parameters.values() for name in own)

@@ -31,12 +31,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _repeated(name: str, overrides: Sequence[str]) -> int:
-    from runner import rerun  # noqa: PLC0415
     from runner.cli import MISTAKE  # noqa: PLC0415
+    from runner.commands import rerun  # noqa: PLC0415
+    from runner.commands.sweep import run_sweep  # noqa: PLC0415
     from runner.record import runs  # noqa: PLC0415
     from runner.record.folder import RunFolder  # noqa: PLC0415
-    from runner.session import Session  # noqa: PLC0415
-    from runner.sweep_command import run_sweep  # noqa: PLC0415
+    from runner.sweep.session import Session  # noqa: PLC0415
 
     session = Session()
     original = runs.one(name)  # before `latest` names the new one

@@ -8,7 +8,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from runner import __version__, all_stages
+from runner import __version__
 from runner.device.kinds import compiler_for
 from runner.display.terminal import SweepProgress
 from runner.errors import UsageError
@@ -16,9 +16,10 @@ from runner.record import environment, runs
 from runner.record.folder import RunFolder, named
 from runner.record.shards import merge
 from runner.record.stored_sweep import StoredSweep, changed_sources, read
-from runner.session import Session
 from runner.shards import clusters
+from runner.stages.all import ALL
 from runner.sweep import engine, ledger
+from runner.sweep.session import Session
 from runner.sweep.worker import Worker
 
 ONE_BY_ONE = "its jobs were planned one by one, so the folder lacks those that it had not reached"
@@ -38,7 +39,7 @@ def resume(path: Path, session: Session) -> None:
             for job in found.jobs
             if (row := known.get(job.number))
             and ledger.finished(job, row)
-            and not any(stage.lacks(job, row, found.folder) for stage in all_stages.ALL)
+            and not any(stage.lacks(job, row, found.folder) for stage in ALL)
         }
     missing = list({job.key: job for job in found.jobs if job.key not in keys}.values())
     done = sum(job.key in keys for job in found.jobs)
@@ -58,7 +59,7 @@ def resume(path: Path, session: Session) -> None:
             environment.require_same_device(path, environment.device(info, missing[0], compiler))
             note_resumed(found.folder)
             progress.say(words)
-            engine.run(found.jobs, found.folder, progress, found.launcher, session.take_worker(), stages=all_stages.ALL)
+            engine.run(found.jobs, found.folder, progress, found.launcher, session.take_worker(), stages=ALL)
     else:
         ledger.write_plan(found.jobs, found.folder, found.launcher)  # a power cut may have torn a case.json
         sys.stderr.write(
@@ -102,7 +103,7 @@ def repeat(path: Path, session: Session) -> None:
         new.write(new.multirun, old.read(old.multirun))
     sys.stderr.write(f"{path}: running it again, with the folder's own code\n")
     with SweepProgress() as progress:
-        engine.run([job for job in found.jobs if not job.copy], new, progress, "batch", stages=all_stages.ALL)
+        engine.run([job for job in found.jobs if not job.copy], new, progress, "batch", stages=ALL)
     if found.one_by_one:
         sys.stderr.write(f"{path}: {ONE_BY_ONE}\n")
 

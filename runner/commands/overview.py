@@ -23,10 +23,10 @@ from runner.errors import UsageError
 from runner.record import run as reader
 from runner.record import runs
 from runner.record.folder import RunFolder
+from runner.record.ranking import IDLE, headline_groups
 from runner.record.run import Run
 from runner.record.runs import section
 from runner.record.shards import running
-from runner.report.findings import IDLE, headline_groups
 
 NAMED = 2  # kernels that are named; of more, only the number is shown
 

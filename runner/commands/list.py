@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _list(folder: Path, most: int) -> int:
-    from runner.overview import print_runs  # noqa: PLC0415 - Ctrl-C is quiet from the start, see `run_command`
+    from runner.commands.overview import print_runs  # noqa: PLC0415 - Ctrl-C is quiet from the start, see `run_command`
 
     print_runs(folder, most)
     return 0

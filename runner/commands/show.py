@@ -61,7 +61,7 @@ def _as_written(path: Path) -> str:
 
 def _kernel(path: Path, content: Any, folders: Sequence[Path]) -> str:
     """A kernel's summary, files and parameters as comments, then its YAML. The whole text is valid YAML."""
-    from runner.config import read_kernel  # noqa: PLC0415
+    from runner.jobs.job import read_kernel  # noqa: PLC0415
     from runner.kernel import from_yaml  # noqa: PLC0415
     from runner.kernel.declaration import written  # noqa: PLC0415
     from runner.kernel.yaml_reader import read_yaml  # noqa: PLC0415

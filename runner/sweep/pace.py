@@ -5,9 +5,9 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 
-from runner.config import Job
 from runner.device import DeviceInfo
 from runner.display.terminal import duration
+from runner.jobs.job import Job
 
 LONG_S = 120.0  # a sweep that takes longer says so
 FEW, SOON_S = 3, 10.0  # own measurements, and seconds, after which the rest can be told

@@ -14,9 +14,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 
-from runner.commands import COMMANDS, OF_A_SWEEP, WITH_VALUE, options, split
+from runner.cli import COMMANDS, OF_A_SWEEP, WITH_VALUE, options, split
 from runner.errors import UsageError
-from runner.session import Session
+from runner.sweep.session import Session
 
 WITH_FILE = ("--config-dir", "-cd", "--config-path", "-cp", "--html", "--csv", "--into", "--source")
 OF_RUNS = ("compare", "repeat", "report", "resume")  # whose words are runs
@@ -100,7 +100,7 @@ def _runs() -> list[str]:
 
 
 def _kernels() -> list[str]:
-    from runner.config import CONF  # noqa: PLC0415
+    from runner.jobs.job import CONF  # noqa: PLC0415
 
     return sorted(path.stem for group in ("kernel", "experiment") for path in (CONF / group).glob("*.yaml"))
 

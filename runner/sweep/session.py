@@ -15,15 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.commands import Options
+from runner.cli import Options
+from runner.device.config import DeviceConfig
 from runner.device.kinds import AUTO, CHOICES
 from runner.errors import UsageError
 from runner.record.folder import RunFolder
-from runner.settings import DeviceConfig
 from runner.sweep.worker import Worker
 
 if TYPE_CHECKING:
-    from runner.config import Job
+    from runner.jobs.job import Job
 
 SWEEP_FLAGS = ("-m", "--multirun")
 CONFIG_FLAGS = ("--config-dir", "--config-path", "--config-name", "-cd", "-cp", "-cn")  # may choose another device

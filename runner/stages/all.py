@@ -17,7 +17,7 @@ from runner.sweep.stage import Stage
 
 def _best(folder: Path) -> Best:
     """The cases that `profile.cases` means, by the report's own rule."""
-    from runner.report.findings import best_jobs  # noqa: PLC0415  (not for a sweep that profiles all cases, or none)
+    from runner.record.ranking import best_jobs  # noqa: PLC0415  (not for a sweep that profiles all cases, or none)
 
     return best_jobs(folder)
 

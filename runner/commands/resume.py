@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.commands import Options
+from runner.cli import Options
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,10 +26,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _resumed(name: str, options: Options) -> int:
-    from runner import rerun  # noqa: PLC0415
+    from runner.commands import rerun  # noqa: PLC0415
+    from runner.commands.sweep import run_sweep  # noqa: PLC0415
     from runner.record import runs  # noqa: PLC0415
-    from runner.session import Session  # noqa: PLC0415
-    from runner.sweep_command import run_sweep  # noqa: PLC0415
+    from runner.sweep.session import Session  # noqa: PLC0415
 
     session = Session(options)
     path = Path(name) if Path(name).exists() else runs.one(name)

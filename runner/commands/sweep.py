@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner import interruption
-from runner.cli import FAILED, INTERRUPTED, MISTAKE, say
-from runner.commands import Options
+from runner.cli import FAILED, INTERRUPTED, MISTAKE, Options, say
 from runner.errors import DeviceUnavailable, UsageError
 
 if TYPE_CHECKING:
     from runner.record.folder import RunFolder
-    from runner.session import Session
+    from runner.sweep.session import Session
 
 
 def run_sweep(session: Session, work: Callable[[], object]) -> int:
@@ -48,7 +47,7 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
         if worker := session.take_worker():  # nobody took it
             worker.kill()
     if session.options.dry_run and session.folder:
-        from runner.preview import show  # noqa: PLC0415
+        from runner.commands.preview import show  # noqa: PLC0415
 
         session.discard_if_unused()
         status = show(session.planned, session.launcher, session.options)

@@ -8,17 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from runner.device import cache
+from runner.device.config import DeviceConfig
 from runner.errors import UsageError
+from runner.jobs.settings import RACES, RACES_DEFAULT, ProfileConfig, Protocol, TimingConfig
 from runner.kernel import from_yaml
 from runner.kernel.case import Case
 from runner.kernel.declaration import Kernel
 from runner.kernel.metrics import TIME, Metric
 from runner.kernel.reference import find
-from runner.settings import RACES, RACES_DEFAULT, DeviceConfig, ProfileConfig, Protocol, TimingConfig
 
-_BESIDE = Path(__file__).resolve().parents[1] / "conf"
+_PACKAGE = Path(__file__).resolve().parents[1]
+_BESIDE = _PACKAGE.parent / "conf"
 # A checkout has the configuration beside the package; a wheel has it inside.
-CONF = _BESIDE if (_BESIDE / "config.yaml").is_file() else Path(__file__).resolve().parent / "_data" / "conf"
+CONF = _BESIDE if (_BESIDE / "config.yaml").is_file() else _PACKAGE / "_data" / "conf"
 
 LAUNCHERS = ("batch", "gpus", "slurm")
 """The launchers that get all jobs at once, so that they measure those side by side that are compared."""

@@ -20,8 +20,8 @@ from runner.compare import runs as compared
 from runner.display.text import absent
 from runner.errors import UsageError
 from runner.kernel.metrics import criterion
+from runner.record import ranking, runs, samples
 from runner.record import run as reader
-from runner.record import runs, samples
 from runner.record.folder import RunFolder
 from runner.report import findings, tables
 from runner.stages.lines import costs
@@ -91,7 +91,7 @@ class Run:
         else by the run's own choice. `tied` says how many further cases cannot be told from this one.
         """
         run = self._run
-        found = findings.fastest(run.ranked_by(criterion(run.plan, by)) if by else run)
+        found = ranking.fastest(run.ranked_by(criterion(run.plan, by)) if by else run)
         rows = self.table.loc[[one.fastest["row"] for one in found]]
         return rows.assign(tied=[len(one.tied) for one in found])
 
@@ -119,7 +119,7 @@ class Run:
         return f"<Run {self.path}: {self.verdict}>"
 
     def _repr_html_(self) -> str:
-        shown = tables.all_cases(self._run, findings.ratios(self._run))
+        shown = tables.all_cases(self._run, ranking.ratios(self._run))
         more = f"<p>{len(shown.lines) - SHOWN} more cases</p>" if len(shown.lines) > SHOWN else ""
         title = f"<p>{html.escape(str(self.path))}<br>{html.escape(self.verdict)}</p>"
         return f"{title}{shown.html(SHOWN)}{more}"

@@ -1,0 +1,248 @@
+"""The fastest cases of a run and their ties, speed-ups over baselines, and the steps of a ladder.
+
+Times are compared by the rule of `runner.statistics`: the fastest with each other case. All cases of a device took
+turns in one sweep, so they share its processes, and together they show the spread between rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from runner.display.text import absent, size_of
+from runner.kernel.metrics import Criterion
+from runner.record.noise import DeviceNoise, of_device
+from runner.record.run import PEERS, Run, read, size_key
+from runner.record.runs import section
+from runner.statistics import ASSUMED, THRESHOLD, WIDEST_TIE, Side, Spread, decide, pooled
+
+Row = dict[str, Any]
+
+NORMAL = 1.96  # standard errors on either side of a median's interval
+
+LOOSE = frozenset(("width", "mask", "unroll"))
+"""Parameters that a baseline may not read, besides those that kernels declare. All others must be equal."""
+
+LADDER = 3  # so many kernels, each the baseline of the next, are a ladder
+
+IDLE = ("skipped", "not_run")  # statuses of cases that were never launched
+
+TIME = Criterion()
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """A ranking of `among` comparable cases. The tied ones are slower than the fastest by at most the margin.
+
+    Undecided cases may be tied or slower. Both are sorted by time; the margin is a fraction.
+    """
+
+    fastest: Row
+    tied: tuple[Row, ...]
+    undecided: tuple[Row, ...]
+    margin: float
+    among: int
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """The median of the baseline divided by that of the case: above 1 the case is faster.
+
+    `row` and `baseline_row` are numbers of cases in results.csv. `low` and `high` are the ratios of the interval ends
+    that are least and most favourable to the case.
+    """
+
+    row: int
+    baseline_row: int
+    times: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """A kernel and its baseline, which is empty for the first of a ladder: of each, the fastest case by size."""
+
+    kernel: str
+    before: str
+    fastest: dict[str, Row]
+    against: dict[str, Row]
+
+
+def noise(rows: Iterable[Row], device: Mapping[str, Any], by: Criterion = TIME) -> DeviceNoise:
+    """The noise of a sweep on one device: from all its timed cases, and its section of environment.json."""
+    spread = pooled(
+        Spread(_spread(row, by), _rounds(row) - 1) for row in rows if not absent(row["round_spread_percent"])
+    )
+    return replace(of_device(device), spread=spread or Spread(ASSUMED, float("inf")))
+
+
+def rank(rows: Iterable[Row], known: DeviceNoise, by: Criterion = TIME) -> Ranking:
+    """Rank comparable cases, at least one, all of them timed on one GPU in a sweep of this noise."""
+    best, *others = sorted(rows, key=lambda row: (_cost(row, by), row["row"]))
+    pairs = [(_side(best, by), _side(row, by)) for row in others]
+    # The fastest is the least of all cases, so every pair of them counts as compared.
+    comparisons = len(others) * (len(others) + 1) // 2
+    at_best = known.at(best["median_us"])
+    if not by.is_time:
+        us = float(best["median_us"])
+        at_best = at_best.of_metric(by.elasticity(best, us), _cost(best, by) / us)
+    found = decide(pairs, [at_best] * len(pairs), side_by_side=True, comparisons=comparisons)
+    tied = [(row, min(d.threshold, WIDEST_TIE)) for row, d in zip(others, found, strict=True) if d.word == "tied"]
+    undecided = tuple(row for row, d in zip(others, found, strict=True) if d.word == "undecided")
+    margin = max((m for _, m in tied), default=THRESHOLD)
+    return Ranking(best, tuple(row for row, _ in tied), undecided, margin, len(others) + 1)
+
+
+def ranker(run: Run, by: Criterion = TIME) -> Callable[[Sequence[Row]], Ranking]:
+    """A function that ranks comparable, measured cases of a run, given the noise of their device."""
+    devices = run.devices
+    known = {
+        str(device): noise(run.of(rows).rows, section(devices, str(device)), by)
+        for device, rows in run.measured.frame.groupby("device")
+    }
+    return lambda rows: rank(rows, known[str(rows[0]["device"])], by)
+
+
+def fastest(run: Run) -> list[Ranking]:
+    """The ranking of every size within every group of peers, in the order of results.csv, sizes ascending."""
+    of_noise = ranker(run, run.criterion)
+    return [
+        of_noise(run.of(same_size).rows)
+        for _, peers in run.ranked.frame.groupby(PEERS, dropna=False, sort=False)
+        for _, same_size in peers.groupby(["size", "rows", "cols"], dropna=False)
+    ]
+
+
+def best_jobs(folder: Path) -> tuple[frozenset[int], frozenset[int]]:
+    """The jobs of a folder's fastest cases, and of those that cannot be told from them, in all rankings."""
+    rankings = fastest(read(folder))
+    tied = (row for one in rankings for row in (*one.tied, *one.undecided))
+    return frozenset(int(one.fastest["job"]) for one in rankings), frozenset(int(row["job"]) for row in tied)
+
+
+def headline_groups(run: Run) -> list[Ranking]:
+    """The fastest case at the largest size of each group of peers, the group with most cases first."""
+    # A launch of a single block that only shuffles takes as long as any launch does.
+    rankable = run.frame[(run.frame["shuffle"] == "") | (run.frame["grid"] != "1")]
+    # Sizes ascend, so the ranking of the largest remains.
+    largest = list({tuple(one.fastest[name] for name in PEERS): one for one in fastest(run.of(rankable))}.values())
+    compared = [one for one in largest if one.among > 1]
+    # A case that is compared with nothing is not the fastest. The table has its time.
+    return sorted(compared or (largest if len(largest) == 1 else []), key=lambda one: -one.among)
+
+
+def differing_peers(run: Run) -> list[str]:
+    """The columns that separate groups of peers in this run."""
+    rows = run.ranked.frame
+    return [name for name in PEERS if len(rows[name].unique()) > 1]
+
+
+def ratios(run: Run) -> dict[int, Ratio]:
+    """The ratio of every measured case that has one, by its row: against the baseline with the same parameters."""
+    rows = run.measured.rows
+    loose = [name for name in run.parameters if name in LOOSE or name in run.own_parameters]
+    firm = [name for name in (*run.parameters, "rows", "cols", "place") if name not in loose and name != "kernel"]
+
+    def key(row: Row, kernel: str) -> tuple[Any, ...]:
+        return (str(row[kernel]), *(None if absent(row[name]) else row[name] for name in firm))
+
+    candidates: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        candidates.setdefault(key(row, "kernel"), []).append(row)
+    found: dict[int, Ratio] = {}
+    for row in rows:
+        near = candidates.get(key(row, "baseline"), [])
+        same = [b for b in near if all(absent(b[n]) or (not absent(row[n]) and b[n] == row[n]) for n in loose)]
+        if len(same) == 1 and same[0]["row"] != row["row"]:  # of several, none is picked
+            found[row["row"]] = ratio(same[0], row)
+    return found
+
+
+def ratio(base: Row, row: Row) -> Ratio:
+    """The ratio of two timed cases."""
+    (base_low, base_high), (low, high) = _interval(base), _interval(row)
+    return Ratio(row["row"], base["row"], base["median_us"] / row["median_us"], base_low / high, base_high / low)
+
+
+def ladder(run: Run) -> list[str]:
+    """The kernels of a run in the order of their steps, each behind its baseline; empty if they form no ladder."""
+    before = _steps_before(run)
+    next_steps: dict[str, list[str]] = {str(kernel): [] for kernel in run.frame["kernel"]}
+    for kernel, baseline in before.items():
+        next_steps[baseline].append(kernel)
+    # Kernels in a circle have no first.
+    lines = [_line(kernel, next_steps) for kernel in next_steps if kernel not in before]
+    return [kernel for line, height in lines if height >= LADDER for kernel in line]
+
+
+def best_of(run: Run) -> dict[tuple[str, str, str, str], dict[str, Row]]:
+    """The best case of each device, place, dtype and kernel by size, sizes ascending."""
+    best: dict[tuple[str, str, str, str], dict[str, Row]] = {}
+    costed = (row for row in run.measured.rows if not absent(row["cost"]))
+    for row in sorted(costed, key=lambda row: (*size_key(row), row["cost"], row["row"])):
+        best.setdefault((row["device"], row["place"], row["dtype"], row["kernel"]), {}).setdefault(size_of(row), row)
+    return best
+
+
+def steps(run: Run) -> list[Step]:
+    """Best against best: the fastest case of each kernel at each size, and that of its baseline.
+
+    The kernels of a ladder come first, in its order, then the others that have a baseline in the run.
+    """
+    before, best, line = _steps_before(run), best_of(run), ladder(run)
+    groups = dict.fromkeys(key[:3] for key in best)
+    return [
+        Step(kernel, before.get(kernel, ""), best[*group, kernel], best.get((*group, before.get(kernel, "")), {}))
+        for group in groups
+        for kernel in (*line, *(kernel for kernel in before if kernel not in line))
+        if (*group, kernel) in best
+    ]
+
+
+def _spread(row: Row, by: Criterion) -> float:
+    """The standard deviation between the rounds, as a fraction of what the case is ranked by."""
+    spread, us = float(row["round_spread_percent"]) / 100.0, float(row["median_us"])
+    if by.is_time:
+        return spread
+    low, cost, high = (by.cost(row, us * share) for share in (1.0 - spread, 1.0, 1.0 + spread))
+    return abs(high - low) / (2.0 * cost) if min(low, cost, high) > 0 else spread
+
+
+def _cost(row: Row, by: Criterion) -> float:
+    return by.cost(row, float(row["median_us"]))
+
+
+def _side(row: Row, by: Criterion) -> Side:
+    median, low, high = _cost(row, by), row["ci_low_us"], row["ci_high_us"]
+    if not absent(low) and not absent(high) and low > 0:
+        low, high = sorted((by.cost(row, low), by.cost(row, high)))
+    error = 0.0 if absent(low) or absent(high) else (high - low) / (2.0 * NORMAL * median)
+    return Side(median, _rounds(row), None, median, median, median, fresh=True, error=error)
+
+
+def _rounds(row: Row) -> int:
+    return 1 if absent(row["rounds"]) else max(1, int(row["rounds"]))
+
+
+def _interval(row: Row) -> tuple[float, float]:
+    low, high = row["ci_low_us"], row["ci_high_us"]
+    if absent(low) or absent(high) or low <= 0:
+        return row["median_us"], row["median_us"]
+    return low, high
+
+
+def _steps_before(run: Run) -> dict[str, str]:
+    """The baseline of each kernel that has another kernel of the run as its baseline."""
+    pairs = zip(run.frame["kernel"], run.frame["baseline"], strict=True)
+    kernels = set(run.frame["kernel"])
+    return {str(kernel): str(base) for kernel, base in pairs if base in kernels and base != kernel}
+
+
+def _line(kernel: str, next_steps: dict[str, list[str]]) -> tuple[list[str], int]:
+    """A kernel with all steps behind it, short branches first, and how many steps the longest has."""
+    branches = sorted((_line(step, next_steps) for step in next_steps[kernel]), key=lambda branch: branch[1])
+    height = 1 + max((height for _, height in branches), default=0)
+    return [kernel, *(step for line, _ in branches for step in line)], height
