@@ -16,7 +16,7 @@ from runner.display.terminal import SweepProgress, clock, duration
 from runner.jobs.job import Job
 from runner.jobs.settings import TimingConfig
 from runner.record.folder import RunFolder
-from runner.sweep import engine, pace
+from runner.sweep import engine, pace, rounds
 
 SWEEP = ("kernel=reduceShfl,reduceSmem", "block=64,128", "size=20000", "device=cpu", "timing.cpu_rounds=3")
 LINE = re.compile(r"[━─]* ?(\d+)/12  \d+:\d\d(, \d+:\d\d left)?  round (\d) of 3(: .*)?")
@@ -105,7 +105,7 @@ def test_a_sweep_that_turns_out_to_take_long_says_so_once(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(pace, "LONG_S", 0.001)
     monkeypatch.setattr(pace, "SOON_S", 0.0)
-    monkeypatch.setattr(engine, "EVERY_S", 0.0)
+    monkeypatch.setattr(rounds, "EVERY_S", 0.0)
     said = []
 
     class Told(SweepProgress):

@@ -7,8 +7,6 @@ import re
 import unicodedata
 from typing import Any
 
-HOST_TIMES = "emulated time, which says nothing about a GPU"
-
 PAIRS = {
     "wavefronts ld/st": ("shared_load_wavefronts", "shared_store_wavefronts"),
     "sectors ld/st": ("global_load_sectors", "global_store_sectors"),

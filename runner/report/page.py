@@ -23,7 +23,7 @@ from markupsafe import Markup
 
 from runner.device import cache
 from runner.device.kinds import RECORDING, is_gpu, name_of
-from runner.display.text import HEADS_EXPLAINED, HOST_TIMES, count, described, listed, one_line, plain
+from runner.display.text import HEADS_EXPLAINED, count, described, listed, one_line, plain
 from runner.errors import UsageError
 from runner.files import atomic, limited_yaml
 from runner.record import ranking
@@ -126,7 +126,7 @@ def _context(
         "about": _about(run.folder, _experiment(_command(known))),
         "verdict": verdict,
         "word": findings.WORDS[verdict.level],
-        "host_times": HOST_TIMES if run.has_host_times else "",
+        "host_times": tables.HOST_TIMES if run.has_host_times else "",
         "measured": run.frame["median_us"].notna().any(),
         "compared": not (run.frame["device"] == RECORDING).all(),
         "problems": _problems(run, verdict),

@@ -25,6 +25,7 @@ RANGES = {"ci_low_us to ci_high_us": ("ci_low_us", "ci_high_us"), "q1_us to q3_u
 EXACT = ("us", "GB/s", "GFLOP/s")
 SMALL = ("J", "GB/s/W")  # as far below 1 as above
 BEST = "best against best"
+HOST_TIMES = "emulated time, which says nothing about a GPU"
 
 _HEAD_OF = {column: head for head, both in {**RANGES, **PAIRS}.items() for column in both}
 
