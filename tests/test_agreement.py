@@ -29,17 +29,6 @@ def test_every_kernel_that_both_devices_run_is_drawn():
     assert {case.kernel.name for case in cases} == SHARED
 
 
-def test_no_case_is_drawn_twice():
-    """Also where the same values and seed are drawn again: with one seed, a kernel of few values repeats soon."""
-
-    class OneSeed(random.Random):
-        def randrange(self, *_):
-            return 0
-
-    cases = [case.id for case in agreement.drawn(10 * len(SHARED), OneSeed(1))]
-    assert len(set(cases)) == len(cases)
-
-
 def test_what_cannot_be_done_is_one_sentence(tmp_path):
     """Too few cases, or no second device: status 2, no traceback and no table."""
     few = run(tmp_path / "table.csv", "--cases", "0")

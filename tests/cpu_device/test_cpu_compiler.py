@@ -1,7 +1,6 @@
 """Compiling: the cache, and messages at the kernel's own lines."""
 
 import os
-import pickle
 import shutil
 import subprocess
 import sys
@@ -87,22 +86,10 @@ def test_missing_function_and_constant(bench, tmp_path):
     assert str(error) == f"{tmp_path}/own.cu: has no __constant__ or __device__ variable 'table'"
 
 
-def test_function_that_cannot_be_launched(bench, tmp_path):
-    """A function that gives a value is no kernel."""
-    error = error_of(bench, bench.text(tmp_path, 'extern "C" int kernel(int *o) { return *o; }\n'))
-    assert "has no __global__ function 'kernel'; it has no other" in str(error)
-
-
 def test_declared_but_nowhere_defined(bench, tmp_path):
     """A function without a body is found when linking."""
     text = '__device__ int elsewhere(int);\nextern "C" __global__ void kernel(int *o) { *o = elsewhere(1); }\n'
     assert "'elsewhere(int)' is declared, but defined nowhere" in str(error_of(bench, bench.text(tmp_path, text)))
-
-
-def test_missing_macro(bench, tmp_path):
-    """A kernel's own #error is the message."""
-    text = "#ifndef BLOCK\n#error BLOCK must be defined\n#endif\n" + GOOD
-    assert "BLOCK must be defined" in str(error_of(bench, bench.text(tmp_path, text)))
 
 
 def test_warnings_are_kept(bench, tmp_path):
@@ -176,22 +163,6 @@ def test_another_compiler_makes_another_binary(bench, tmp_path):
     assert len({one.path, other.path, newer.path}) == 3
 
 
-def test_no_compiler(monkeypatch, bench, tmp_path):
-    """One sentence says what to install."""
-    monkeypatch.delenv("CXX", raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(CompileError, match="no C\\+\\+ compiler found: install g\\+\\+"):
-        CpuCompiler().compile(bench.text(tmp_path, GOOD))
-    monkeypatch.setenv("CXX", "nonesuch-c++")
-    with pytest.raises(CompileError, match="the C\\+\\+ compiler 'nonesuch-c\\+\\+' is not there"):
-        CpuCompiler().compile(bench.text(tmp_path, GOOD))
-
-
-def test_compiler_is_cheap_to_send_to_another_process(cache):
-    """It can be pickled."""
-    assert isinstance(pickle.loads(pickle.dumps(CpuCompiler(cache))), CpuCompiler)  # noqa: S301  # our own bytes
-
-
 def test_two_processes_at_once(tmp_path):
     """Writers that start with an empty cache at the same moment both get a whole binary, though it is written bit by bit."""
     (tmp_path / "own.cu").write_text(GOOD)
@@ -225,22 +196,6 @@ def test_nothing_is_written_beside_the_sources(bench):
         bench.load(bench.source("language.cu", "headerShared", macros=(("FRESH", "1"),))), out, block=64, shared=256
     )
     assert sorted(KERNELS.iterdir()) == before
-
-
-def test_cache_that_cannot_be_written(bench, tmp_path):
-    """One sentence says so."""
-    source = bench.text(tmp_path, GOOD)
-    with pytest.raises(
-        CompileError, match=r"the cache of compiled kernels cannot be written: .*own.cu.*set XDG_CACHE_HOME"
-    ):
-        CpuCompiler(tmp_path / "own.cu" / "cache").compile(source)
-
-
-def test_default_cache_follows_xdg(monkeypatch, bench, tmp_path):
-    """Binaries go to the user's cache folder."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    binary = CpuCompiler(cxx=fake_compiler(tmp_path / "cxx", "1.0")).compile(bench.text(tmp_path, GOOD))
-    assert binary.path.parent == tmp_path / "xdg" / "kernel-runner" / "cpu"
 
 
 @pytest.mark.nvcc

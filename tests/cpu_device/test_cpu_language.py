@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from runner.device import Launch, Role, Source
+from runner.device import Launch, Role
 
 FILE = "language.cu"
 
@@ -82,13 +82,6 @@ def test_fresh_shared_memory_is_garbage(bench):
     assert (out.read()[:32] == 0).all()
 
 
-def test_parameters_are_copies(bench):
-    """A kernel may change its parameters; each thread has its own."""
-    out = bench.place(np.zeros(64, np.int32))
-    bench.launch(bench.load(bench.source(FILE, "changesItsParameter")), out, np.int32(5), block=64)
-    assert list(out.read()) == list(range(5, 69))
-
-
 def test_printf(bench):
     """What the kernel prints is in the findings, not on the terminal."""
     found = bench.launch(bench.load(bench.source(FILE, "hello")), np.int32(2))
@@ -120,22 +113,6 @@ def test_structures_and_all_scalar_types(bench):
     total = bench.place(np.zeros(1, np.float64))
     bench.launch(bench.load(bench.source(FILE, "manyTypes")), *(np.dtype(t).type(3) for t in types), total, block=1)
     assert total.read()[0] == 3 * 10 + 1
-
-
-def test_kernel_without_parameters(bench):
-    """Nothing to pass is fine."""
-    assert bench.launch(bench.load(bench.source(FILE, "nothing")), grid=3, block=1024).undefined_reads == 0
-
-
-def test_macros_reach_included_files(bench, tmp_path):
-    """A variant's macros reach the kernel and the files that it includes."""
-    (tmp_path / "lib").mkdir()
-    (tmp_path / "lib" / "value.cuh").write_text("#define VALUE (BASE + 1)\n")
-    text = '#include "lib/value.cuh"\nextern "C" __global__ void kernel(int *o) { *o = VALUE; }\n'
-    source = bench.text(tmp_path, text, macros=(("BASE", "41"),))
-    out = bench.place(np.zeros(1, np.int32))
-    bench.launch(bench.load(source), out, block=1)
-    assert out.read()[0] == 42
 
 
 def test_short_macros_do_not_break_the_device(bench, tmp_path):
@@ -176,13 +153,3 @@ def test_resources(bench):
     assert resources.shared_bytes >= 32 * 33 * 4
     assert (resources.registers, resources.local_bytes) == (None, None)
     assert bench.load(bench.source("conformance.cu", "votes")).resources.shared_bytes == 0
-
-
-def test_source_text_counts_not_the_file(bench, tmp_path):
-    """What is compiled is the source's text, under the name of its path."""
-    path = tmp_path / "given.cu"
-    path.write_text("this is not C++\n")
-    source = Source(path, 'extern "C" __global__ void kernel(int *o) { *o = 3; }\n', "kernel")
-    out = bench.place(np.zeros(1, np.int32))
-    bench.launch(bench.load(source), out, block=1)
-    assert out.read()[0] == 3
