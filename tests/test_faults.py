@@ -242,6 +242,10 @@ def reference(folder, body):
         ("return {'out': np.ones(5)}", "shape"),
         ("raise RuntimeError('no idea')", "RuntimeError: no idea"),
         ("return {'out': np.array(['a'] * 4)}", "in 'out'"),
+        ("return {'out': np.ones(4) * 1j}", "in 'out'"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+        ("return {}\nraise SystemExit(0)", "SystemExit"),  # while it is imported
+        ("raise ValueError('x' * 100_000)", "ValueError: xxx"),
     ],
 )
 def test_a_reference_that_does_not_work_is_told(body, told, bench, tmp_path):

@@ -1,6 +1,5 @@
 """Compilers that would never end, kernels that attack the process they run in, terminals that close, caches that vanish."""
 
-import contextlib
 import os
 import shutil
 import signal
@@ -18,7 +17,7 @@ from processes import OWN, PATIENCE_S, call, fresh, start, table, wait_until
 from runner.device import Source
 from runner.device.cpu.build import CpuCompiler
 from runner.device.limits import KEPT, Limits
-from runner.errors import CompileError, CompileLimit
+from runner.errors import CompileLimit
 
 KERNEL = 'extern "C" __global__ void k(int* out) { out[0] = %s; }\n'
 EIGHTFOLD = "".join(f"#define A{n + 1} {f'A{n} ' * 8}\n" for n in range(12))
@@ -84,15 +83,6 @@ def test_bombs_cost_their_own_rows_on_a_gpu(compiler, runner, tmp_path):
     for reason in rows.loc[["expands", "instantiates"], "reason"]:
         assert "(device.compile_limit_" in reason
         assert "\n" not in reason
-
-
-@pytest.mark.parametrize("device", ["/dev/zero", "/dev/stdin"])
-def test_including_a_device_is_no_danger(device, tmp_path):
-    """The compiler refuses it, or takes it for empty."""
-    path, text = tmp_path / "k.cu", f'#include "{device}"\n{KERNEL % 1}'
-    path.write_text(text)
-    with contextlib.suppress(CompileError):
-        assert CpuCompiler(limits=Limits(20, 1)).compile(Source(path, text, "k")).digest
 
 
 def test_a_kernel_that_is_too_large_is_refused(runner, tmp_path):
