@@ -1,10 +1,7 @@
 import pytest
 from support import case_of, read_kernel, shipped
 
-from runner.kernel.resolve import MAX_GRID
-
 SHFL = shipped("reduceShfl")
-UNROLL = shipped("reduceShflUnroll")
 
 
 def test_two_ways_of_writing_are_one_case():
@@ -39,13 +36,6 @@ def test_the_identity_is_stable():
     assert case_of(SHFL, fill="random").id == "e30711dfddb6"
 
 
-def test_the_former_name_of_a_fill_is_understood():
-    """`seed_rand` is `c_rand`: one case, with the identity that it always had."""
-    former, now = (case_of(SHFL, fill=name) for name in ("seed_rand", "c_rand"))
-    assert former.id == now.id == "04ca93178d7e"
-    assert dict(former.parameters)["fill"] == former.arrays()[0].fill == "c_rand"
-
-
 @pytest.mark.parametrize(
     ("requested", "reason"),
     [
@@ -64,36 +54,6 @@ def test_what_cuda_leaves_undefined_is_excluded_with_its_reason(requested, reaso
 def test_a_reason_names_the_offending_values():
     """The reason has the condition and the values for which it does not hold."""
     assert "(block % 32 == 0 does not hold for block=100)" in case_of(SHFL, block=100).excluded
-
-
-@pytest.mark.parametrize(("mask", "width"), [(0x00FF00FF, 8), (0xFF, 8), (1, 1), (0xFFFF0000, 16), (0x55555555, 1)])
-def test_masks_of_whole_segments_are_cases(mask, width):
-    """A butterfly may leave whole segments out."""
-    assert not case_of(SHFL, mask=mask, width=width).excluded
-
-
-@pytest.mark.parametrize(("size", "grid"), [(1, 1), (1024, 1), (1025, 2), (2**20, 1024)])
-def test_the_grid_covers_all_elements(size, grid):
-    """The last block may be partly empty, no block is wholly empty."""
-    assert case_of(UNROLL, size=size, block=256, unroll=4).grid == (grid, 1, 1)
-
-
-def test_macros_are_what_the_source_needs():
-    """Dtypes are told by their C++ names, masks as unsigned hexadecimal numbers."""
-    macros = dict(case_of(UNROLL, dtype="int64", mask=0xFF, width=8).source().macros)
-    assert macros == {"BLOCK": "256", "UNROLL": "4", "WIDTH": "8", "MASK": "0x000000ffu", "SCALAR": "long long"}
-
-
-def test_bytes_are_the_least_that_a_sum_must_move():
-    """All reductions of a family are held against the same bytes."""
-    case = case_of(SHFL, size=1000, dtype="float64")
-    assert (case.count("bytes_read"), case.count("bytes_written")) == (8000, 8)
-
-
-def test_the_largest_grid_is_cudas():
-    """2**31 - 1 blocks are allowed, one more is not."""
-    assert not case_of(shipped("reduceSmem"), block=1, size=MAX_GRID[0]).excluded
-    assert case_of(shipped("reduceSmem"), block=1, size=MAX_GRID[0] + 1).excluded
 
 
 @pytest.mark.parametrize(

@@ -46,21 +46,6 @@ def test_the_honest_kernel_is_ok(bench):
     assert (outcome.status, outcome.reason) == ("ok", "")
 
 
-def test_a_constant_array_follows_the_inputs_of_each_check(bench):
-    """Variables are reset before each launch, to what belongs to the inputs of that launch."""
-    weights = {"name": "weights", "role": "in", "dtype": "float32", "shape": "2", "fill": "fill", "constant": True}
-    arguments = [
-        weights,
-        {"name": "in", "role": "in", "dtype": "float32", "shape": "size", "fill": "fill"},
-        {"name": "out", "role": "out", "dtype": "float32", "shape": "size"},
-        {"name": "n", "scalar": "int32", "value": "size"},
-    ]
-    outcome = bench.run(
-        case_of(kernel("weighs", arguments=arguments, reference={"out": "weights[:1] * in + weights[1:]"}))
-    )
-    assert (outcome.status, outcome.reason) == ("ok", "")
-
-
 @pytest.mark.parametrize("name", CHEATS)
 def test_a_cheat_is_found(name, bench):
     """Whatever a kernel remembers, leaves out or spoils, it is not ok."""

@@ -4,7 +4,6 @@ import csv
 import json
 import math
 import os
-import socket
 import types
 
 import pytest
@@ -13,8 +12,6 @@ from support import ROOT
 from runner.device import Energy
 from runner.device.cuda import energy
 from runner.statistics import mean_interval
-from runner.sweep.pipe import SECRET, Pipe
-from runner.sweep.worker import Outcome
 
 
 def rows(folder):
@@ -83,17 +80,6 @@ def test_a_counter_that_does_not_count_is_a_sentence(reading, words, monkeypatch
     for found in (energy.measure(read, gpu.queue(), 2.0, 120.0), energy.idle_watts(read)):
         assert isinstance(found, str)
         assert words in found
-
-
-def test_the_energy_of_a_batch_passes_the_workers_pipe():
-    """The parent takes what a worker measured."""
-    ours, theirs = socket.socketpair()
-    secret = bytes(SECRET)
-    worker, parent = Pipe(theirs, secret), Pipe(ours, secret)
-    worker.send(Outcome("ok", energy=Energy(300.0, 2.0, 10.0, 120.0, alone=False)))
-    assert parent.receive(10.0).energy == Energy(300.0, 2.0, 10.0, 120.0, alone=False)
-    worker.close()
-    parent.close()
 
 
 def test_the_interval_is_students():

@@ -89,16 +89,6 @@ def test_an_experiment_runs_on_a_gpu(path, runner):
     assert list((done.folder / "figures").glob("*.svg"))
 
 
-@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda p: p.stem)
-def test_an_experiment_says_what_it_is_for(path):
-    """It starts with what it shows, the command that runs it, and what to look for."""
-    text = path.read_text(encoding="utf-8")
-    head = re.match(r"(#.*\n)+", text)[0]
-    assert f"#   python -m runner experiment={path.stem}\n" in head
-    assert "# What to look for: " in head
-    assert yaml.safe_load(text)
-
-
 def test_each_counterexample_is_found_and_its_repair_is_right(runner):
     """The CPU device names the rule that is broken; the repaired kernel passes."""
     done = runner("experiment=hazards", "device=cpu")

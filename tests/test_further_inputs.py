@@ -125,16 +125,6 @@ def test_each_side_of_a_branch_is_reached(reference, size, bench):
         assert (outcome.status, outcome.note) == ("mismatch" if defect else "ok", ""), outcome.reason
 
 
-def test_integers_reach_both_limits(bench):
-    """Within a range that has negatives, and beyond it."""
-    for defect in (0, 1):
-        outcome = bench.run(
-            case("limits", "clip(in, -10, 10)", defect, {"range": [-5, 5]}, "int32", arguments=(("n", "size"),)),
-            samples=1,
-        )
-        assert (outcome.status, outcome.note) == ("mismatch" if defect else "ok", ""), outcome.reason
-
-
 def test_a_branch_that_no_input_may_reach_is_told(bench):
     """The logarithm of negative numbers is none, so they are not tried; and `refill: false` keeps the contents."""
     keys = {"what": 7, "arguments": (("n", "size"),)}
@@ -143,13 +133,6 @@ def test_a_branch_that_no_input_may_reach_is_told(bench):
     )
     assert outcome.status == "ok", outcome.reason
     assert "no input lets 'maximum(minimum(in, 100), 0 * in)' take 0 * in" in outcome.note
-
-
-def test_arrays_that_keep_their_contents_leave_a_note_only(bench):
-    """With `refill: false` nothing is known of a kernel above 6."""
-    keys = {"arguments": (("n", "size"),), "more": {"refill": False}}
-    outcome = bench.run(case("each", "clip(in, 0, 6)", 1, "random", **keys), samples=1)
-    assert (outcome.status, outcome.note) == ("ok", "no input is above the limits of 'clip(in, 0, 6)'")
 
 
 ORDER = "reshape(in, rows, 50)"

@@ -186,20 +186,6 @@ def test_a_kernels_yaml_is_understood_or_told(spoilt):
     understand(*spoilt)
 
 
-OTHERS = [("bomb", bomb()), ("deep", b"[" * 100_000), ("long", b"parameters: {x: 0x" + b"f" * 5000 + b"}\n")]
-
-
-@fuzzed(1 if not LONG_RUN else 3, [OTHERS], fewest=1)
-@given(st.lists(spoilt_kernels(), min_size=1 if LONG_RUN else 3, max_size=1 if LONG_RUN else 3))
-def test_a_kernel_that_is_not_chosen_stops_no_other(spoilt):
-    """Whatever lies beside the kernel that a command chooses."""
-    with tempfile.TemporaryDirectory() as base:
-        Path(base, "kernel").mkdir()
-        for number, (name, text) in enumerate(spoilt):
-            Path(base, "kernel", f"not_{name}{number}.yaml").write_bytes(text)
-        withstands(base, "--dry-run", "--config-dir", ".", "kernel=reduceShfl", "device=cpu", statuses=(0,))
-
-
 # ---- command lines
 
 LINES = [

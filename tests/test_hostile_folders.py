@@ -15,7 +15,6 @@ from runner.errors import UsageError
 from runner.files import limited, limited_yaml, safe
 from runner.record.folder import RunFolder
 from runner.report import __main__ as live
-from runner.stages.lines import costs as lines
 
 UNSEEN = "the-content-of-another-file"
 FOLDERS = ("report", "compare", "list", "resume", "repeat")
@@ -174,16 +173,6 @@ def test_samples_that_promise_too_much_do_not_count(given):
     assert found.compare(given.parents[1] / "mine").worse is False
 
 
-@pytest.mark.parametrize("content", ["null", "[1]", '{"case": "1", "kernel": "k", "lines": [{"line": "x"}]}'])
-def test_records_of_lines_that_are_none_do_not_count(given, content):
-    """The report is made of the other jobs' lines."""
-    sound = lines.read(RunFolder(given))
-    (given / "lines.csv").unlink()
-    assert lines.read(RunFolder(given)) == sound
-    (given / "0" / "lines.json").write_text(content)
-    assert len(lines.read(RunFolder(given))) == len(sound) - 1
-
-
 @pytest.mark.parametrize("key", ["run", "row"])
 @pytest.mark.parametrize("value", [None, 1, [["a"]], {"a": 1}])
 def test_a_record_of_a_case_is_one_of_its_kind(given, key, value):
@@ -220,13 +209,6 @@ def test_the_live_page_says_what_is_wrong(given):
         ask.request("GET", "/")
         assert "a link" in ask.getresponse().read().decode()
         serving.shutdown()
-
-
-def test_only_ascii_numbers_are_jobs(given):
-    """A folder named by another script's digit, or with a zero in front, is no job."""
-    for name in ("\N{ARABIC-INDIC DIGIT THREE}", "03", "1e1", "\N{SUPERSCRIPT TWO}"):
-        (given / name).mkdir()
-    assert RunFolder(given).jobs() == [0, 1]
 
 
 def test_links_around_a_folder_are_followed(given):

@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 from processes import OWN, PATIENCE_S, call, content, environment, kill_all, members, start, table, wait_until
 
-from runner.session import Session
-
 SMALL = ("device=cpu", "size=1000")
 LONG = ("block=64,128,256,512", "size=256Ki", "device=cpu", "timing.cpu_samples=20", "hydra.sweep.dir=sweep")
 
@@ -192,16 +190,3 @@ def test_sweeps_that_start_together_do_not_disturb_each_other(tmp_path):
         assert content(folders[0])[Path(name)] == content(folders[1])[Path(name)]
     assert not list(cache.rglob(".new-*"))
     assert json.loads((folders[0] / "environment.json").read_text())["command"].startswith("python -m runner")
-
-
-@pytest.mark.parametrize("left", ["2/result.json", "shards/0/1/rows.jsonl", None])
-def test_a_folder_from_which_jobs_were_started_stays(left, tmp_path):
-    """Submitted jobs and finished rows keep a new folder; one that nothing was started from goes."""
-    session = Session()
-    folder = session.reserve(tmp_path / "sweep", exactly=True)
-    (folder.path / "environment.json").write_text("{}")
-    if left:
-        (folder.path / left).parent.mkdir(parents=True)
-        (folder.path / left).write_text("{}")
-    session.discard_if_unused()
-    assert folder.path.exists() == bool(left)

@@ -55,12 +55,6 @@ def test_every_dtype_is_summed_right(name, bench):
     all_right(bench, [case_of(shipped(name), size=10_000, block=128, dtype=d, fill="random", **blocks) for d in dtypes])
 
 
-@pytest.mark.parametrize("name", ["reduceGmem", "reduceSmem", "reduceGmemUnroll", "reduceSmemUnroll"])
-def test_a_block_need_not_be_a_power_of_two(name, bench):
-    """Folding takes care of odd numbers of elements."""
-    all_right(bench, [case_of(shipped(name), size=3001, block=b, fill="random") for b in (1, 7, 48, 1000)])
-
-
 @pytest.mark.parametrize("name", ["reduceShfl", "reduceShflUnroll"])
 def test_every_width_and_mask_is_summed_right(name, bench):
     """The width changes the way, never the sum. With all elements 1, the sum counts the lanes of the mask."""

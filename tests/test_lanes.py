@@ -7,7 +7,7 @@ import pytest
 from support import case_of, shipped
 
 from runner.kernel.check import check
-from runner.kernel.lanes import exchange, exchange_of, received, source_lane
+from runner.kernel.lanes import exchange, exchange_of, source_lane
 from runner.kernel.reference import expect
 from runner.sweep.trial import contents
 
@@ -35,25 +35,6 @@ def test_the_rule_is_that_of_ptx(mode):
         for argument in range(-40, 80):
             expected = [by_ptx(mode, lane, argument & 0xFFFFFFFF, width) for lane in range(32)]
             assert list(source_lane(mode, np.arange(32), argument, width)) == expected
-
-
-def test_an_unknown_operation_is_refused():
-    """A misspelt operation is an error, not a wrong picture."""
-    with pytest.raises(ValueError, match="idx, wrap, up, down, xor, swap"):
-        source_lane("down2", 0, 1, 32)
-
-
-def test_an_xor_may_reach_an_earlier_segment_but_not_a_later_one():
-    """With a lane mask beyond the width, the second segment reads the first, and the first reads itself."""
-    assert list(source_lane("xor", np.arange(32), 16, 16)) == [*range(16), *range(16)]
-
-
-def test_what_was_received_is_told_from_the_values_alone():
-    """A value is looked up among the input's; one that is not there, or not unique, tells nothing."""
-    assert received(np.array([5, 6, 7]), np.array([7, 5, 9])) == [2, 0, None]
-    assert received(np.array([5, 5, 7]), np.array([7, 5, 9])) == []
-    pairs = np.array([[1, 2], [2, 1]], np.float16)
-    assert received(pairs, pairs[::-1]) == [1, 0]
 
 
 def drawn(count):

@@ -160,15 +160,6 @@ def test_a_sandbox_lets_nothing_out(runner, tmp_path):
     assert not (tmp_path / "escaped-the-sandbox").exists()
 
 
-@pytest.mark.skipif(bool(no_sandbox()), reason=no_sandbox())
-def test_a_worker_that_dies_in_a_sandbox_is_told(runner):
-    """A signal of a sandboxed worker is named, and nothing of the sandbox is left."""
-    done = runner("--config-dir", str(OWN), "kernel=killsItself,speaks", "device=cpu", "device.sandbox=true")
-    rows = pd.read_csv(done.folder / "results.csv")
-    assert list(rows["status"]) == ["crashed", "ok"]
-    assert "by signal SIGKILL" in rows["reason"][0]
-
-
 def test_without_bubblewrap_a_sandbox_is_refused(runner, tmp_path):
     """One sentence and status 2, and no kernel is run."""
     tools = tmp_path / "bin"

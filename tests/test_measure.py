@@ -22,23 +22,10 @@ def test_the_interval_of_the_median_has_its_confidence(n):
     assert closer < 0.95
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 5])
-def test_few_samples_give_the_whole_range(n):
-    """With fewer than 6 samples the interval is from the least to the largest."""
-    assert median_ranks(n) == (0, n - 1)
-
-
 def test_a_summary_is_of_the_samples():
     """Median, quartiles and minimum are those of the raw samples, in any order."""
     s = summarize(np.array([5.0, 1.0, 4.0, 2.0, 3.0]))
     assert (s.samples, s.min, s.q1, s.median, s.q3, s.ci_low, s.ci_high) == (5, 1.0, 2.0, 3.0, 4.0, 1.0, 5.0)
-
-
-def test_many_samples_have_an_interval_too():
-    """The ranks of many samples lie as far from the middle as the normal distribution says."""
-    low, high = median_ranks(100_000)
-    assert high == 99_999 - low
-    assert abs((high - low) / 2 - 1.96 * math.sqrt(100_000) / 2) < 2
 
 
 def protocol(**changed):
@@ -66,12 +53,6 @@ def test_warm_up_is_thrown_away():
     samples, _ = taken(itertools.count(1000.0), warmup_ms=10.0)
     assert samples.us[0] > 1000
     assert len(samples.us) >= 30
-
-
-def test_warm_up_ends_though_the_clock_stands_still():
-    """A device whose times are all 0 is measured nevertheless."""
-    samples, reason = taken(itertools.repeat(0.0), warmup_ms=25.0)
-    assert (len(samples.us), reason) == (30, "precise")
 
 
 def test_no_warm_up_where_enough_was_launched():
@@ -178,13 +159,6 @@ def test_a_noisy_round_counts_no_more_than_a_quiet_one():
     assert whole.median == pytest.approx((100 + 90 + 90) / 3, abs=0.5)
     assert whole.ci_low < whole.median < whole.ci_high
     assert whole.samples == 360
-
-
-def test_one_round_is_summed_up_by_its_own_order_statistics():
-    """With a single round the interval is that of its samples."""
-    samples = np.zeros(31, SAMPLE)
-    samples["us"] = np.arange(31.0)
-    assert of_rounds(samples) == summarize(samples["us"])
 
 
 def test_a_throttled_try_of_a_slow_kernel_is_repeated_one_launch_at_a_time():

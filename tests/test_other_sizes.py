@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 import yaml
-from support import KERNELS, case_of, few, shipped
+from support import KERNELS, case_of, shipped
 from test_cheats import kernel
 
 from runner.kernel import from_yaml
@@ -173,11 +173,6 @@ def test_several_parameters_are_varied_alone_and_together(bench, own):
     assert "right at this size, wrong at m=1, n=1: " in outcome.reason
 
 
-def test_the_smallest_value_has_larger_neighbours(own):
-    """A kernel with one row may ignore which row it is."""
-    assert {"rows_=2", "rows_=3"} <= set(tried(own(ROWS, "rowSums", rows_=1)))
-
-
 def test_a_parameter_of_which_the_kernel_learns_nothing_keeps_its_value(own):
     """It may stand for a constant of the source: a radius in a shape, or the elements of a thread in the grid."""
     shapes = yaml.safe_load(LINE.replace("{block: 192, size: 7680}", "{block: 192, size: 7680, radius: 3, each: 4}"))
@@ -186,13 +181,6 @@ def test_a_parameter_of_which_the_kernel_learns_nothing_keeps_its_value(own):
     names = tried(own(yaml.safe_dump(shapes), "right"))
     assert len(names) == 10
     assert not any("radius" in words or "each" in words for words in names)
-
-
-def test_a_number_that_is_only_passed_on_is_never_larger_than_its_own():
-    """It may choose a mode, or shift by so many bits."""
-    case = case_of(shipped("shflDown"), size=128, delta=1)
-    assert not any("delta" in words for words in tried(case))
-    assert "delta=7" in tried(case_of(shipped("shflDown"), size=128, delta=8))
 
 
 def test_the_size_below_is_checked(bench):
@@ -229,12 +217,6 @@ def test_a_kernel_whose_size_is_compiled_in_has_no_other(bench, own):
     outcome = bench.run(own(LINE, "right", {"macros": [{"SIZE": "size"}]}))
     assert outcome.status == "ok"
     assert (outcome.tried.size_launches, outcome.tried.sizes_not_tried) == (0, "a macro depends on 'size'")
-
-
-def test_sizes_with_the_same_macros_are_tried(own):
-    """A macro that depends on the size may have one value for many sizes."""
-    case = own(LINE, "right", {"macros": [{"LARGE": "size > 1000"}]})
-    assert {"size=1001", "size=1023", "size=1025", "size=7679"} == set(tried(case))
 
 
 def test_a_repeated_case_counts_what_an_equal_binary_was_launched_for(bench, own):
@@ -285,14 +267,6 @@ def test_a_run_of_an_earlier_version_names_no_guard_that_it_did_not_count(runner
     assert case["status"] == "ok"
     assert not {"further_inputs", "other_sizes", "other_orders"} & set(case["guards"])
     assert "Checked on the CPU device: values, array bounds" in judge(frame).cautions[-1]
-
-
-def test_the_default_checks_other_sizes_on_a_gpu_too():
-    """With every `timing`."""
-    from runner.settings import TimingConfig  # noqa: PLC0415
-
-    assert TimingConfig().protocol("cuda").check_sizes
-    assert few(1).check_sizes
 
 
 @pytest.mark.parametrize("name", [n for n in KERNELS if not shipped(n).gpu_only and not case_of(shipped(n)).hazard])

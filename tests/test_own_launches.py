@@ -172,14 +172,6 @@ def test_a_launch_that_is_missing_or_wrong_is_found(bench, folder, name, old, ne
     assert re.search(found, outcome.reason), outcome.reason
 
 
-def test_a_launch_without_a_block_has_the_kernels_own(tmp_path):
-    """Not that of the first launch, which has one thread here."""
-    path = tmp_path / "twoPasses.yaml"
-    path.write_text(TWO_PASSES.replace('grid: "ceil_div(size, block)"}', "grid: 1, block: 1}"))
-    (tmp_path / "own.cu").write_text(CU)
-    assert [launch.block for launch in case_of(read_kernel(path)).launches] == [(1, 1, 1), (64, 1, 1)]
-
-
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

@@ -159,16 +159,6 @@ def test_a_value_has_one_form(kind, same):
             assert (found, type(found)) == (wanted, type(wanted))
 
 
-def test_a_whole_number_is_one_case_however_its_kind_writes_it(folder, tmp_path):
-    """A parameter that was an integer may become a real one, and its rows still join."""
-    path = tmp_path / "k" / "kernel" / "scaled.yaml"
-    ids = []
-    for declared in ("scale: 3", "scale: {default: 3, kind: real}"):
-        path.write_text(YAML.replace("scale: 3", declared))
-        ids.append(case_of(read_kernel(path)).id)
-    assert ids[0] == ids[1] != case_of(read_kernel(path), scale=3.5).id
-
-
 @pytest.mark.parametrize("text", ["010", "inf", "1e999", "1/0", "0x1p3", "1.2.3", "", None, [1], "9" * 400])
 @pytest.mark.parametrize("kind", [Kind.NUMBER, Kind.REAL])
 def test_what_is_no_number_is_refused(kind, text):

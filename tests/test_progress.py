@@ -15,7 +15,7 @@ from runner.device import DeviceInfo
 from runner.record.folder import RunFolder
 from runner.settings import DeviceConfig, TimingConfig
 from runner.sweep import engine
-from runner.terminal import SweepProgress, clock, duration
+from runner.terminal import SweepProgress
 
 SWEEP = ("kernel=reduceShfl,reduceSmem", "block=64,128", "size=20000", "device=cpu", "timing.cpu_rounds=3")
 LINE = re.compile(r"[━─]* ?(\d+)/12  \d+:\d\d(, \d+:\d\d left)?  round (\d) of 3(: .*)?")
@@ -144,16 +144,3 @@ def test_a_gpu_has_a_least_time():
     # 7 cases, 3 rounds, 25 ms of warm-up and 100 samples of 1 ms
     assert "7 cases, 21 measurements: at least 2.6 s" in pace.expected(jobs, gpu)
     assert pace.expected(jobs, DeviceInfo("cpu", "a CPU", "x86_64", None, 0, 1, 1)) == "7 cases, 7 measurements."
-
-
-def test_times_in_words():
-    """Seconds, minutes, hours."""
-    assert [clock(s) for s in (0, 7.4, 754, 3723)] == ["0:00", "0:07", "12:34", "1:02:03"]
-    assert [duration(s) for s in (0.52, 8.4, 99, 150, 180, 7500)] == [
-        "0.52 s",
-        "8.4 s",
-        "99 s",
-        "2 min",
-        "3 min",
-        "2 h 5 min",
-    ]

@@ -18,7 +18,6 @@ from runner.settings import DeviceConfig, TimingConfig
 from runner.stages.races import stage as looking
 from runner.stages.races.small import small_case, words
 from runner.stages.races.stage import Races
-from runner.stages.races.variants import in_order, variants
 from runner.sweep.stage import Bench
 from runner.terminal import SweepProgress
 
@@ -238,12 +237,6 @@ def test_each_shard_looks_at_its_cases(tmp_path):
     assert all(row["races_at"] for row in rows_of(done.folder).values())
 
 
-def test_another_word_is_refused(runner):
-    """One sentence names the words."""
-    done = runner("racecheck=some")
-    assert (done.code, done.err) == (2, "runner: racecheck=some: expected one of default, all, none\n")
-
-
 def test_an_interrupted_look_leaves_the_rows_and_a_resumed_sweep_looks_again(tmp_path):
     """Ctrl-C while races are looked for: times and status are as they were, and the row says what was not done."""
     hangs = "#ifdef __SANITIZE_THREAD__\n    while (*(volatile const int*)in == 0) ;\n#endif\n    if (i < n) out[i] = in[i] + 1;"
@@ -276,14 +269,6 @@ def rows_on_gpu(names, sizes, **given):
     cases = [make(shipped(name), {"size": size, **given}, 0) for size in sizes for name in names]
     jobs = [Job(case, DeviceConfig(), TimingConfig(), "nvcc", n) for n, case in enumerate(cases)]
     return [(job, {"device": "cuda", "status": "ok", "median_us": 100.0 - job.number % len(names)}) for job in jobs]
-
-
-def test_on_a_gpu_the_fastest_variant_of_each_kernel_comes_first():
-    """At the largest size, where times say something about the kernel."""
-    found = variants([*rows_on_gpu(["reduceSmem"], [2**14, 2**20], block=128), *rows_on_gpu(["reduceSmem"], [2**20])])
-    faster = rows_on_gpu(["reduceSmem"], [2**20], block=512)
-    first, others = in_order([*found, *variants([(job, {**row, "median_us": 1.0}) for job, row in faster])])
-    assert [dict(v.job.case.parameters)["block"] for v in (*first, *others)] == ["512", "128", "256"]
 
 
 def test_on_a_gpu_the_time_ends_it_and_what_was_not_reached_says_so(monkeypatch, tmp_path):

@@ -139,12 +139,6 @@ def test_hot_launches_stand_beside_the_cold_ones(tmp_path, monkeypatch):
     assert list(samples["round"]) == [1] * 10 + [2] * 10
 
 
-def test_no_hot_times_where_nobody_asked(tmp_path, monkeypatch):
-    """Without timing.hot its columns are empty."""
-    rows, _, _ = swept(tmp_path / "a", small(1), monkeypatch)
-    assert rows[["hot_samples", "hot_median_us"]].isna().all(axis=None)
-
-
 def test_cases_that_are_measured_otherwise_are_rounds_of_their_own(runner):
     """A sweep over the way of timing measures each way's cases by themselves, and each row has its rounds."""
     done = runner("block=64,128", "size=4096", "device=cpu", "timing.cpu_rounds=1,2")

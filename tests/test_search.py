@@ -23,7 +23,7 @@ from runner.search import loop, samplers
 from runner.search.batches import Batches, read
 from runner.search.contenders import contenders, side
 from runner.search.importance import Model
-from runner.search.loop import Budget, Search, front, latest
+from runner.search.loop import Budget, Search, front
 from runner.search.space import Axis, Space, of_kernel
 from runner.settings import DeviceConfig, TimingConfig
 from runner.statistics import ASSUMED, Noise, summarize
@@ -381,67 +381,6 @@ def test_a_search_ends_when_the_best_no_longer_improves():
     search = Search(samplers.Random(space, 0), Budget(), lambda points: {p: (next(times),) for p in points})
     search.run(1)
     assert len(search.trials) == 52
-
-
-def noisy(point, samples):
-    """A case of which a look at few samples says less."""
-    drawn = np.random.default_rng(point).normal(1.0, 0.05, 32)
-    return (200.0 + 20.0 * sum(abs(i - 3) for i in point)) * float(np.median(drawn[:samples]))
-
-
-class Halved:
-    """A search at three levels of a space of 8 x 8 points; at the end `whole` has what it measured at each level."""
-
-    LOOKS = (3, 10, 30)
-
-    def __init__(self, known=(), within=1.06):
-        self.within = within
-        self.measured, self.noted, self.last = [], [], []
-        self.sampler = samplers.made("guided", Space(tuple(Axis(n, tuple(range(8))) for n in "ab")), 0)
-        self.search = Search(
-            self.sampler, Budget(max_cases=40, patience=0), self.measure, {t.point: t for t in known},
-            levels=3, near=self.near, noted=self.noted.append,
-        )  # fmt: skip
-        self.search.run(8)
-
-    def measure(self, wanted):
-        """What a device would measure; one case fails."""
-        self.measured += wanted.items()
-        return {p: (noisy(p, self.LOOKS[n]),) if p != (5, 5) else None for p, n in wanted.items()}
-
-    def near(self, trials):
-        """Those within some percent of the best."""
-        good = [t for t in trials if t.values]
-        limit = self.within * min((t.values for t in good), default=(0,))[0]
-        return [t for t in good if t.values[0] <= limit]
-
-
-def test_only_promising_cases_get_more_samples():
-    """Each case has the fewest at first, few have more, and all that cannot be told from the best have the most."""
-    whole = Halved()
-    levels = [sum(level == n for _, level in whole.measured) for n in range(3)]
-    assert levels[0] == 40 == len(whole.search.trials)
-    assert levels[0] > 2 * levels[1] > 0
-    assert levels[2] > 0
-    assert len(set(whole.measured)) == len(whole.measured)
-    assert all(t.level == 2 for t in whole.near(whole.search.trials))
-    told = whole.sampler._told
-    assert {t.point: t.values for t in whole.search.trials} == told
-    assert {t.values for t in whole.search.trials if t.level} == {
-        (noisy(t.point, whole.LOOKS[t.level]),) for t in whole.search.trials if t.level
-    }
-
-
-def test_a_search_with_levels_goes_on_wherever_it_was_interrupted():
-    """Before the first batch and after each: it comes to the same trials, and measures nothing again."""
-    whole = Halved()
-    expected = [(t.point, t.values, t.level, t.before) for t in whole.search.trials]
-    for noted in ((), *whole.noted):
-        again = Halved(noted)
-        assert [(t.point, t.values, t.level, t.before) for t in again.search.trials] == expected
-        assert again.measured == whole.measured[len(whole.measured) - len(again.measured) :]
-        assert len(again.measured) == len(whole.measured) - sum(1 + len(t.before) for t in noted)
-        assert latest({t.point: t for t in whole.search.trials}, noted) == whole.search.trials
 
 
 ALONE = Noise(alike=ASSUMED)

@@ -8,12 +8,10 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 import tracemalloc
 
 import numpy as np
-import processes
 import pytest
 from processes import PATIENCE_S, call, kill_all, resume, start, table, wait_until
 from sharded import kill_shard, measured, pids, reached, rows, shard_of
@@ -21,7 +19,6 @@ from support import case_of, shipped
 
 from runner.config import Job
 from runner.errors import UsageError
-from runner.record import environment
 from runner.record.folder import RunFolder
 from runner.record.shards import ShardFolder, append_line, merge, require_one_toolchain, shards
 from runner.report.__main__ import page
@@ -30,10 +27,6 @@ from runner.settings import DeviceConfig, TimingConfig
 from runner.shards import clusters
 from runner.shards import plan as planning
 from runner.shards.local import LocalGpus, gpus
-from runner.shards.watch import State, Watched, Watcher
-from runner.sweep import results
-from runner.sweep.ledger import Ledger
-from runner.terminal import SweepProgress
 
 GPUS = ("hydra/launcher=gpus", "hydra.sweep.dir=sweep", "device=cpu", "lines=false", "racecheck=none")
 CASES = ("kernel=reduceShfl,reduceSmem", "size=4Ki,8Ki,12Ki")
@@ -77,18 +70,6 @@ def test_cases_that_are_compared_share_a_shard(shape, most):
             groups[key] = groups.get(key, 0.0) + seconds[job.number]
         best = max([sum(took) / most, *groups.values()], default=0.0)  # no split can be shorter
         assert max(took, default=0.0) <= (4 / 3) * best + best  # Graham: 4/3 of the best, which is at most twice this
-
-
-def test_what_is_compared():
-    """Kernels of a family at one size are compared; another size or family is another group."""
-    for shape, groups in (("one size", 1), ("many sizes", 13), ("one case", 1)):
-        planned = SHAPES[shape]
-        assert len(planning.split(planned, 64, planning.weights(planned))) == groups
-
-
-def test_seconds_follow_the_size():
-    """A second for every case, and what its size is worth."""
-    assert planning.weights(jobs(["reduceShfl"], ["64Mi", "192Mi"])) == {0: 2.0, 1: 4.0}
 
 
 @pytest.fixture(scope="module")
@@ -348,19 +329,6 @@ def entry(name="NVIDIA H200", toolchain="nvcc 13.0", compiler="nvcc"):
     return {"kind": "cuda", "name": name, "versions": {}, "toolchain": toolchain, "asked": {"compiler": compiler}}
 
 
-def test_one_model_of_gpu_has_one_toolchain(tmp_path):
-    """Another toolchain is refused for a GPU of the same model, not for another model or another compiler's cases."""
-    devices = {}
-    for one in (entry(), entry(), entry("NVIDIA H100", "nvcc 12.8"), entry(toolchain="nvrtc 13.0", compiler="nvrtc")):
-        environment.add_device(devices, one)
-    assert list(devices) == ["cuda", "cuda 2", "cuda 3"]
-    RunFolder(tmp_path).write_json(RunFolder(tmp_path).environment, {"devices": devices})
-    environment.require_same_toolchain(tmp_path, entry())
-    environment.require_same_toolchain(tmp_path, entry("NVIDIA B200", "nvcc 12.8"))
-    with pytest.raises(UsageError, match=r"device\.toolchain changed from nvcc 13\.0 to nvcc 12\.8"):
-        environment.require_same_toolchain(tmp_path, entry(toolchain="nvcc 12.8"))
-
-
 def test_shards_that_start_at_once_agree_on_a_toolchain(tmp_path):
     """The first of them decides for its model of GPU; one with another toolchain is refused before it has a row."""
     sweep = RunFolder(tmp_path)
@@ -369,52 +337,6 @@ def test_shards_that_start_at_once_agree_on_a_toolchain(tmp_path):
         require_one_toolchain(sweep, one)
     with pytest.raises(UsageError, match=r"device\.toolchain changed from nvcc 13\.0 to nvcc 12\.8"):
         require_one_toolchain(sweep, entry(toolchain="nvcc 12.8"))
-
-
-COMPILER = """#!/bin/sh
-case "$*" in *--version*) echo pretended 1.0; exit;; esac
-echo "$*" >> {log}
-sleep 1
-while [ $# -gt 0 ]; do [ "$1" = -o ] && echo built > "$2"; shift; done
-"""
-BUILD = "from runner.device.cpu.build import CpuCompiler as C; c = C(cxx='{cxx}'); print(c._runtime()[1]); c._shim()"
-
-
-def test_what_all_kernels_need_is_built_once(tmp_path):
-    """Of two processes that start at once, one builds the runtime library and the header; the other one waits for it."""
-    log, cxx = tmp_path / "log", tmp_path / "c++"
-    cxx.write_text(COMPILER.format(log=log))
-    cxx.chmod(0o755)
-    both = [
-        subprocess.Popen(
-            [sys.executable, "-c", BUILD.format(cxx=cxx)],
-            stdout=subprocess.PIPE,
-            env=processes.environment(XDG_CACHE_HOME=str(tmp_path)),
-            text=True,
-        )
-        for _ in range(2)
-    ]
-    assert sorted(one.communicate(timeout=PATIENCE_S)[0].strip() for one in both) == ["False", "True"]
-    assert len(log.read_text().splitlines()) == 2
-
-
-def test_resume_leaves_the_files_of_running_shards(tmp_path):
-    """A file that a running shard has not renamed yet stays; those of the sweep's own killed parent go."""
-    files = [tmp_path / "samples" / ".1-1.npy.abcdefgh", tmp_path / "shards" / "0" / "1" / ".1-1.npy.abcdefgh"]
-    for file in files:
-        file.parent.mkdir(parents=True)
-        file.write_text("")
-    RunFolder(tmp_path).sweep_up()
-    assert [file.exists() for file in files] == [False, True]
-
-
-@pytest.mark.parametrize("plan", [{"jobs": ["x"]}, {"jobs": 3}, {"jobs": [0], "copy": []}])
-def test_a_malformed_plan_of_a_shard_is_told(tmp_path, plan):
-    """A folder from elsewhere may hold anything."""
-    shard = ShardFolder(RunFolder(tmp_path), 0)
-    shard.sweep.write_json(shard.path / "shard.json", plan)
-    with pytest.raises(UsageError, match="Malformed run folder"):
-        assert shard.jobs == shard.copy
 
 
 def test_a_start_takes_over_what_earlier_ones_have(tmp_path):
@@ -507,37 +429,3 @@ def test_two_gpus_measure_all_cases(tmp_path):
         assert own["ci_low_us"].min() == pytest.approx(row["ci_low_us"])
         assert own["ci_high_us"].max() == pytest.approx(row["ci_high_us"])
     assert (tmp_path / "sweep" / "figures" / "gpus.svg").is_file()
-
-
-class OneShard:
-    """A cluster whose only shard ends at the second look, with what it says of the reference case."""
-
-    name, most, every_s, silent = "gpus", 1, 0.0, ""
-
-    def __init__(self, attempt):
-        self.attempt, self.looks = attempt, 0
-
-    def state(self, shard):
-        """What the watcher is told."""
-        assert shard.number == 0
-        self.looks += 1
-        if self.looks > 1:
-            known = self.attempt.json(self.attempt.environment)
-            self.attempt.write_json(self.attempt.environment, {**known, "reference": {"case": "c", "rounds_us": [1.0]}})
-        return State(ended=self.looks > 1)
-
-
-def test_what_a_shard_says_at_its_end_is_kept(tmp_path):
-    """The reference case is known when a shard ends, which is after its rows were taken over."""
-    sweep, shard = RunFolder(tmp_path), ShardFolder(RunFolder(tmp_path), 0)
-    plan = jobs(["reduceShfl"], ["1Ki"])
-    ledger = Ledger(plan, sweep, "gpus")
-    shard.write([0])
-    attempt = shard.begin()
-    row = {**results.unfinished(plan[0], "cpu", "gpus", "ok", ""), "rounds": 1}
-    attempt.write_json(attempt.result(0), row)
-    append_line(attempt.rows, {"job": 0, "status": "ok", "rounds": 1})
-    attempt.write_json(attempt.environment, {"devices": {"cpu": {"kind": "cpu", "name": "GPU", "uuid": "GPU-1"}}})
-    with SweepProgress(quiet=True) as progress:
-        assert Watcher(ledger, sweep, progress, OneShard(attempt), [Watched(shard, frozenset([0]))]).watch()
-    assert sweep.json(sweep.environment)["gpus"]["GPU-1"]["reference"]["0"]["rounds_us"] == [1.0]

@@ -7,7 +7,6 @@ from runner.kernel.reference import expect
 
 STRAIGHT = ["setRowReadRow", "setColReadCol"]
 TURNED = ["setRowReadCol", "setColReadRow", "setRowReadColDyn", "setRowReadColPad", "setRowReadColDynPad"]
-PADDED = ["setRowReadColPad", "setRowReadColDynPad"]
 SHAPES = ["1", "32x32", "32x16", "16x32", "13x37", "1x1024", "1024"]
 DTYPES = ["int32", "uint32", "int64", "uint64", "float32", "float64"]
 
@@ -30,13 +29,6 @@ def test_every_block_dtype_and_number_of_blocks_is_right(name, bench):
     cases += [case_of(kernel, block="16x8", dtype=d) for d in DTYPES]
     cases += [case_of(kernel, block="8x4", blocks=n) for n in (1, 3, 100, 1024)]
     all_right(bench.run_all(cases))
-
-
-@pytest.mark.parametrize("name", PADDED)
-def test_padding_never_changes_the_answer(name, bench):
-    """Without padding, with 1 and with 32 columns, the output is the same."""
-    shapes = [(b, p) for b in ("32x16", "7x5") for p in (0, 1, 32)]
-    all_right(bench.run_all([case_of(shipped(name), block=b, pad=p, blocks=2) for b, p in shapes]))
 
 
 @pytest.mark.parametrize("name", ["setRowReadColPad", "transposeSmemPad", "transposeSmemUnrollPad"])
@@ -84,15 +76,6 @@ def test_what_cannot_be_is_skipped_with_a_reason(name, changed, reason):
 def test_every_stride_reads_what_it_should(bench):
     """From broadcast to beyond serial, each lane follows the chain from its own element."""
     all_right(bench.run_all([case_of(shipped("bankAccess"), stride=s, block=64, loads=3) for s in range(34)]))
-
-
-def test_the_chain_is_followed_for_every_round(bench):
-    """One load or thousands, around the end of the chain too, in blocks of one warp to 32, in one block or many."""
-    chosen = [(32, 1, 1, "int32"), (96, 3, 2, "uint32"), (256, 7, 1023, "int64"), (1024, 2, 1024, "uint64")]
-    chosen.append((128, 5, 3000, "int64"))
-    kernel = shipped("bankAccess")
-    cases = [case_of(kernel, block=b, blocks=n, loads=r, stride=33, dtype=d) for b, n, r, d in chosen]
-    all_right(bench.run_all(cases))
 
 
 def test_the_chain_ends_where_it_does_by_hand():

@@ -100,13 +100,6 @@ def test_earlier_sweeps_on_the_search_path_are_not_kept(own, runner, tmp_path):
     assert len(set(counts)) == 1
 
 
-def test_each_way_of_timing_is_recorded(runner):
-    """A sweep over the way of timing tells all of them in its environment."""
-    done = runner("size=4096", "device=cpu", "timing=quick,thorough")
-    devices = json.loads((done.folder / "environment.json").read_text())["devices"]
-    assert sorted(device["timing"]["rounds"] for device in devices.values()) == [1, 5]
-
-
 def test_a_kernel_outside_of_a_commit_is_told(runner, tmp_path):
     """A folder in no repository, an untracked file and a changed one are named; a committed kernel is not."""
     folder = tmp_path / "k" / "kernel"

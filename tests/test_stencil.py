@@ -1,6 +1,5 @@
 """The stencils: right at both ends, in every tile, with every block."""
 
-import numpy as np
 import pytest
 from support import KERNELS, case_of, shipped
 
@@ -33,21 +32,6 @@ def test_vectors_are_right_where_warps_and_blocks_end(name, bench):
     ends = [(32 * per, d) for d, per in (("float32", 4), ("float64", 2))]  # of the first of two warps
     sizes = [(end * warps + more, d) for end, d in ends for warps in (1, 2) for more in range(-9, 10)]
     all_right(bench.run_all([case_of(shipped(name), size=n, block=64, dtype=d) for n, d in sizes]))
-
-
-@pytest.mark.parametrize("name", ["stencil1dVector", "stencil1dShfl"])
-def test_a_block_takes_one_tile_of_vectors(name):
-    """16 bytes a thread: 4 or 2 elements, and as many blocks as that takes."""
-    grids = [case_of(shipped(name), size=1025, block=64, dtype=d).grid for d in ("float32", "float64")]
-    assert grids == [(5, 1, 1), (9, 1, 1)]
-
-
-@pytest.mark.parametrize("name", STENCILS)
-def test_the_derivative_of_a_straight_line_is_its_slope(name, bench):
-    """Of 0, 1, 2, ... it is 1 everywhere but in the halo, where the zeros outside count."""
-    outputs, _ = bench.outputs(case_of(shipped(name), size=100, block=32, dtype="float64", fill="index"))
-    assert np.allclose(outputs["out"][4:-4], 1, atol=1e-12)
-    assert not np.isclose(outputs["out"][[0, 1, 2, 3, -4, -3, -2, -1]], 1).any()
 
 
 def test_a_block_too_small_for_the_halo_is_skipped(bench):

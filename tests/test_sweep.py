@@ -94,25 +94,10 @@ def test_a_parameter_that_nobody_reads_is_named(grid):
     assert "unroll: " in grid.err
 
 
-def test_a_ceiling_is_marked_in_its_row(runner):
-    """A copy beside a transpose is a ceiling, as its YAML says."""
-    done = runner("-m", "kernel=copyGmem,transposeGmem", "size=64x64", "block=8x8", "device=cpu")
-    assert done.code == 0, done.err
-    assert dict(zip(table(done.folder)["kernel"], table(done.folder)["ceiling"], strict=True)) == {
-        "copyGmem": True, "transposeGmem": False,
-    }  # fmt: skip
-
-
-def test_one_case_has_the_layout_of_a_sweep(single):
-    """One case has the same folder as a sweep, and an odd terminal or matplotlib backend changes nothing."""
-    assert single.code == 0, single.err
-    assert (single.folder / "0" / "result.json").is_file()
-    assert (single.folder / "report.html").is_file()
-    assert len(table(single.folder)) == 1
-
-
 def test_the_environment_names_the_host_if_asked(single):
-    """record_host=true adds the machine's name."""
+    """record_host=true adds the machine's name; an odd terminal or matplotlib backend changes nothing."""
+    assert single.code == 0, single.err
+    assert (single.folder / "report.html").is_file()
     assert "host" in json.loads((single.folder / "environment.json").read_text())
 
 
@@ -142,15 +127,6 @@ def test_what_an_own_kernel_includes_is_kept(mixed):
     sources = mixed.folder / "sources"
     assert (sources / "kernels" / "scaled.cuh").is_file()
     assert (sources / "kernels" / "my_references.py").is_file()
-
-
-def test_the_kept_sources_are_enough_to_run_again(mixed, runner, tmp_path):
-    """With --config-path at the kept configuration, the same cases come out."""
-    kept = mixed.folder / "sources" / "conf"
-    again = runner("--config-path", str(kept), "kernel=scaled", "device=cpu", f"hydra.sweep.dir={tmp_path}/again")
-    assert again.code == 0, again.err
-    first = table(mixed.folder)
-    assert list(table(tmp_path / "again")["case"]) == list(first.loc[first["kernel"] == "scaled", "case"])
 
 
 def test_files_name_no_path_and_no_host(mixed):
@@ -196,28 +172,6 @@ def test_a_kernel_for_gpus_only_is_right_on_one(runner):
     assert list(rows["bytes_in_flight"]) == [4 * 64 * min(blocks, n) for n in rows["blocks_per_sm"]]
 
 
-def test_an_endless_kernel_costs_its_own_row(runner):
-    """A kernel that does not end is stopped at its time limit, and the next case runs."""
-    done = runner("--config-dir", str(OWN), "kernel=hangs,saxpy,spins,speaks", "device=cpu", "device.time_limit_s=1")
-    rows = table(done.folder).set_index("kernel")
-    assert rows["status"].to_dict() == {"hangs": "timeout", "saxpy": "ok", "spins": "timeout", "speaks": "ok"}
-    assert "hangs.cu:" in rows.loc["hangs", "reason"]
-    assert done.code == 1
-
-
-@pytest.mark.gpu
-def test_a_fault_of_the_gpu_costs_its_own_row(runner):
-    """After an illegal address or an endless kernel a new process takes over, and the next case is right."""
-    names = "writesBeyond,saxpy,hangs,speaks,writesPart"
-    done = runner("--config-dir", str(OWN), f"kernel={names}", "device=cuda", "device.time_limit_s=10")
-    rows = table(done.folder).set_index("kernel")
-    assert rows["status"].to_dict() == {
-        "writesBeyond": "launch_error", "saxpy": "ok", "hangs": "timeout", "speaks": "ok", "writesPart": "mismatch",
-    }  # fmt: skip
-    assert "still running after 10 s" in rows.loc["hangs", "reason"]
-    assert done.code == 1
-
-
 @pytest.mark.gpu
 def test_both_devices_give_the_same_sums(runner):
     """One sweep over both devices has a row for each, joined by the case, with the same value."""
@@ -241,13 +195,6 @@ def test_a_device_that_is_missing_costs_its_own_rows(runner):
     assert "device=cuda" in rows.loc["cuda", "reason"]
 
 
-def test_what_does_not_fit_is_out_of_memory(runner):
-    """Arrays larger than the machine's memory are refused before they are made."""
-    done = runner("size=2**45", "block=1024", "unroll=64", "kernel=reduceSmemUnroll", "device=cpu")
-    assert done.code == 1
-    assert list(table(done.folder)["status"]) == ["out_of_memory"]
-
-
 def test_a_damaged_cache_is_built_anew(runner, tmp_path):
     """A binary that was cut off or overwritten is noticed, and compiled again."""
     cache = tmp_path / "own cache"
@@ -255,14 +202,6 @@ def test_a_damaged_cache_is_built_anew(runner, tmp_path):
     for path in cache.rglob("*.so"):
         path.write_bytes(b"garbage")
     assert runner(*SMALL, "hydra.sweep.dir=again", XDG_CACHE_HOME=str(cache)).code == 0
-
-
-def test_an_own_kernel_needs_no_python_of_ours(runner):
-    """A .cu and a .yaml in a folder of the user's own are found, and their own parameter is a key and a column."""
-    done = runner("--config-dir", str(OWN), "kernel=saxpy", "factor=2,5", "size=300", "device=cpu")
-    assert done.code == 0, done.err
-    assert list(table(done.folder)["factor"]) == [2, 5]
-    assert (done.folder / "sources" / "kernels" / "saxpy.cu").is_file()
 
 
 def test_only_skipped_cases_are_a_mistake(runner):

@@ -153,12 +153,3 @@ def test_a_parameter_of_ours_with_another_kind_of_value_is_refused(tmp_path, val
     lay_t4(tmp_path, "theirs.json", [entry([0.5], **value)])
     is_a_told_mistake(run(tmp_path, "import", "theirs.json", "--into", "x"), "theirs.json", "results[0]", *value)
     assert not (tmp_path / "x").exists()
-
-
-def test_a_folder_that_an_older_version_replayed_is_still_read(tmp_path):
-    """Its rows have the device `replay`; they are results of another tuner."""
-    lay_t4(tmp_path)
-    assert run(tmp_path, "import", "theirs_T4.json.gz", "--into", "old").code == 0
-    path = tmp_path / "old" / "results.csv"
-    path.write_text(path.read_text().replace(",recording,", ",replay,"))
-    assert "2 of 4 cases are correct in the recording" in run(tmp_path, "report", "old").out

@@ -36,15 +36,6 @@ def test_every_size_and_dtype_is_right(name, bench):
     all_right(bench.run_all(cases))
 
 
-def test_padding_and_unrolling_never_change_the_answer(bench):
-    """Of a block's tiles, some or all may lie outside the matrix."""
-    padded = [(b, p) for b in ("16x4", "5x9") for p in (0, 1, 3, 32)]
-    cases = [case_of(shipped("transposeSmemPad"), size="45x67", block=b, pad=p) for b, p in padded]
-    for name in ("transposeSmemUnroll", "transposeSmemUnrollPad"):
-        cases += [case_of(shipped(name), size=s, block="8x4", unroll=u) for u in (1, 3, 16) for s in ("45x67", "4x1")]
-    all_right(bench.run_all(cases))
-
-
 @pytest.mark.parametrize("name", TRANSPOSES)
 def test_the_tutorials_worked_example(name, bench):
     """Of a matrix of 3 by 4, element 7 of (1, 3) goes to (3, 1); the thread of number 7 writes (2, 1), element 6.
@@ -88,26 +79,6 @@ def test_rows_may_begin_anywhere_in_a_sector(dtype, sector, bench):
     tile = {"block": 64, "tile_rows": 32, "tile_cols": 32, "dtype": dtype}
     sizes = [f"{57 + r}x{c}" for r in range(sector) for c in (30 + r, 64 - r, 33, 64)]
     all_right(bench.run_all([case_of(shipped("transposeShifted"), size=s, **tile) for s in sizes]))
-
-
-def test_a_tile_may_be_padded_by_any_number_of_columns(bench):
-    """The padding changes the way, never the output."""
-    tiled = {"size": "70x90", "block": 128, "dtype": "int32"}
-    all_right(bench.run_all([case_of(shipped("transposeTile"), pad=p, **tiled) for p in (0, 2, 32)]))
-
-
-@pytest.mark.parametrize("name", TILED)
-def test_blocks_go_down_the_rows_first(name):
-    """Tiles below each other are neighbours in x, where there may be 2^31 - 1 of them."""
-    case = case_of(shipped(name), size=f"{64 * 70_000}x128", dtype="int32")
-    assert (case.excluded, case.grid) == ("", (70_000 + (name == "transposeShifted"), 2, 1))
-
-
-@pytest.mark.parametrize("name", [*FAMILY, *IN_X_ALONE])
-def test_the_family_moves_the_same_bytes(name):
-    """Every element is read once and written once, however the kernel does it: the copy is the upper bound."""
-    case = case_of(shipped(name), size="100x200", dtype="float64")
-    assert case.count("bytes_read") == case.count("bytes_written") == 160_000
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,11 @@
 import dataclasses
 from contextlib import ExitStack
 
-import numpy as np
 import pytest
 from support import case_of, few, shipped
 
 from runner.device import Role
 from runner.kernel.expression import Expression
-from runner.kernel.reference import find
 from runner.sweep.run_case import run_case
 from runner.sweep.trial import contents, upload
 from runner.sweep.worker import Task
@@ -18,7 +16,6 @@ HOST = ["reduceVector", "reduceInFlight", "reduceGridStride", "reduceRedux"]
 DEVICE = ["reduceLastBlock", "reduceStream", "reduceFlagged", "reducePacked"]
 VECTORS = [*HOST, *DEVICE]
 STRIDING = [n for n in VECTORS if shipped(n).parameter("blocks")]
-STREAMING = ["reduceFlagged", "reducePacked"]
 
 
 def all_right(outcomes):
@@ -61,15 +58,6 @@ def test_any_number_of_blocks_takes_all_tiles(name, bench):
     all_right(bench.run_all(cases))
 
 
-def test_a_strided_block_sums_up_every_gridth_tile():
-    """With tiles of 128 elements and two blocks, the first takes tiles 0 and 2, the second tile 1."""
-    x = np.arange(300, dtype=np.int32)
-    strided_block_sums = find(shipped("reduceGridStride"))
-    told = strided_block_sums({"in": x}, {"block": 32, "unroll": 1}, (2, 1, 1))
-    assert told.outputs["out"].values.tolist() == [x[:128].sum() + x[256:].sum(), x[128:256].sum()]
-    assert told.value == x.sum()
-
-
 @pytest.mark.parametrize("name", DEVICE)
 def test_a_launch_leaves_all_ready_for_the_next_one(name, bench):
     """Each of twenty launches gives the whole sum, and counters, flags and accumulated sums are zero again."""
@@ -91,32 +79,6 @@ def test_a_float_sum_is_the_same_in_every_launch(name, bench):
     for dtype in {"float32", "float64"}.intersection(shipped(name).parameter("dtype").allowed):
         case = case_of(shipped(name), size=100_003, block=64, unroll=1, dtype=dtype, fill="random")
         assert len({bench.outputs(case)[0]["out"].tobytes() for _ in range(10)}) == 1
-
-
-@pytest.mark.parametrize("name", STREAMING)
-def test_streaming_loads_change_no_sum(name, bench):
-    """They say what L2 should keep, nothing else."""
-    all_right(bench.run_all([case_of(shipped(name), size=5000, stream=s, fill="random") for s in (0, 1)]))
-
-
-def test_streaming_is_what_tells_reduce_stream_from_reduce_last_block():
-    """Without it the two would be the same, so stream=0 is refused."""
-    assert "is not a value of reduceStream; allowed: 1" in case_of(shipped("reduceStream"), stream=0).excluded
-
-
-def test_a_packed_sum_wraps_without_touching_the_count(bench):
-    """A sum of all ones bits overflows 32 bits in every block, in both directions."""
-    for dtype in ("int32", "uint32"):
-        kernel = shipped("reducePacked")
-        case = case_of(kernel, size=2**17, block=32, unroll=1, dtype=dtype, fill="random", seed=3)
-        outcome = bench.run(case)
-        assert (outcome.status, outcome.value) == ("ok", outcome.reference)
-
-
-def test_elements_of_8_bytes_have_no_room_for_a_flag(bench):
-    """The kernel keeps the flag in the same 8 bytes as the sum, so the sum has 4."""
-    outcome = bench.run(case_of(shipped("reduceFlagged"), dtype="float64"))
-    assert (outcome.status, "float64" in outcome.reason) == ("skipped", True)
 
 
 @pytest.mark.gpu
