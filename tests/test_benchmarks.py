@@ -6,9 +6,7 @@ import itertools
 import runpy
 import subprocess
 import sys
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from support import ROOT
 
@@ -20,7 +18,6 @@ import side_by_side
 import stencil
 import tables
 import transpose
-from side_by_side import Contender
 
 NATIVE = sorted(p.name for p in (ROOT / "benchmarks" / "native").glob("*.cu"))
 STARTED = [
@@ -28,7 +25,6 @@ STARTED = [
     for path in sorted((ROOT / "benchmarks").glob("*.py"))
     if "__main__" in (text := path.read_text()) and ("ArgumentParser(" in text or "= options(" in text)
 ]
-IDLE = SimpleNamespace(stream=SimpleNamespace(synchronize=lambda: None))
 
 
 @pytest.mark.parametrize("path", STARTED, ids=lambda path: path.stem)
@@ -53,36 +49,6 @@ def test_what_is_built_natively_compiles_without_a_warning(name, tmp_path):
     command = ["nvcc", *options, "-o", str(tmp_path / "built.so"), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-
-
-def test_who_fails_has_the_reason_in_its_row_and_the_others_go_on(monkeypatch):
-    """Whether it cannot be made, is wrong, fails at once, or fails later: it has no part in what follows."""
-    turns = []
-
-    def sampled(device, queue, count, flush):
-        turns.append(queue)
-        if queue is later and turns.count(later) == 2:
-            raise ValueError("later")
-        return np.full(count, 2.0), np.full(count, 1.0)
-
-    def later():
-        """Works when it is checked."""
-
-    def at_once():
-        raise RuntimeError("at once")
-
-    def missing():
-        raise ImportError("no such library")
-
-    good = Contender("good", queue=lambda: None)
-    bad = [Contender("wrong", check=lambda: "7 is not the sum"), Contender("at once", queue=at_once)]
-    contenders = [side_by_side.tried("missing", missing), *bad, Contender("later", queue=later), good]
-    monkeypatch.setattr(side_by_side, "sampled", sampled)
-    taken = side_by_side.alternate(contenders, IDLE, rounds=3, samples=4)
-    reasons = ["ImportError: no such library", "7 is not the sum", "RuntimeError: at once", "ValueError: later", ""]
-    assert [t.error for t in taken] == reasons
-    assert [len(t.us) for t in taken] == [0, 0, 0, 0, 12]
-    assert (turns.count(good.queue), turns.count(later), len(turns)) == (3, 2, 5)
 
 
 def test_a_missing_package_is_one_sentence_and_status_2(monkeypatch, capsys):

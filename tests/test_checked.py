@@ -1,6 +1,5 @@
 """The checked device: how what it finds is told. What it finds, and what not, test_planted_races.py has."""
 
-import csv
 import dataclasses
 import json
 import shutil
@@ -8,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from outcomes import rows
 from support import Bench
 
 from runner.device import Source
@@ -18,12 +18,6 @@ from runner.errors import DeviceUnavailable, Hazard, UsageError
 from runner.settings import DeviceConfig
 
 SOURCE = Path(__file__).parent / "kernels" / "checked" / "checked.cu"
-
-
-def rows(folder):
-    """The rows of a sweep."""
-    with (folder / "results.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def ints(count):

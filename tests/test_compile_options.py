@@ -1,10 +1,10 @@
 """`compile_options`: options of a GPU's compiler as a parameter of any kernel."""
 
-import csv
 import dataclasses
 import importlib.util
 
 import pytest
+from outcomes import rows
 from support import case_of, mine_yaml, read_kernel, shipped
 
 from runner.device import options
@@ -30,12 +30,6 @@ OF_IT = {
   - {name: n, scalar: int32, value: size}""",
     "reference": '{out: "exp(in)"}',
 }
-
-
-def rows(folder):
-    """The rows of results.csv, as text."""
-    with (folder / "results.csv").open(encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.fixture

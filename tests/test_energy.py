@@ -1,23 +1,17 @@
 """`profile.energy`: joules of a launch from a GPU's energy counter."""
 
-import csv
 import json
 import math
 import os
 import types
 
 import pytest
+from outcomes import rows
 from support import ROOT
 
 from runner.device import Energy
 from runner.device.cuda import energy
 from runner.statistics import mean_interval
-
-
-def rows(folder):
-    """The rows of results.csv, as text."""
-    with (folder / "results.csv").open(encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 class Gpu:

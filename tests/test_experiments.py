@@ -1,23 +1,17 @@
 """The experiments that come with the project: each runs, and on a GPU ends with a figure that makes its point."""
 
-import csv
 import itertools
 import re
 
 import pytest
 import yaml
+from outcomes import rows
 from processes import LINES
 from support import KERNELS, ROOT, case_of, shipped
 
 FORMER = "seed_reductions"  # a name that is still understood
 FEW = ("hydra.sweeper.max_cases=6", "hydra.sweeper.batch=6")  # of a search
 EXPERIMENTS = [p for p in sorted((ROOT / "conf" / "experiment").glob("*.yaml")) if p.stem != FORMER]
-
-
-def rows(folder):
-    """The table, one dictionary a case."""
-    with (folder / "results.csv").open() as file:
-        return list(csv.DictReader(file))
 
 
 def read(path):

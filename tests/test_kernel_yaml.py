@@ -163,6 +163,7 @@ def test_a_reference_is_found_in_three_folders(place, read):
 
 # What is written for which key, and words of the sentence.
 KEYS = {
+    "a key of an older version": ({"accesses": "[]"}, "mine.yaml: accesses: "),
     "a misspelt key": ({"argumnets": "[]"}, "mine.yaml: 'argumnets' is not a valid key; did you mean arguments?"),
     "a capital": ({"Grid": "1"}, "mine.yaml: 'Grid' is not a valid key; did you mean grid?"),
     "no grid": ({"grid": None}, "mine.yaml: the key 'grid' is missing"),

@@ -53,38 +53,6 @@ def test_a_compiler_that_would_not_end_is_ended(name, tmp_path, monkeypatch):
     assert not list(scratch.iterdir())
 
 
-WRITES_OUT = """
-parameters: {block: 64, size: 1000}
-arguments:
-  - {name: out, role: out, dtype: int32, shape: size}
-grid: ceil_div(size, block)
-reference: {out: arange(size)}
-"""
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("compiler", ["nvcc", "nvrtc"])
-def test_bombs_cost_their_own_rows_on_a_gpu(compiler, runner, tmp_path):
-    """Each is a `compile_error` with one sentence that names the limit, and the kernels beside them are measured."""
-    own = tmp_path / "own" / "kernel"
-    own.mkdir(parents=True)
-    for name, text in {"expands": BOMB, "instantiates": TEMPLATE_BOMB}.items():
-        (own / f"{name}.cu").write_text(text.replace(" k(", f" {name}("))
-        (own / f"{name}.yaml").write_text(WRITES_OUT)
-    kernels = "kernel=expands,reduceShfl,instantiates,reduceSmem"
-    limits = ("device.compile_limit_s=3", "timing=quick", "lines=false")
-    done = runner("--config-dir", "own", kernels, "size=100000", "device=cuda", f"compiler={compiler}", *limits)
-    assert done.code == 1
-    assert "Traceback" not in done.err
-    rows = table(done.folder).set_index("kernel")
-    assert rows["status"].to_dict() == {
-        "expands": "compile_error", "reduceShfl": "ok", "instantiates": "compile_error", "reduceSmem": "ok",
-    }  # fmt: skip
-    for reason in rows.loc[["expands", "instantiates"], "reason"]:
-        assert "(device.compile_limit_" in reason
-        assert "\n" not in reason
-
-
 def test_a_kernel_that_is_too_large_is_refused(runner, tmp_path):
     """A sparse file of gigabytes as a kernel's source is one sentence, and is not read."""
     (tmp_path / "own" / "kernel").mkdir(parents=True)

@@ -1,12 +1,12 @@
 """What each line costs: the rules of banks and sectors, the lines of real kernels, and lines.csv of a sweep."""
 
-import csv
 import dataclasses
 import random
 import re
 from types import SimpleNamespace
 
 import numpy as np
+import outcomes
 import pytest
 from processes import LINES
 from support import ROOT, Told, case_of, read_kernel, shipped
@@ -229,8 +229,7 @@ def test_a_sweep_writes_what_its_lines_cost(runner):
     first = runner(*command, **LINES)
     assert first.code == 0, first.err
     folder = first.directory / "first"
-    with (folder / "results.csv").open() as file:
-        rows = {row["kernel"]: row for row in csv.DictReader(file)}
+    rows = {row["kernel"]: row for row in outcomes.rows(folder)}
     assert [float(rows["transposeGmem"][name]) for name in (READ, WRITTEN)] == [4, 32]
     assert float(rows["transposeSmem"][LOADS]) == 32
     found = lines.read(RunFolder(folder))
@@ -243,36 +242,7 @@ def test_a_sweep_writes_what_its_lines_cost(runner):
     assert (again / "lines.csv").read_bytes() == (folder / "lines.csv").read_bytes()
     assert runner(*command[1:], f"hydra.sweep.dir={without}", "lines=false").code == 0
     assert not (without / "lines.csv").exists()
-    with (without / "results.csv").open() as file:
-        assert {row[WRITTEN] for row in csv.DictReader(file)} == {""}
-
-
-ATOMICS = """#include <cuda/atomic>
-extern "C" __global__ void atomics(int* out)
-{
-    cuda::atomic_ref<int, cuda::thread_scope_device> first(out[0]);
-    atomicCAS(&out[1], -1, 5);
-    first.store(7, cuda::memory_order_relaxed);
-    const int read = first.load(cuda::memory_order_relaxed);
-    if (read == 7) out[2] = read;
-}
-"""
-
-
-def test_atomics_are_counted_as_the_instructions_that_they_are(tmp_path):
-    """A compare-and-swap that fails is still an atomic; an atomic load is a load, an atomic store a store."""
-    (tmp_path / "atomics.cu").write_text(ATOMICS)
-    (tmp_path / "atomics.yaml").write_text(
-        "parameters: {block: 32, size: 3}\ngrid: 1\nreference: {out: out}\n"
-        "arguments: [{name: out, role: inout, dtype: int32, shape: size, fill: zeros}]\n"
-    )
-    found = line_costs.of_case(case_of(read_kernel(tmp_path / "atomics.yaml")))[1]
-    assert {(cost.line, cost.kind) for cost in found if cost.memory} == {
-        (5, "atomic"),
-        (6, "store"),
-        (7, "load"),
-        (8, "store"),
-    }
+    assert {row[WRITTEN] for row in outcomes.rows(without)} == {""}
 
 
 CHAIN = """extern "C" __global__ void chain(volatile int* done, int* out)
@@ -361,10 +331,3 @@ def test_a_damaged_table_is_one_sentence(tmp_path):
                 lines.read(RunFolder(tmp_path))
         else:
             assert lines.read(RunFolder(tmp_path)) == {}
-
-
-def test_an_old_yaml_with_accesses_is_told_in_one_sentence(tmp_path):
-    """The key is named, and what to do about it."""
-    (tmp_path / "old.yaml").write_text("parameters: {block: 32}\naccesses: []\n")
-    with pytest.raises(UsageError, match=r"old\.yaml: accesses: .*remove the key"):
-        read_kernel(tmp_path / "old.yaml")

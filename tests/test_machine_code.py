@@ -1,9 +1,9 @@
 """Machine code: kept beside the times, shown in the report, and compared."""
 
-import csv
 import importlib.util
 
 import pytest
+from outcomes import rows
 from support import case_of, shipped
 
 from runner.device import Binary
@@ -104,8 +104,7 @@ def test_a_sweep_keeps_the_code_of_its_binaries(runner):
     given = ("kernel=reduceShfl", "block=128,256", "size=1Mi", "device=cuda", "timing=quick")
     done = runner(*given)
     assert done.code == 0, done.err
-    with (done.folder / "results.csv").open(encoding="utf-8") as file:
-        names = {row["binary"] for row in csv.DictReader(file)}
+    names = {row["binary"] for row in rows(done.folder)}
     texts = {name: (done.folder / "machine" / f"{name}.txt").read_text() for name in names}
     assert len(texts) == 2
     assert all(" @ reduceShfl.cu:" in text for text in texts.values())

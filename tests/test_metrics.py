@@ -1,10 +1,10 @@
 """Columns of a user's own: declared in a kernel's YAML and in an experiment, calculated from each row."""
 
-import csv
 import json
 import re
 
 import pytest
+from outcomes import rows as table
 from support import case_of, read_kernel
 
 from runner.errors import UsageError
@@ -55,12 +55,6 @@ def folder(tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return tmp_path / "k"
-
-
-def table(folder):
-    """The rows of results.csv."""
-    with (folder / "results.csv").open() as stream:
-        return list(csv.DictReader(stream))
 
 
 def test_metrics_are_columns_of_a_sweep(runner, folder):

@@ -1,7 +1,6 @@
 """A `.cu` as its author left it, with the program around its kernels: a YAML names a kernel, and it runs."""
 
 import importlib.util
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -269,26 +268,6 @@ def test_nvrtc_gets_the_kernel_and_what_it_needs(kernel, folder):
         CompileError, match=r"program\.cu: has no __global__ function 'hiden'; its kernels are shapes::"
     ):
         compiler.compile(kernel("hiden").source())
-
-
-@pytest.mark.nvcc
-def test_the_symbol_is_that_of_the_named_instance(tmp_path):
-    """Of several instances of a template, and beside functions whose names begin alike."""
-    text = """namespace n { template <class T, int k> __global__ void of(T* o, const T* i, T*) { *o = *i + k; } }
-    template __global__ void n::of<int, 1>(int*, const int*, int*);
-    template __global__ void n::of<float, 1>(float*, const float*, float*);
-    template __global__ void n::of<float, 12>(float*, const float*, float*);
-    __global__ void over(int* o) { *o = 1; }
-    static __global__ void over(float* o) { *o = 1; }
-    __global__ void plain(int* o) { *o = 1; }
-    extern "C" __global__ void plainer(int* o) { *o = 1; }
-    static __global__ void own(int* o) { *o = 1; }"""
-    for number, (function, symbol) in enumerate((("n::of<float, 1>", "_ZN1n2ofIfLi1EEEvPT_PKS1_S2_"), ("own", "_Z3ownPi"), ("over(float*)", "_Z4overPf"),
-                                                 ("plain", "_Z5plainPi"), ("plainer", "plainer"))):  # fmt: skip
-        (tmp_path / f"{number}.cu").write_text(text + elf.naming([function]))
-        command = ["nvcc", "-cubin", "-arch=sm_90", f"{number}.cu", "-o", f"{number}.cubin"]
-        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-        assert elf.kernel_symbol((tmp_path / f"{number}.cubin").read_bytes(), function, 0) == symbol
 
 
 @pytest.mark.parametrize("function", ["a b", "a; b", "a<1", "a<(>", "a>", "<int>", "a::", "1a"])

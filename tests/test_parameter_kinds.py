@@ -1,9 +1,9 @@
 """Parameters of a kernel's own: numbers, words and truth values, each value with one form."""
 
-import csv
 import json
 import re
 
+import outcomes
 import pytest
 from support import case_of, read_kernel
 
@@ -64,8 +64,7 @@ def test_values_of_any_kind_are_swept(runner, folder, tmp_path):
     swept = ["scale=0.1,0.5,1.50,1.5,2,2.0", "fused=true,false", "mode=fast,exact", "device=cpu"]
     done = runner("-m", folder, "kernel=scaled", *swept)
     assert done.code == 0, done.err
-    with (done.folder / "results.csv").open() as stream:
-        rows = list(csv.DictReader(stream))
+    rows = outcomes.rows(done.folder)
     assert len(rows) == 4 * 2 * 2
     assert {row["scale"] for row in rows} == {"0.1", "0.5", "1.5", "2"}
     assert {row["shift"] for row in rows} == {"0.5"}

@@ -15,7 +15,6 @@ from runner.errors import UsageError
 from runner.profiling import counters, sanitizer
 from runner.profiling.step import Tools
 from runner.record.folder import RunFolder
-from runner.record.shards import ShardFolder, merge_shard
 from runner.report import reasons
 from runner.settings import DeviceConfig, ProfileConfig, TimingConfig
 from runner.stages.lines.costs import LineCost
@@ -273,24 +272,3 @@ def test_the_rules_stand_in_the_documentation():
     text = (ROOT / "docs" / "profile.md").read_text(encoding="utf-8")
     for rule in (*reasons.BOUNDS, *reasons.REMARKS):
         assert f"| {rule.name} | {rule.when} | {rule.source} |" in text
-
-
-def test_what_a_shard_profiled_enters_the_sweep(tmp_path):
-    """Counters after the same rounds, with their record; a hazard that the sanitizer found replaces a row that was ok."""
-    sweep, shard = RunFolder(tmp_path / "sweep"), ShardFolder(RunFolder(tmp_path / "sweep"), 0)
-    attempt = shard.begin()
-    timed = {"case": "c", "status": "ok", "rounds": 3, "ncu_dram_read": None}
-    (sweep.path / "4").mkdir()
-    sweep.write_json(sweep.result(4), timed)
-    for row in ({**timed, "ncu_dram_read": 5}, {**timed, "status": "hazard"}):
-        (attempt.path / "4").mkdir(exist_ok=True)
-        attempt.write_json(attempt.profile(4), {"of": row["status"]})
-        attempt.write_json(attempt.result(4), row)
-        assert merge_shard(sweep, shard, [4]) == {4: row}
-        assert sweep.json(sweep.profile(4)) == {"of": row["status"]}
-        assert merge_shard(sweep, shard, [4]) == {}
-    attempt.write_json(attempt.lines_of(4), {"reason": "it has no column"})
-    attempt.write_json(attempt.profile(4), {"of": "a further step"})
-    assert merge_shard(sweep, shard, [4]) == {}
-    assert sweep.json(sweep.lines_of(4)) == {"reason": "it has no column"}
-    assert sweep.json(sweep.profile(4)) == {"of": "a further step"}

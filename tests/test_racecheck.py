@@ -1,11 +1,11 @@
 """Races, uninitialized and out-of-bounds accesses are looked for by default: what is found, told, limited, and kept."""
 
-import csv
 import dataclasses
 import json
 import signal
 from types import SimpleNamespace
 
+import outcomes
 import processes
 import pytest
 from processes import RACES
@@ -120,8 +120,7 @@ def swept(directory, *arguments, **further):
 
 def rows_of(folder):
     """The rows of a sweep, by kernel and size."""
-    with (folder / "results.csv").open(newline="") as file:
-        return {(row["kernel"], int(row["size"])): row for row in csv.DictReader(file)}
+    return {(row["kernel"], int(row["size"])): row for row in outcomes.rows(folder)}
 
 
 @pytest.fixture(scope="module")
@@ -221,8 +220,7 @@ def test_a_search_looks_at_its_winner_and_says_so(tmp_path):
     write_kernels(tmp_path, ["honest"])
     search = "block=32,64,128", "hydra/sweeper=search", "hydra.sweeper.max_cases=3", "hydra.sweeper.batch=3"
     done = swept(tmp_path, "kernel=honest", *search, "racecheck=default")
-    with (done.folder / "results.csv").open(newline="") as file:
-        assert sorted(row["races_at"] != "" for row in csv.DictReader(file)) == [False, False, True]
+    assert sorted(row["races_at"] != "" for row in outcomes.rows(done.folder)) == [False, False, True]
     said = "looked for in 1 of 3 variants at small sizes, none found. Not in the others: a search looks at its winners only."
     assert said in " ".join(done.out.split())
 

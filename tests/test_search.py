@@ -7,9 +7,9 @@ import shutil
 
 import numpy as np
 import pytest
+from outcomes import rows as table
 from processes import LINES
 from support import read_kernel
-from test_t4 import table
 from told import is_a_told_mistake, lay, run
 
 from runner.config import Job

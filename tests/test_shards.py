@@ -1,6 +1,5 @@
 """A sweep in shards: comparable cases stay together, rows are those of one process, and nothing is lost or run twice."""
 
-import dataclasses
 import gc
 import itertools
 import json
@@ -371,16 +370,6 @@ def test_a_gpu_that_still_has_a_shard_gets_no_second_one(tmp_path, monkeypatch):
 
 
 REPLICATED = (*GPUS, "hydra.launcher.shards=2", "hydra.launcher.replicate=true", "timing.cpu_rounds=2", "lines=false")
-
-
-def test_the_cpu_device_has_its_shards_on_a_machine_with_gpus(monkeypatch):
-    """`device=cpu` needs no GPU, so `shards` counts; a GPU's cases take all GPUs."""
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a,GPU-b")
-    (cpu,) = jobs(["reduceShfl"], ["1Ki"])
-    gpu = dataclasses.replace(cpu, device=DeviceConfig(kind="cuda"))
-    assert clusters.gpus({"shards": 3}, [cpu]).environments() == [{}] * 3
-    visible = [{"CUDA_VISIBLE_DEVICES": name} for name in ("GPU-a", "GPU-b")]
-    assert clusters.gpus({"shards": 3}, [gpu]).environments() == visible
 
 
 def test_every_gpu_measures_all_cases(tmp_path):

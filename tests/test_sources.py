@@ -81,14 +81,6 @@ def test_a_kernel_that_hydra_composes_of_two_files_is_kept_whole(own, runner, tm
     assert again.returncode == 0, again.stderr
 
 
-def test_a_sweep_without_the_default_kernel_can_be_repeated(runner):
-    """The kept configuration composes though its default kernel had no part in the sweep."""
-    done = runner("-m", "kernel=reduceSmem,reduceGmem", "size=4096", "device=cpu")
-    kept = str((done.folder / "sources" / "conf").absolute())
-    again = runner("-m", "kernel=reduceSmem,reduceGmem", "size=4096", "--config-path", kept, "hydra.sweep.dir=again")
-    assert again.code == 0, again.err
-
-
 def test_earlier_sweeps_on_the_search_path_are_not_kept(own, runner, tmp_path):
     """With outputs/ in the folder of the kernels, each sweep keeps the same files, not those of the sweeps before."""
     counts = []

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from processes import call
+from processes import call, table
 from support import KERNELS, ROOT, Finished, shipped
 
 OWN = Path(__file__).parent / "kernels"
@@ -18,11 +18,6 @@ MIXED = {
     "saxpy": "ok", "writesPart": "mismatch", "broken": "compile_error", "writesBeyond": "hazard", "speaks": "ok",
     "speaksPtx": "skipped", "scaled": "ok",
 }  # fmt: skip
-
-
-def table(folder):
-    """results.csv, as text where exactness matters."""
-    return pd.read_csv(folder / "results.csv", dtype={"value": str, "reference": str, "block": str, "mask": str})
 
 
 @pytest.fixture(scope="module")

@@ -1,21 +1,15 @@
 """T4 files: a run is exported as one, and the results of another tuner are imported as a run folder."""
 
-import csv
 import gzip
 import json
 
 import pytest
+from outcomes import rows as table
 from told import is_a_told_mistake, run
 
 import runner
 
 CASES = ("kernel=reduceShfl", "block=64,100,128", "size=1000", "device=cpu")
-
-
-def table(folder):
-    """The rows of a run."""
-    with (folder / "results.csv").open(encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 def entry(times, invalidity="correct", **configuration):

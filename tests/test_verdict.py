@@ -8,11 +8,9 @@ from support import case_of
 
 from runner.errors import UsageError
 from runner.kernel import from_yaml
-from runner.kernel.arrays import fill
 from runner.kernel.check import check, power
 from runner.kernel.declaration import Tolerance
 from runner.kernel.further import exact_set
-from runner.kernel.precision import Arithmetic, grain
 from runner.kernel.reference import ExpectedArray, expect
 from runner.settings import DeviceConfig
 from runner.sweep.proof import why_unproven
@@ -227,17 +225,3 @@ def test_only_random_floats_get_further_contents(declared):
     assert other["at"] is own["at"]
     assert set(np.abs(other["x"])) <= {0.25, 0.5, 0.75, 1.0}
     assert not np.array_equal(other["x"], exact_set(case, 2, sided=False).contents(case, own)["x"])
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
-def test_the_further_contents_are_never_zero_and_multiples_of_a_quarter(dtype):
-    """Zero would hide that an element is skipped. The ends are the only largest or smallest, and all may have one sign."""
-    signs = {1: {-1, 1}, 2: {1}, 3: {-1, 1}, 4: {-1}}
-    for turn in (1, 2, 3, 4):
-        kind = type("Kind", (), {"numpy": np.dtype(dtype), "host_shape": staticmethod(lambda shape: shape)})
-        x = fill("exact_signed_4", (1000,), kind, turn << 32, "x").astype(np.float64)
-        assert set(np.sign(x)) == signs[turn]
-        assert grain(x, Arithmetic(np.dtype(dtype)).digits)[0] == 0.25
-        end = x[0] if turn % 2 else x[-1]
-        assert np.count_nonzero(np.abs(x) == 1) == 1
-        assert abs(end) == 1

@@ -420,15 +420,6 @@ def takes(bench, fmt, kernel):
     return program, [*arrays, fmt.dtype.type(2.5), bench.place(np.zeros(1, np.int32), name="integers")]
 
 
-def test_arguments_of_the_right_type(bench, fmt, takes):
-    """Arrays and scalars of the format are passed, and a pair may be two numbers of a flat array."""
-    program, arguments = takes
-    for pair in (arguments[2], bench.place(np.ones(2, fmt.dtype))):
-        arguments[2] = pair
-        bench.launch(program, *arguments, block=1)
-        assert fmt.values(arguments[0].read())[0] == 5.5
-
-
 def test_arguments_of_a_wrong_type(bench, fmt, takes):
     """Each is refused by a sentence with both types, the other format above all."""
     program, arguments = takes
