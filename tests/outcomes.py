@@ -2,6 +2,10 @@
 
 import csv
 
+from support import case_of, read_kernel
+
+from runner.errors import UsageError
+
 
 def rows(folder):
     """The rows of results.csv, as text."""
@@ -12,3 +16,17 @@ def rows(folder):
 def all_right(outcomes):
     """Every one is ok; says what the others are."""
     assert [(o.status, o.reason) for o in outcomes] == [("ok", "")] * len(outcomes)
+
+
+def sentence_about(bench, path, text, old, new):
+    """What is said of a kernel of whose YAML a piece is replaced: when it is read, when it is a case, or when it is run."""
+    assert old in text
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text.replace(old, new, 1))
+    try:
+        case = case_of(read_kernel(path))
+        told = case.excluded or bench.run(case, samples=1).reason
+    except UsageError as e:
+        told = str(e)
+    assert "\n" not in told
+    return told

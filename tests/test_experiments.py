@@ -118,13 +118,6 @@ def test_a_cache_preference_is_skipped_on_the_cpu_device(runner):
     assert done.code == 0
 
 
-@pytest.mark.gpu
-def test_every_cache_preference_is_taken_by_a_gpu(runner):
-    """The driver accepts each, for a kernel with and one without shared memory."""
-    done = runner("-m", "kernel=reduceSmem,reduceGmem", "cache=none,shared,l1,equal", "size=1Mi", "device=cuda")
-    assert [row["status"] for row in rows(done.folder)] == ["ok"] * 8
-
-
 EXPERIMENT = """# @package _global_
 size: 2**12
 on_cpu: {size: 3000, block: 64}

@@ -51,13 +51,6 @@ extern "C" __global__ void noSyncwarp(int* out, int n)
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = right - 1;
 }
-extern "C" __global__ void rightNeighbour(int* out, int n)
-{
-    __shared__ int s[64];
-    s[threadIdx.x] = threadIdx.x;
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) out[i] = threadIdx.x < 63 ? s[threadIdx.x + 1] - 1 : 63;
-}
 __device__ int turn = 0;
 extern "C" __global__ void blockByBlock(int* out, int n)
 {
@@ -202,10 +195,6 @@ def on_cpu(bench):
             r"right in order, wrong in reverse order: 9\d\d of 1000 elements differ: out\[1\] is -\d+, expec",
         ),
         ("noSyncwarp", r"right in order, wrong in (reverse|a random) order: \d+ of 1000 elements differ"),
-        (
-            "rightNeighbour",
-            r"wrong in order, right in reverse order: 9\d\d of 1000 elements differ: out\[0\] is -\d+, e",
-        ),
         ("blockByBlock", r"right in order, wrong in reverse order: \d+ of 1000 elements differ"),
         ("waitsForTheBlockBefore", r"right in order after .* s, but in reverse order strangers.cu:\d+: still running"),
     ],
