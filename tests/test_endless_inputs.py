@@ -12,7 +12,6 @@ from test_mistakes_yaml import CU, yaml_of
 from told import is_a_told_mistake, lay, run
 
 from runner.errors import UsageError
-from runner.hydra.command_line import lengths
 from runner.kernel import from_yaml
 
 MOST_MB = 500
@@ -103,16 +102,6 @@ def test_too_many_cases_are_counted_and_refused(name, tmp_path):
     many = "# @package _global_\nhydra:\n  sweeper:\n    params: {size: 'range(1,1000000000)', kernel: glob(*)}\n"
     lay(tmp_path, {"experiment/many.yaml": many})
     is_a_told_mistake(run(tmp_path, "--config-dir", ".", "device=cpu", *arguments), words)
-
-
-@pytest.mark.parametrize(
-    ("values", "number"),
-    [("a,b,c", 3), ("5", 1), ("range(0,10)", 10), ("range(0,10,3)", 4), ("range(10,0,-3)", 4), ("range(0,1,0.25)", 4),
-     ("range(5,1)", 0), ("shuffle(range(1,5))", 4), ("choice(a,b)", 2), ("[1,2,3]", 1), ("glob(reduceShfl)", 1)],
-)  # fmt: skip
-def test_the_count_is_the_number_of_values(values, number):
-    """Lengths are those of the lists that Hydra's sweeper makes."""
-    assert lengths([f"kernel={values}"], [ROOT / "conf"]) == {"kernel": number}
 
 
 def test_a_long_list_makes_as_many_cases(tmp_path):
