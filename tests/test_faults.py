@@ -147,7 +147,10 @@ def reference(folder, body):
         "parameters: {block: 4}\ngrid: 1\nreference: wanted.expected\n"
         "arguments: [{name: out, role: out, dtype: int32, shape: block}]\n"
     )
-    (folder / "wanted.py").write_text(f"import numpy as np\ndef expected(inputs, parameters, grid):\n    {body}\n")
+    (folder / "wanted.py").write_text(
+        "import numpy as np\nfrom runner.kernel.reference import ExpectedArray as Expected\n"
+        f"def expected(inputs, parameters, grid):\n    {body}\n"
+    )
     return read_kernel(folder / "mine.yaml")
 
 
@@ -161,6 +164,20 @@ def reference(folder, body):
         ("raise RuntimeError('no idea')", "RuntimeError: no idea"),
         ("return {'out': np.array(['a'] * 4)}", "in 'out'"),
         ("return {'out': np.ones(4) * 1j}", "in 'out'"),
+        ("return {'out': Expected(np.ones(4), error=np.ones(3))}", "'error' of 'out' has the shape (3,), the values ("),
+        (
+            "return {'out': Expected(np.ones(4), defined=np.ones(3, bool))}",
+            "'defined' of 'out' has the shape (3,), the",
+        ),
+        (
+            "return {'out': Expected(np.ones(4), defined=np.ones(4))}",
+            "expected booleans in 'defined' of 'out', not float64",
+        ),
+        ("return {'out': Expected(np.ones(4), error='0.5')}", "numbers of 0 or more"),
+        (
+            "return {'out': np.take(np.ones(4), 10**9)}",
+            "(wanted.py:4)",
+        ),  # the user's own line, although NumPy raised it
         ("raise KeyboardInterrupt", "KeyboardInterrupt"),
         ("return {}\nraise SystemExit(0)", "SystemExit"),  # while it is imported
         ("raise ValueError('x' * 100_000)", "ValueError: xxx"),

@@ -110,37 +110,6 @@ def test_a_boolean_that_is_neither_true_nor_false_is_told_by_its_byte():
     assert "y[1] is the byte 5, expected True" in check({"y": got}, expected).reason
 
 
-@pytest.mark.parametrize(
-    ("returned", "message"),
-    [
-        ("error=np.ones(3)", r"own\.f: 'error' of 'y' has the shape \(3,\), the values \("),
-        ("defined=np.ones(3, bool)", r"own\.f: 'defined' of 'y' has the shape \(3,\), the values \("),
-        ("defined=inputs['x']", r"own\.f: expected booleans in 'defined' of 'y', not float32"),
-        ("error='0.5'", "numbers of 0 or more"),
-    ],
-)
-def test_what_a_function_says_of_elements_must_be_of_these_elements(declared, tmp_path, returned, message):
-    """The reference is named. The message was of NumPy, or of a key that the YAML does not have."""
-    (tmp_path / "own.py").write_text(
-        "import numpy as np\nfrom runner.kernel.reference import ExpectedArray\n"
-        f"def f(inputs, p, grid): return {{'y': ExpectedArray(inputs['x'], {returned})}}\n"
-    )
-    case = case_of(declared(reference="own.f"))
-    with pytest.raises(UsageError, match=message):
-        expect(case, contents(case))
-
-
-def test_an_exception_of_a_reference_has_its_line(declared, tmp_path):
-    """The line of the user's own file, although NumPy raised it."""
-    (tmp_path / "own.py").write_text(
-        "import numpy as np\ndef f(inputs, p, grid):\n    return helper(inputs['x'])\n"
-        "def helper(x):\n    return {'y': np.take(x, 10**9)}\n"
-    )
-    case = case_of(declared(reference="own.f"))
-    with pytest.raises(UsageError, match=r"reference own\.f: IndexError: .* \(own\.py:5\)$"):
-        expect(case, contents(case))
-
-
 def test_a_list_is_an_array_and_one_of_undefined_elements_is_noted(declared, tmp_path):
     """A case of which nothing was compared must not look like one that was checked."""
     (tmp_path / "own.py").write_text(
