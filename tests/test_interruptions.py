@@ -144,20 +144,6 @@ def test_the_report_of_a_killed_sweep_has_all_that_was_finished(tmp_path):
     assert (folder / "results.csv").read_bytes() == before
 
 
-def test_a_killed_worker_costs_one_row(tmp_path):
-    """A kill -9 of the worker process makes its case a crashed row, and a new worker takes the next."""
-    process = start(tmp_path, *LONG, "block=64,128", "timing.cpu_samples=60")
-    folder = tmp_path / "sweep"
-    wait_until((folder / "results.csv").exists, process)
-    time.sleep(0.05)  # the first case is in the table, the next is being run
-    children = subprocess.run(["pgrep", "-P", str(process.pid), "python"], capture_output=True, text=True, check=False)
-    subprocess.run(["kill", "-9", children.stdout.split()[0]], check=True)
-    process.communicate(timeout=PATIENCE_S)
-    rows = table(folder)
-    assert sorted(rows["status"]) == ["crashed", "ok"]
-    assert "SIGKILL" in " ".join(rows["reason"].dropna())
-
-
 def test_a_killed_sweep_leaves_no_process_behind(tmp_path):
     """A kill -9 of the program alone ends its worker, too, though it is in the middle of a launch."""
     process = start(tmp_path, *LONG, "timing.cpu_samples=200")

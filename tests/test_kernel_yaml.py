@@ -9,7 +9,6 @@ from support import MINE_CU as CU
 from support import mine_yaml as yaml_of
 
 from runner.errors import UsageError
-from runner.kernel import from_yaml
 from runner.kernel.reference import find
 
 
@@ -264,13 +263,6 @@ def test_what_is_wrong_is_told_in_one_sentence(what, read):
         plan()
     assert sentence.removeprefix("mine.yaml: reference ") in str(raised.value)
     assert "\n" not in str(raised.value)
-
-
-@pytest.mark.parametrize("content", [None, [], "text", 5])
-def test_a_yaml_without_keys_is_refused(content, tmp_path):
-    """An empty file, a list or plain text is no declaration."""
-    with pytest.raises(UsageError, match=r"mine\.yaml is empty|expected keys with values"):
-        from_yaml.read("mine", content, tmp_path / "mine.yaml")
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -61,16 +61,22 @@ def test_no_warm_up_where_enough_was_launched():
     assert samples.us[0] == 1000
 
 
-def test_measuring_stops_when_the_median_is_known():
-    """Times that hardly differ are enough at the least number of samples."""
-    samples, reason = taken(itertools.cycle([100.0, 100.1]))
-    assert (len(samples.us), reason) == (30, "precise")
+ENDS = {
+    "the median is known": (itertools.repeat, [100.0], {}, 30, "precise"),
+    "it is not, and no more are allowed": (itertools.cycle, [range(100, 200)], {"max_samples": 90}, 90, "max_samples"),
+    "it is not, and the time is over": (itertools.cycle, [range(100, 200)], {"max_time_s": 0.0}, 30, "max_time"),
+    "it is, and the least time is never over": (
+        itertools.repeat, [100.0], {"min_time_ms": 100_000, "max_samples": 126}, 126, "max_samples",
+    ),
+}  # fmt: skip
 
 
-def test_measuring_goes_on_while_the_median_is_not_known():
-    """Times that differ a lot are taken up to the largest number of samples, and the reason says so."""
-    samples, reason = taken(itertools.cycle(range(100, 200)), max_samples=90)
-    assert (len(samples.us), reason) == (90, "max_samples")
+@pytest.mark.parametrize("why", ENDS)
+def test_measuring_ends_with_a_reason(why):
+    """With no fewer than the least number of samples, and as soon as there is one."""
+    times, given, changed, count, expected = ENDS[why]
+    samples, reason = taken(times(*given), **changed)
+    assert (len(samples.us), reason) == (count, expected)
 
 
 def test_further_samples_narrow_the_interval_until_it_is_narrow_enough():
@@ -81,18 +87,6 @@ def test_further_samples_narrow_the_interval_until_it_is_narrow_enough():
     assert 30 < len(samples.us) < 5000
     assert summarize(samples.us).precision_percent <= 0.5
     assert summarize(samples.us[:-32]).precision_percent > 0.5
-
-
-def test_measuring_ends_when_its_time_is_over():
-    """The time limit ends it with what there is, but not with fewer than the least number of samples."""
-    samples, reason = taken(itertools.cycle(range(100, 200)), max_time_s=0.0)
-    assert (len(samples.us), reason) == (30, "max_time")
-
-
-def test_measuring_lasts_its_least_time():
-    """With a minimum time, samples are taken on though the median is known."""
-    samples, _ = taken(itertools.repeat(100.0), min_time_ms=100_000, max_samples=126)
-    assert len(samples.us) == 126
 
 
 COOL = GpuState(1980, 40, 300.0, (), throttled=False)

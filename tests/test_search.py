@@ -20,7 +20,7 @@ from runner.kernel.metrics import Metric
 from runner.kernel.resolve import make
 from runner.record.folder import RunFolder
 from runner.search import loop, samplers
-from runner.search.batches import Batches, read
+from runner.search.batches import Batches
 from runner.search.contenders import contenders, side
 from runner.search.importance import Model
 from runner.search.loop import Budget, Search, front
@@ -448,13 +448,6 @@ def test_all_that_cannot_be_told_from_the_best_are_measured_anew(mine, tmp_path)
     assert places.samples[best] == 32
     assert all(places.samples[n] == 32 for n, us in seen.items() if us < 1.02 * seen[best])
     assert sum(samples == 3 for samples in places.samples.values()) > 18
-
-
-def test_told_values_that_are_not_finite_are_refused(tmp_path):
-    """No sampler can learn from them; a search writes none."""
-    (tmp_path / "search.jsonl").write_text('{"point": [1], "values": [NaN], "seconds": 1.0}')
-    with pytest.raises(UsageError, match="not finite"):
-        read(RunFolder(tmp_path), Space((Axis("a", (1, 2)),)))
 
 
 def test_the_key_search_has_choices_and_ranges():

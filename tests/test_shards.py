@@ -254,7 +254,7 @@ def test_hidden_gpus_are_not_used(monkeypatch):
 
 
 SHARDS = 64
-MOST = int(os.environ.get("RUNNER_TEST_ROWS", "2500"))
+MOST = int(os.environ.get("RUNNER_TEST_ROWS", "1000"))
 COUNTS = (MOST // 5, MOST)
 
 

@@ -117,13 +117,6 @@ def test_a_kernel_for_gpus_only_is_skipped_before_it_is_compiled(mixed):
     assert rows["bytes_in_flight"].isna().all()  # how many blocks would fit is unknown
 
 
-def test_what_an_own_kernel_includes_is_kept(mixed):
-    """Includes and a reference of the user's own are copied, so that the sweep can be repeated."""
-    sources = mixed.folder / "sources"
-    assert (sources / "kernels" / "scaled.cuh").is_file()
-    assert (sources / "kernels" / "my_references.py").is_file()
-
-
 def test_files_name_no_path_and_no_host(mixed):
     """No file holds the directory or the machine's name, unless asked for."""
     for name in ("environment.json", "report.html", "results.csv", "plan.json"):
@@ -156,31 +149,6 @@ def test_a_glob_sweeps_all_kernels(runner):
     assert int(rows.loc["reduceShfl", "value"]) < int(rows.loc["reduceSmem", "value"])
 
 
-@pytest.mark.gpu
-def test_a_kernel_for_gpus_only_is_right_on_one(runner):
-    """On a GPU it is a kernel like any other, and its row says how much it has under way."""
-    done = runner("--config-dir", str(OWN), "kernel=speaksPtx", "device=cuda")
-    rows = table(done.folder)
-    assert list(rows["status"]) == ["ok"]
-    gpu = json.loads((done.folder / "environment.json").read_text())["devices"]["cuda"]
-    blocks = -(-int(rows.loc[0, "grid"]) // int(gpu["multiprocessors"]))  # of a multiprocessor, in this small grid
-    assert list(rows["bytes_in_flight"]) == [4 * 64 * min(blocks, n) for n in rows["blocks_per_sm"]]
-
-
-@pytest.mark.gpu
-def test_both_devices_give_the_same_sums(runner):
-    """One sweep over both devices has a row for each, joined by the case, with the same value."""
-    done = runner("kernel=glob(reduce*)", "device=cpu,cuda", "size=100000", "fill=random")
-    assert done.code == 0, done.err
-    rows = table(done.folder)
-    right = rows[rows["status"] == "ok"]
-    values = {kind: of_kind.set_index("case")["value"].to_dict() for kind, of_kind in right.groupby("device")}
-    names = [n for n in KERNELS if n.startswith("reduce")]
-    assert len(values["cuda"]) == len(names)
-    assert len(values["cpu"]) == len([n for n in names if not shipped(n).gpu_only])
-    assert values["cpu"].items() <= values["cuda"].items()
-
-
 def test_a_device_that_is_missing_costs_its_own_rows(runner):
     """In a sweep over two devices, the cases of one that is not there are not_run, with the reason."""
     done = runner("size=1000", "device=cpu,cuda", CUDA_VISIBLE_DEVICES="")
@@ -205,14 +173,6 @@ def test_only_skipped_cases_are_a_mistake(runner):
     assert done.code == 2
     assert list(table(done.folder)["status"]) == ["skipped", "skipped"]
     assert "1, 2, 4, 8, 16 or 32" in done.out
-
-
-def test_an_experiment_is_a_sweep_without_m(runner):
-    """experiment=... runs its own sweep; a value on the command line replaces the experiment's."""
-    done = runner("experiment=seed_reductions", *SMALL)
-    assert done.code == 0, done.err
-    assert len(table(done.folder)) == 6
-    assert done.folder.name.endswith("-seed_reductions")
 
 
 def test_a_size_of_nothing_is_a_row_beside_the_others(runner):

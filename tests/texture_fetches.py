@@ -2,7 +2,7 @@
 
     python tests/texture_fetches.py tests/kernels/textures/h200.npz
 
-It prints in which modes the CPU device differs. `probes` are for finding out why; the tests do not need them.
+It prints in which modes the CPU device differs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Fetch:
     dtype: str  # of NumPy
     channels: int
     how: Texture
-    probe: str = ""  # `full`: texels of full precision; `ties` between weights; `edges` of texels
+    probe: str = ""  # `ties` between weights; `edges` of texels
 
     @property
     def name(self) -> str:
@@ -67,8 +67,6 @@ class Fetch:
         rng = np.random.default_rng(len(self.name))
         shape = SHAPES[self.dimensions] if self.channels == 1 else (*SHAPES[self.dimensions], self.channels)
         dtype = np.dtype(self.dtype)
-        if self.probe == "full":
-            return rng.uniform(-1, 1, shape).astype(dtype)
         if dtype.kind == "f":
             return (rng.integers(-512, 512, shape) / 4).astype(dtype)
         limits = np.iinfo(dtype)
@@ -157,16 +155,6 @@ def fetched(bench: Bench, chosen: list[Fetch]) -> dict[str, NDArray[Any]]:
     return found
 
 
-def probes() -> Iterator[Fetch]:
-    """Fetches at which a device's arithmetic shows."""
-    linear = Texture(filter_mode="linear")
-    for dimensions in (1, 2, 3):
-        yield Fetch(dimensions, "f4", 1, linear, "full")
-    yield Fetch(1, "i1", 1, Texture(filter_mode="linear", read_mode="normalized_float"), "ties")
-    yield Fetch(1, "i2", 1, Texture(filter_mode="linear", read_mode="normalized_float"), "ties")
-    yield Fetch(1, "u1", 1, Texture(filter_mode="linear", read_mode="normalized_float"), "ties")
-
-
 def differences(fetch: Fetch, a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.int64]:
     """Which fetches differ in a bit."""
     return np.flatnonzero((a.view(np.uint8) != b.view(np.uint8)).reshape(len(fetch.coordinates), -1).any(axis=1))
@@ -174,7 +162,7 @@ def differences(fetch: Fetch, a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.in
 
 def main() -> None:
     """Record a GPU."""
-    chosen, found = [*fetches(), WEIGHTS, *probes()], []
+    chosen, found = [*fetches(), WEIGHTS], []
     for kind in ("cuda", "cpu"):
         config = DeviceConfig(kind=kind)
         device = open_device(config)
