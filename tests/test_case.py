@@ -4,36 +4,34 @@ from support import case_of, read_kernel, shipped
 SHFL = shipped("reduceShfl")
 
 
-def test_two_ways_of_writing_are_one_case():
-    """`size=1Mi block=2**8` and `size=2**20 block=256` have one identity."""
-    assert case_of(SHFL, size="1Mi", block="2**8").id == case_of(SHFL, size="2**20", block=256).id
+SAME = [
+    ({"size": "1Mi", "block": "2**8"}, {"size": "2**20", "block": 256}),
+    ({}, {"width": 32, "mask": "0xffffffff", "dtype": "int"}),  # the defaults
+    ({}, {"unroll": 8}),  # which the kernel does not read
+    ({"fill": "seed_rand"}, {"fill": "c_rand"}),  # a former name
+]
+OTHER = [{"block": 128}, {"size": 7}, {"width": 8}, {"mask": 0xFF}, {"dtype": "float32"}, {"seed": 1}]
 
 
-def test_a_default_is_the_same_case_as_its_value():
-    """Naming a kernel's default changes nothing."""
-    assert case_of(SHFL).id == case_of(SHFL, width=32, mask="0xffffffff", dtype="int").id
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_what_is_the_same_is_one_case(one, other):
+    """However it is written, or not written."""
+    assert case_of(SHFL, **one).id == case_of(SHFL, **other).id
 
 
-@pytest.mark.parametrize("change", [{"block": 128}, {"size": 7}, {"width": 8}, {"mask": 0xFF}, {"dtype": "float32"}])
+@pytest.mark.parametrize("change", OTHER)
 def test_another_value_is_another_case(change):
-    """Every parameter that the kernel reads is part of the identity."""
+    """Every parameter that the kernel reads is part of the identity, and so is the seed of its inputs."""
     assert case_of(SHFL, **change).id != case_of(SHFL).id
-
-
-def test_the_seed_is_part_of_the_identity():
-    """Other inputs are another case."""
-    assert case_of(SHFL, seed=1).id != case_of(SHFL).id
-
-
-def test_what_the_kernel_does_not_read_is_ignored():
-    """`kernel=a,b unroll=8` works where only b reads unroll."""
-    assert case_of(SHFL, unroll=8).id == case_of(SHFL).id
 
 
 def test_the_identity_is_stable():
     """The hash is a contract: results of last year join with those of today."""
     assert case_of(SHFL).id == "04ca93178d7e"
     assert case_of(SHFL, fill="random").id == "e30711dfddb6"
+    assert case_of(shipped("transposeTile"), compile_options="none").id == "da917c56c67d"
+    assert case_of(shipped("reduceSmem"), cache="l1").id == "83ffcc453f40"
+    assert case_of(SHFL, compile_options="-ftz=true").id != case_of(SHFL).id
 
 
 @pytest.mark.parametrize(

@@ -56,14 +56,6 @@ def test_options_have_one_form_however_they_are_written():
             case_of(kernel, compile_options=wrong)
 
 
-def test_ids_are_those_of_versions_without_options():
-    """A case without options has the id that it always had, and one with options another."""
-    assert case_of(shipped("reduceShfl")).id == "04ca93178d7e"
-    assert case_of(shipped("transposeTile"), compile_options="none").id == "da917c56c67d"
-    assert case_of(shipped("reduceSmem"), cache="l1").id == "83ffcc453f40"
-    assert case_of(shipped("reduceShfl"), compile_options="-ftz=true").id != case_of(shipped("reduceShfl")).id
-
-
 @pytest.mark.parametrize("name", COMPILERS)
 def test_options_reach_the_compiler(name, folder, tmp_path):
     """Each option makes another binary, `none` makes the one without a parameter, and a wrong one is one sentence."""

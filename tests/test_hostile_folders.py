@@ -44,9 +44,12 @@ def given(made, tmp_path):
 
 def instead(name, what):
     """Something else in the place of a file or folder, which may lead to another one."""
-    return lambda folder: fuzzing.replace(folder / name, what, SimpleNamespace(
-        folder=folder.parents[1] / "outside", file=folder.parents[1] / "outside" / "secret"
-    ))  # fmt: skip
+
+    def make(folder):
+        outside = folder.parents[1] / "outside"
+        fuzzing.replace(folder / name, what, SimpleNamespace(folder=outside, file=outside / "secret"))
+
+    return make
 
 
 def appended(name, more):
