@@ -139,19 +139,3 @@ def test_every_kernel_is_shown_by_an_experiment():
     """Whoever wonders what a kernel does finds a command that shows it."""
     named = " ".join(path.read_text(encoding="utf-8") for path in EXPERIMENTS)
     assert [name for name in KERNELS if not re.search(rf"\b{name}\b", named)] == []
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (EXPERIMENT.replace("block", "blok"), "on_cpu.blok: no kernel on the search path declares a parameter"),
-        (EXPERIMENT + "hydra: {sweeper: {params: {size: '2**12,2**13'}}}\n", "on_cpu.size: the experiment sweeps size"),
-    ],
-)
-def test_a_mistake_in_on_cpu_is_one_sentence(text, said, runner, tmp_path):
-    """A misspelt parameter, and one that the experiment sweeps; nothing is run."""
-    (tmp_path / "mine" / "experiment").mkdir(parents=True)
-    (tmp_path / "mine" / "experiment" / "small.yaml").write_text(text)
-    done = runner("--config-dir", "mine", "experiment=small", "device=cpu")
-    assert done.code == 2
-    assert done.err.startswith(f"runner: {said}")

@@ -149,11 +149,3 @@ def test_a_metric_is_empty_where_something_is_missing(folder):
     row = {"median_us": 5.0, "operations": 10, **names}
     assert {m.name: m(row) for m in metrics} == {"b": None, "c": None, "d": 2.5}
     assert {m.name: m(names) for m in metrics} == {"b": None, "c": None, "d": None}
-
-
-def test_the_command_refuses_an_unknown_metric_before_anything_runs(runner, folder):
-    """The sentence has the metric, and no folder is left."""
-    done = runner("--config-dir=k", "kernel=axpy", "rank_by=speed", "device=cpu")
-    assert done.code == 2
-    assert "rank_by=speed" in done.err
-    assert not list(done.directory.glob("outputs/*/*"))

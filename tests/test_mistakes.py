@@ -72,6 +72,7 @@ VALUES = {
     "no seed": (["seed=null"], ["seed=null: "]),
     "a negative seed": (["seed=-1"], ["seed=-1: expected 0 to 2**63-1"]),
     "perhaps": (["record_host=maybe"], ["record_host=maybe: "]),
+    "a metric that is none": (["rank_by=speed"], ["rank_by=speed: "]),
     "another word for races": (["racecheck=some"], ["racecheck=some: expected one of default, all, none"]),
     "a list for the CPU device's parameters": (["on_cpu=[1]"], ["on_cpu=[1]: "]),
     "an interpolation to nothing": (["size=${nope}"], ["size: "]),

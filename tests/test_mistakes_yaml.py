@@ -153,6 +153,8 @@ EXPERIMENTS = {
     "a pattern that matches nothing": (SWEEP % "{kernel: 'glob(nope*)'}", "matches no name"),
     "a sweep that is a number": (SWEEP % "5", "mine.yaml: hydra.sweeper.params: "),
     "a misspelt key of Hydra's": (f"{GLOBAL}hydra: {{sweper: 1}}\n", "mine.yaml: hydra.sweper: unknown key of Hydra"),
+    "a parameter that is none": (f"{GLOBAL}on_cpu: {{nope: 5}}\n", "on_cpu.nope: no kernel on the search path"),
+    "a parameter that is swept": (SWEEP % "{block: '64,128'}" + "on_cpu: {block: 64}\n", "on_cpu.block: the experiment sweeps block"),
     "Hydra by a number": (f"{GLOBAL}hydra: 5\n", "experiment/mine.yaml: hydra: expected keys with values, not '5'"),
 }  # fmt: skip
 
