@@ -117,6 +117,13 @@ def test_one_launch_tells_all_races(bench):
     assert {frozenset((second, third)), frozenset((last,))} <= set(pairs)
 
 
+def test_blocks_of_a_grid_barrier_are_ordered(bench):
+    """grid_group::sync orders all blocks; a barrier of the block does not."""
+    bench.call(source("gridBarrier", broken=False, cooperative=True), ints(16), grid=8, block=32)
+    with pytest.raises(Hazard, match=r"race .* by block \("):
+        bench.call(source("gridBarrier", broken=True, cooperative=True), ints(16), grid=8, block=32)
+
+
 @pytest.mark.parametrize(
     ("name", "kind", "array", "element"),
     [("unwritten", "unwritten", "s", 7), ("nextArray", "outside", "one", 256), ("behindDynamic", "outside", None, 128)],

@@ -73,9 +73,22 @@ BROKEN_RULES = {
         ),
         {"block": 64},
     ),
+    "a part of a warp at a named barrier": (
+        "halfAWarpAtBarrier",
+        (
+            r"hazards\.cu:<halfAWarpAtBarrier>: deadlock: lanes 0-15 of warp 0 wait in bar\.arrive\(mask=0xffffffff\), "
+            r"which also names lanes 16-31; .*"
+        ),
+        {"block": 64},
+    ),
     "a barrier that a block does not have": (
         "noSuchBarrier",
         r"hazards\.cu:<noSuchBarrier>: bar\.sync: there is no barrier 16, a block has 0 to 15; .*",
+        {},
+    ),
+    "a barrier of a part of a warp": (
+        "brokenWarpAtBarrier",
+        r"hazards\.cu:<brokenWarpAtBarrier>: bar\.sync: 48 threads; the number must be a multiple of 32 and not 0; .*",
         {},
     ),
     "barriers of two kinds": (
@@ -142,6 +155,11 @@ BROKEN_RULES = {
         "waitsInBlock",
         rf"hazards\.cu:<waitsInBlock>: still running after .*; {FIRST_THREAD}",
         {"block": 64, "error": LaunchTimeout},
+    ),
+    "endless barriers": (
+        "barriersForEver",
+        r"hazards\.cu:<barriersForEver>: still running after the time limit of 0\.3 s; .*",
+        {"block": 256, "error": LaunchTimeout},
     ),
 }
 
