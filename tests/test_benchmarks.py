@@ -22,7 +22,7 @@ import transpose
 NATIVE = sorted(p.name for p in (ROOT / "benchmarks" / "native").glob("*.cu"))
 STARTED = [
     path
-    for path in sorted((ROOT / "benchmarks").glob("*.py"))
+    for path in sorted([*(ROOT / "benchmarks").glob("*.py"), *(ROOT / "tools").glob("*.py")])
     if "__main__" in (text := path.read_text()) and ("ArgumentParser(" in text or "= options(" in text)
 ]
 

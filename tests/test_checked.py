@@ -14,8 +14,7 @@ from runner.device import Source
 from runner.device.checked.device import CheckedDevice
 from runner.device.cpu import build
 from runner.device.cpu.build import CpuCompiler
-from runner.errors import DeviceUnavailable, Hazard, UsageError
-from runner.settings import DeviceConfig
+from runner.errors import DeviceUnavailable, Hazard
 
 SOURCE = Path(__file__).parent / "kernels" / "checked" / "checked.cu"
 
@@ -247,11 +246,3 @@ def test_a_compiler_without_instrumentation_is_one_sentence(tmp_path, monkeypatc
     monkeypatch.setenv("CXX", str(compiler))
     with pytest.raises(DeviceUnavailable, match="cannot instrument memory accesses"):
         CheckedDevice()
-
-
-@pytest.mark.parametrize("setting", [{"schedules": 0}, {"same_value_races": "maybe"}])
-def test_a_wrong_setting_is_refused(setting):
-    """The message names the setting and what is allowed."""
-    (name,) = setting
-    with pytest.raises(UsageError, match=rf"device\.{name}="):
-        DeviceConfig(**setting)

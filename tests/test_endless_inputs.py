@@ -5,14 +5,10 @@ import subprocess
 import sys
 
 import pytest
-import yaml
 from processes import environment
-from support import ROOT, case_of
+from support import ROOT
 from test_mistakes_yaml import CU, yaml_of
 from told import is_a_told_mistake, lay, run
-
-from runner.errors import UsageError
-from runner.kernel import from_yaml
 
 MOST_MB = 500
 
@@ -109,47 +105,6 @@ def test_a_long_list_makes_as_many_cases(tmp_path):
     values = ",".join(map(str, range(1, 3001)))
     done = run(tmp_path, "--dry-run", "device=cpu", f"size={values}")
     assert "3,000 cases to run" in done.out, done.err
-
-
-def made(directory, **lines):
-    """A case of the kernel with other lines."""
-    lay(directory, {"kernel/mine.cu": CU})
-    path = directory / "kernel" / "mine.yaml"
-    return case_of(from_yaml.read("mine", yaml.safe_load(yaml_of(**lines)), path))
-
-
-def arguments_of(shape="size", fill="index", value="size"):
-    """The kernel's arguments, one of them written otherwise."""
-    return f"""
-  - {{name: in, role: in, dtype: int32, shape: {shape}, fill: {fill}}}
-  - {{name: out, role: out, dtype: int32, shape: size}}
-  - {{name: n, scalar: int32, value: {value}}}"""
-
-
-SIZES = {
-    "shared": {"shared": "2**100"},
-    "bytes": {"bytes": "{read: 2**100, written: 1}"},
-    "operations": {"operations": "2**63"},
-    "grid": {"grid": "2**100"},
-    "shape": {"arguments": arguments_of(shape="2**100")},
-    "empty shape": {"arguments": arguments_of(shape="[0, 2**62, 4]")},
-    "scalar": {"arguments": arguments_of(value="2**100")},
-    "infinite scalar": {"arguments": arguments_of(value=".inf")},
-    "range": {"arguments": arguments_of(fill="{range: [0, 2**100]}")},
-    "constant": {"arguments": arguments_of(fill="{constant: .nan}")},
-    "deviation": {"arguments": arguments_of(fill="{normal: [0, -1]}")},
-    "loop": {"launches": "[{for: {i: 2**60}, grid: 1}]"},
-    "loop that launches nothing": {"launches": "[{for: {i: 2**60, j: 0}, grid: 1}]"},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", SIZES)
-def test_a_size_beyond_64_bits_makes_no_case(name, tmp_path):
-    """It is refused, or the case is skipped with a reason."""
-    try:
-        assert made(tmp_path, **SIZES[name]).excluded
-    except UsageError as e:
-        assert "mine.yaml" in str(e)  # noqa: PT017
 
 
 WORDS = {

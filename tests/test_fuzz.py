@@ -172,6 +172,7 @@ KERNELS = [
     ("saxpy", b"parameters: {block: 1" + b":2" * 5000 + b"}\n"),
     saxpy(parameters={f"p{i}": i for i in range(5000)}),
     saxpy(grid="popcount('x')"), saxpy(grid="popcount(-1)"), saxpy(grid="1 and 'x'"), saxpy(shared="2**100"),
+    saxpy(grid="2**100"), saxpy(launches=[{"for": {"i": "2**60"}, "grid": 1}]), saxpy(launches=[{"for": {"i": "2**60", "j": 0}, "grid": 1}]),
     saxpy(bytes={"read": "2**100", "written": "2**120"}), saxpy(operations="2**100"), saxpy(shared="-(2**64)"),
     saxpy(reference={"y": "-" * 100_000 + "x"}), saxpy(reference={"y": None}), saxpy(reference=None), saxpy(reference="1j"),
     saxpy(parameters={"block": "2026-11-22", "size": 1000, "factor": 3}), saxpy(let={"a": "b", "b": "a"}),

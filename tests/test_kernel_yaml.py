@@ -27,15 +27,6 @@ def read(tmp_path):
     return call
 
 
-def test_a_sound_declaration_is_read(read, tmp_path):
-    """What the YAML says stands in the kernel; any kernel also has the parameters `cache` and `compile_options`."""
-    kernel = read()
-    assert [p.name for p in kernel.parameters] == ["block", "size", "dtype", "cache", "compile_options"]
-    assert kernel.source == tmp_path / "kernel" / "mine.cu"
-    assert (kernel.name, kernel.family, kernel.finish, kernel.gpu_only) == ("mine", "mine", "device", "")
-    assert (kernel.macros, kernel.in_flight, kernel.hazard) == ((), None, None)
-
-
 def test_the_source_may_lie_in_the_folder_of_kernels(read, tmp_path):
     """Without `source`, NAME.cu beside the YAML counts, else the one in ../../kernels."""
     folder = tmp_path / "conf" / "kernel"

@@ -91,6 +91,14 @@ DEVICE_AND_TIMING = {
         ["timing.cpu_samples=many"],
         ["timing.cpu_samples=many: expected an integer from 3 to 100000"],
     ),
+    "no schedule": (["device=checked", "device.schedules=0"], ["device.schedules=0"]),
+    "perhaps races of one value": (
+        ["device=checked", "device.same_value_races=maybe"],
+        ["device.same_value_races=maybe"],
+    ),
+    "some profiled cases": (["profile.cases=some"], ["profile.cases=some"]),
+    "a metric of ncu's that is none": (["profile.metrics=[dram]"], ["profile.metrics=dram"]),
+    "a tool that the sanitizer lacks": (["profile.sanitizer=leaks"], ["profile.sanitizer=leaks"]),
     "a warm-up of minus one": (["timing.warmup_ms=-1"], ["timing.warmup_ms=-1", "0 to 100000"]),
 }
 

@@ -11,7 +11,6 @@ import pytest
 from support import ROOT, Told, case_of, shipped
 
 from runner.config import Job
-from runner.errors import UsageError
 from runner.profiling import counters, sanitizer
 from runner.profiling.step import Tools
 from runner.record.folder import RunFolder
@@ -161,20 +160,6 @@ def test_what_ncu_wrote_on_an_h200_is_read():
     assert row["ncu_warps_percent"] == pytest.approx((65.65 * 4928 + 66.54 * 4960) / 9888)
     assert row["ncu_stalls"].startswith("long_scoreboard 72 %")
     assert counters.operations(values, "float32") == 2 * 2**20
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"cases": "some"}, "profile.cases=some"),
-        ({"metrics": ["dram"]}, "profile.metrics=dram"),
-        ({"sanitizer": "leaks"}, "profile.sanitizer=leaks"),
-    ],
-)
-def test_a_wrong_setting_is_named(given, words):
-    """With what is allowed."""
-    with pytest.raises(UsageError, match=words):
-        ProfileConfig(**given)
 
 
 OUTSIDE = """\
