@@ -10,7 +10,6 @@ import pytest
 from support import Bench
 
 from runner.device import Source
-from runner.device.checked.code_lines import Code, Lines
 from runner.device.checked.device import CheckedDevice
 from runner.device.cpu.build import CpuCompiler
 from runner.errors import Hazard
@@ -144,34 +143,3 @@ def test_an_access_before_a_shared_array_names_it(bench, name, array):
     """An index far below zero belongs to the array behind it, not to the one that ends 48 KiB before."""
     (finding,) = found(bench, name)
     assert (finding.kind, finding.array) == ("outside", array)
-
-
-def test_the_source_is_read_as_functions_and_loops():
-    """Loops without braces, nested ones and `do` have their lines; conditions are told from what always runs."""
-    code = Code(
-        """__device__ int f(int a)
-{
-    for (int i = 0; i < 3; ++i)
-        if (i) a += i;
-    do {
-        a -= 2;
-        while (a > 9) { --a; }
-    } while (a > 0);
-    return a;
-}
-extern "C" __global__ void k(int* out) {
-    for (;;) {
-        if (out[0]) break;
-        else
-            out[1] = 3;
-        out[2] = 4;
-    }
-}
-"""
-    )
-    assert [code.loop_of(line) for line in (4, 6, 7, 9, 16)] == [
-        Lines(3, 4), Lines(5, 8), Lines(7, 7), None, Lines(12, 17),
-    ]  # fmt: skip
-    assert (code.in_one_function(3, 9), code.in_one_function(9, 12)) == (True, False)
-    assert (code.is_kernel(9), code.is_kernel(13)) == (False, True)
-    assert [code.is_conditional(line, Lines(12, 17)) for line in (15, 16)] == [True, False]

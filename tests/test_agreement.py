@@ -29,28 +29,6 @@ def test_every_kernel_that_both_devices_run_is_drawn():
     assert {case.kernel.name for case in cases} == SHARED
 
 
-def test_no_case_is_drawn_twice():
-    """Also where the same values and seed are drawn again: with one seed, a kernel of few values repeats soon."""
-
-    class OneSeed(random.Random):
-        def randrange(self, *_):
-            return 0
-
-    cases = [case.id for case in agreement.drawn(10 * len(SHARED), OneSeed(1))]
-    assert len(set(cases)) == len(cases)
-
-
-def test_what_cannot_be_done_is_one_sentence(tmp_path):
-    """Too few cases, or no second device: status 2, no traceback and no table."""
-    few = run(tmp_path / "table.csv", "--cases", "0")
-    assert (few.returncode, "--cases 0: must be at least 1" in few.stderr) == (2, True)
-    alone = run(tmp_path / "table.csv", "--cases", "1", CUDA_VISIBLE_DEVICES="")
-    assert alone.returncode == 2
-    assert alone.stderr.startswith("agreement: device=cuda: ")
-    assert len(alone.stderr.splitlines()) == 1
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.gpu
 def test_a_case_of_each_kernel_gives_the_same_on_both(tmp_path):
     """The table has a row for each, and all agree."""

@@ -1,49 +1,37 @@
 import pytest
 from support import case_of, read_kernel, shipped
 
-from runner.kernel.resolve import MAX_GRID
-
 SHFL = shipped("reduceShfl")
-UNROLL = shipped("reduceShflUnroll")
 
 
-def test_two_ways_of_writing_are_one_case():
-    """`size=1Mi block=2**8` and `size=2**20 block=256` have one identity."""
-    assert case_of(SHFL, size="1Mi", block="2**8").id == case_of(SHFL, size="2**20", block=256).id
+SAME = [
+    ({"size": "1Mi", "block": "2**8"}, {"size": "2**20", "block": 256}),
+    ({}, {"width": 32, "mask": "0xffffffff", "dtype": "int"}),  # the defaults
+    ({}, {"unroll": 8}),  # which the kernel does not read
+    ({"fill": "seed_rand"}, {"fill": "c_rand"}),  # a former name
+]
+OTHER = [{"block": 128}, {"size": 7}, {"width": 8}, {"mask": 0xFF}, {"dtype": "float32"}, {"seed": 1}]
 
 
-def test_a_default_is_the_same_case_as_its_value():
-    """Naming a kernel's default changes nothing."""
-    assert case_of(SHFL).id == case_of(SHFL, width=32, mask="0xffffffff", dtype="int").id
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_what_is_the_same_is_one_case(one, other):
+    """However it is written, or not written."""
+    assert case_of(SHFL, **one).id == case_of(SHFL, **other).id
 
 
-@pytest.mark.parametrize("change", [{"block": 128}, {"size": 7}, {"width": 8}, {"mask": 0xFF}, {"dtype": "float32"}])
+@pytest.mark.parametrize("change", OTHER)
 def test_another_value_is_another_case(change):
-    """Every parameter that the kernel reads is part of the identity."""
+    """Every parameter that the kernel reads is part of the identity, and so is the seed of its inputs."""
     assert case_of(SHFL, **change).id != case_of(SHFL).id
-
-
-def test_the_seed_is_part_of_the_identity():
-    """Other inputs are another case."""
-    assert case_of(SHFL, seed=1).id != case_of(SHFL).id
-
-
-def test_what_the_kernel_does_not_read_is_ignored():
-    """`kernel=a,b unroll=8` works where only b reads unroll."""
-    assert case_of(SHFL, unroll=8).id == case_of(SHFL).id
 
 
 def test_the_identity_is_stable():
     """The hash is a contract: results of last year join with those of today."""
     assert case_of(SHFL).id == "04ca93178d7e"
     assert case_of(SHFL, fill="random").id == "e30711dfddb6"
-
-
-def test_the_former_name_of_a_fill_is_understood():
-    """`seed_rand` is `c_rand`: one case, with the identity that it always had."""
-    former, now = (case_of(SHFL, fill=name) for name in ("seed_rand", "c_rand"))
-    assert former.id == now.id == "04ca93178d7e"
-    assert dict(former.parameters)["fill"] == former.arrays()[0].fill == "c_rand"
+    assert case_of(shipped("transposeTile"), compile_options="none").id == "da917c56c67d"
+    assert case_of(shipped("reduceSmem"), cache="l1").id == "83ffcc453f40"
+    assert case_of(SHFL, compile_options="-ftz=true").id != case_of(SHFL).id
 
 
 @pytest.mark.parametrize(
@@ -64,36 +52,6 @@ def test_what_cuda_leaves_undefined_is_excluded_with_its_reason(requested, reaso
 def test_a_reason_names_the_offending_values():
     """The reason has the condition and the values for which it does not hold."""
     assert "(block % 32 == 0 does not hold for block=100)" in case_of(SHFL, block=100).excluded
-
-
-@pytest.mark.parametrize(("mask", "width"), [(0x00FF00FF, 8), (0xFF, 8), (1, 1), (0xFFFF0000, 16), (0x55555555, 1)])
-def test_masks_of_whole_segments_are_cases(mask, width):
-    """A butterfly may leave whole segments out."""
-    assert not case_of(SHFL, mask=mask, width=width).excluded
-
-
-@pytest.mark.parametrize(("size", "grid"), [(1, 1), (1024, 1), (1025, 2), (2**20, 1024)])
-def test_the_grid_covers_all_elements(size, grid):
-    """The last block may be partly empty, no block is wholly empty."""
-    assert case_of(UNROLL, size=size, block=256, unroll=4).grid == (grid, 1, 1)
-
-
-def test_macros_are_what_the_source_needs():
-    """Dtypes are told by their C++ names, masks as unsigned hexadecimal numbers."""
-    macros = dict(case_of(UNROLL, dtype="int64", mask=0xFF, width=8).source().macros)
-    assert macros == {"BLOCK": "256", "UNROLL": "4", "WIDTH": "8", "MASK": "0x000000ffu", "SCALAR": "long long"}
-
-
-def test_bytes_are_the_least_that_a_sum_must_move():
-    """All reductions of a family are held against the same bytes."""
-    case = case_of(SHFL, size=1000, dtype="float64")
-    assert (case.count("bytes_read"), case.count("bytes_written")) == (8000, 8)
-
-
-def test_the_largest_grid_is_cudas():
-    """2**31 - 1 blocks are allowed, one more is not."""
-    assert not case_of(shipped("reduceSmem"), block=1, size=MAX_GRID[0]).excluded
-    assert case_of(shipped("reduceSmem"), block=1, size=MAX_GRID[0] + 1).excluded
 
 
 @pytest.mark.parametrize(

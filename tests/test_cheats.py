@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from support import case_of
 
-from runner.device import Role
 from runner.kernel import from_yaml
 from runner.sweep.further_checks import implausible
 from runner.sweep.trial import contents, trials
@@ -46,21 +45,6 @@ def test_the_honest_kernel_is_ok(bench):
     assert (outcome.status, outcome.reason) == ("ok", "")
 
 
-def test_a_constant_array_follows_the_inputs_of_each_check(bench):
-    """Variables are reset before each launch, to what belongs to the inputs of that launch."""
-    weights = {"name": "weights", "role": "in", "dtype": "float32", "shape": "2", "fill": "fill", "constant": True}
-    arguments = [
-        weights,
-        {"name": "in", "role": "in", "dtype": "float32", "shape": "size", "fill": "fill"},
-        {"name": "out", "role": "out", "dtype": "float32", "shape": "size"},
-        {"name": "n", "scalar": "int32", "value": "size"},
-    ]
-    outcome = bench.run(
-        case_of(kernel("weighs", arguments=arguments, reference={"out": "weights[:1] * in + weights[1:]"}))
-    )
-    assert (outcome.status, outcome.reason) == ("ok", "")
-
-
 @pytest.mark.parametrize("name", CHEATS)
 def test_a_cheat_is_found(name, bench):
     """Whatever a kernel remembers, leaves out or spoils, it is not ok."""
@@ -71,35 +55,6 @@ def test_a_cheat_is_found(name, bench):
     outcome = bench.run(case)
     assert outcome.status in ("mismatch", "hazard"), outcome
     assert outcome.measured is None
-
-
-class OnceWrong:
-    """A device on which one timed launch leaves another output than the kernel wrote."""
-
-    def __init__(self, device, wrong):
-        self._device, self._wrong = device, wrong
-
-    def __getattr__(self, name):
-        return getattr(self._device, name)
-
-    def sample(self, launches, time_limit, prepare, accept):
-        """Spoil the output of one launch before it is checked."""
-
-        def spoilt(launch):
-            self._wrong -= 1
-            if self._wrong == 0:
-                launch.arrays(Role.OUT)[0].fill_bytes(0)
-            accept(launch)
-
-        return self._device.sample(launches, time_limit, prepare, spoilt)
-
-
-@pytest.mark.parametrize("wrong", [1, 2, 3])
-def test_each_timed_launch_is_checked(wrong, bench):
-    """One wrong launch among the timed ones is enough, whichever it is."""
-    outcome = dataclasses.replace(bench, device=OnceWrong(bench.device, wrong)).run(case_of(kernel("honest")))
-    assert outcome.status == "mismatch"
-    assert "right at the first launch, wrong later" in outcome.reason
 
 
 @pytest.mark.gpu

@@ -1,10 +1,10 @@
 """`compile_options`: options of a GPU's compiler as a parameter of any kernel."""
 
-import csv
 import dataclasses
 import importlib.util
 
 import pytest
+from outcomes import rows
 from support import case_of, mine_yaml, read_kernel, shipped
 
 from runner.device import options
@@ -32,12 +32,6 @@ OF_IT = {
 }
 
 
-def rows(folder):
-    """The rows of results.csv, as text."""
-    with (folder / "results.csv").open(encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
 @pytest.fixture
 def folder(tmp_path):
     """A configuration folder with the kernel `exponential`."""
@@ -60,14 +54,6 @@ def test_options_have_one_form_however_they_are_written():
     for wrong in ("", "fast", "-", "-o /etc/passwd`", "--x " * (options.MOST + 1), {"a": 1}):
         with pytest.raises(UsageError, match="compile_options="):
             case_of(kernel, compile_options=wrong)
-
-
-def test_ids_are_those_of_versions_without_options():
-    """A case without options has the id that it always had, and one with options another."""
-    assert case_of(shipped("reduceShfl")).id == "04ca93178d7e"
-    assert case_of(shipped("transposeTile"), compile_options="none").id == "da917c56c67d"
-    assert case_of(shipped("reduceSmem"), cache="l1").id == "83ffcc453f40"
-    assert case_of(shipped("reduceShfl"), compile_options="-ftz=true").id != case_of(shipped("reduceShfl")).id
 
 
 @pytest.mark.parametrize("name", COMPILERS)

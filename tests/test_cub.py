@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import numpy as np
-import pytest
 from support import ROOT, constant
 
 from runner.device import Source
@@ -173,11 +170,3 @@ def test_sorts_exchanges_and_histograms_of_a_block(bench):
     assert [list(row) for row in out] == [list(row) for row in expected]
     assert list(floats) == list(np.sort(keys)[::-1])
     assert list(bins) == list(np.bincount(VALUES & 15, minlength=16))
-
-
-@pytest.mark.nvcc
-def test_nvcc_compiles_the_same(tmp_path):
-    """The toolkit's own CUB takes the kernels."""
-    command = ["nvcc", "-ptx", "-arch=sm_90", "-o", str(tmp_path / "out.ptx"), str(FILE)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
-    assert done.returncode == 0, done.stderr

@@ -1,6 +1,5 @@
 """`profile.energy`: joules of a launch from a GPU's energy counter."""
 
-import csv
 import json
 import math
 import os
@@ -8,18 +7,13 @@ import types
 from dataclasses import asdict
 
 import pytest
+from outcomes import rows
 from support import ROOT, case_of, shipped
 
 from runner.device import Energy
 from runner.device.cuda import energy
 from runner.stages.profile.energy import batch
 from runner.statistics import mean_interval
-
-
-def rows(folder):
-    """The rows of results.csv, as text."""
-    with (folder / "results.csv").open(encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 class Gpu:
@@ -84,30 +78,6 @@ def test_a_counter_that_does_not_count_is_a_sentence(reading, words, monkeypatch
         assert words in found
 
 
-class _Metered:
-    """A device whose energy counter works."""
-
-    def __init__(self, device, found):
-        self._device, self._found = device, found
-
-    def __getattr__(self, name):
-        return getattr(self._device, name)
-
-    def energy(self, *_):
-        return self._found
-
-
-@pytest.mark.parametrize("found", [Energy(300.0, 2.0, 10.0, 120.0, alone=False), "the counter stands still"])
-def test_a_batch_gives_the_parent_plain_data(found, bench):
-    """What a worker measured crosses the pipe as numbers, or as the reason why there are none."""
-    case = case_of(shipped("reduceShfl"), size="1000")
-    binary = bench.compiler.compile(case.source())
-    steps = []
-    given = batch(_Metered(bench.device, found), steps.append, case, binary, 10.0)
-    assert given == (found if isinstance(found, str) else asdict(found))
-    assert steps == ["inputs", "checking", "energy"]
-
-
 def test_the_interval_is_students():
     """Half the 95 % interval of a mean of five; unknown for one value."""
     mean, half = mean_interval([1.0, 2.0, 3.0, 4.0, 5.0])
@@ -148,3 +118,27 @@ def test_a_sweep_measures_joules(runner):
     assert again.code == 0, again.err
     assert "no energy" in again.out + again.err
     assert {row["joules"] for row in rows(done.directory / "other" / "run")} == {""}
+
+
+class _Metered:
+    """A device whose energy counter works."""
+
+    def __init__(self, device, found):
+        self._device, self._found = device, found
+
+    def __getattr__(self, name):
+        return getattr(self._device, name)
+
+    def energy(self, *_):
+        return self._found
+
+
+@pytest.mark.parametrize("found", [Energy(300.0, 2.0, 10.0, 120.0, alone=False), "the counter stands still"])
+def test_a_batch_gives_the_parent_plain_data(found, bench):
+    """What a worker measured crosses the pipe as numbers, or as the reason why there are none."""
+    case = case_of(shipped("reduceShfl"), size="1000")
+    binary = bench.compiler.compile(case.source())
+    steps = []
+    given = batch(_Metered(bench.device, found), steps.append, case, binary, 10.0)
+    assert given == (found if isinstance(found, str) else asdict(found))
+    assert steps == ["inputs", "checking", "energy"]

@@ -1,23 +1,17 @@
 """The experiments that come with the project: each runs, and on a GPU ends with a figure that makes its point."""
 
-import csv
 import itertools
 import re
 
 import pytest
 import yaml
+from outcomes import rows
 from processes import LINES
 from support import KERNELS, ROOT, case_of, shipped
 
 FORMER = "seed_reductions"  # a name that is still understood
 FEW = ("hydra.sweeper.max_cases=6", "hydra.sweeper.batch=6")  # of a search
 EXPERIMENTS = [p for p in sorted((ROOT / "conf" / "experiment").glob("*.yaml")) if p.stem != FORMER]
-
-
-def rows(folder):
-    """The table, one dictionary a case."""
-    with (folder / "results.csv").open() as file:
-        return list(csv.DictReader(file))
 
 
 def read(path):
@@ -89,16 +83,6 @@ def test_an_experiment_runs_on_a_gpu(path, runner):
     assert list((done.folder / "figures").glob("*.svg"))
 
 
-@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda p: p.stem)
-def test_an_experiment_says_what_it_is_for(path):
-    """It starts with what it shows, the command that runs it, and what to look for."""
-    text = path.read_text(encoding="utf-8")
-    head = re.match(r"(#.*\n)+", text)[0]
-    assert f"#   python -m runner experiment={path.stem}\n" in head
-    assert "# What to look for: " in head
-    assert yaml.safe_load(text)
-
-
 def test_each_counterexample_is_found_and_its_repair_is_right(runner):
     """The CPU device names the rule that is broken; the repaired kernel passes."""
     done = runner("experiment=hazards", "device=cpu")
@@ -134,13 +118,6 @@ def test_a_cache_preference_is_skipped_on_the_cpu_device(runner):
     assert done.code == 0
 
 
-@pytest.mark.gpu
-def test_every_cache_preference_is_taken_by_a_gpu(runner):
-    """The driver accepts each, for a kernel with and one without shared memory."""
-    done = runner("-m", "kernel=reduceSmem,reduceGmem", "cache=none,shared,l1,equal", "size=1Mi", "device=cuda")
-    assert [row["status"] for row in rows(done.folder)] == ["ok"] * 8
-
-
 EXPERIMENT = """# @package _global_
 size: 2**12
 on_cpu: {size: 3000, block: 64}
@@ -162,19 +139,3 @@ def test_every_kernel_is_shown_by_an_experiment():
     """Whoever wonders what a kernel does finds a command that shows it."""
     named = " ".join(path.read_text(encoding="utf-8") for path in EXPERIMENTS)
     assert [name for name in KERNELS if not re.search(rf"\b{name}\b", named)] == []
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (EXPERIMENT.replace("block", "blok"), "on_cpu.blok: no kernel on the search path declares a parameter"),
-        (EXPERIMENT + "hydra: {sweeper: {params: {size: '2**12,2**13'}}}\n", "on_cpu.size: the experiment sweeps size"),
-    ],
-)
-def test_a_mistake_in_on_cpu_is_one_sentence(text, said, runner, tmp_path):
-    """A misspelt parameter, and one that the experiment sweeps; nothing is run."""
-    (tmp_path / "mine" / "experiment").mkdir(parents=True)
-    (tmp_path / "mine" / "experiment" / "small.yaml").write_text(text)
-    done = runner("--config-dir", "mine", "experiment=small", "device=cpu")
-    assert done.code == 2
-    assert done.err.startswith(f"runner: {said}")

@@ -11,11 +11,6 @@ def test_rand_is_that_of_the_gnu_library():
     assert numbers[1_000_000] == 771126689
 
 
-def test_a_longer_sequence_begins_with_a_shorter_one():
-    """Doubling changes nothing of what was known."""
-    assert (glibc_rand(70_000)[:333] == glibc_rand(333)).all()
-
-
 def test_the_tutorials_sum_comes_out():
     """2**24 elements of `rand() & 0xff` sum up to the 2139353471 of tutorial 000's listing."""
     values = fill("c_rand", (2**24,), DTYPES["int32"], 0, "in")

@@ -80,35 +80,28 @@ def test_a_disk_that_takes_no_more_ends_a_sweep_in_one_sentence(how, words, tmp_
         assert "rows 4" in done.stdout
 
 
-def test_a_cache_without_room_is_no_fault_of_the_kernels(tmp_path):
-    """Where there is no room to compile in, the sweep ends in a sentence; no case counts as one that does not compile."""
+SMALL = {  # which folder is on a disk of so many KiB, and what is said, or not said
+    "the cache": (32, "cache", ["the cache of compiled kernels"], []),
+    "the plan": (24, "disk", [], ["resume"]),  # which would refuse the folder
+}
+
+
+@pytest.mark.parametrize("what", SMALL)
+def test_a_disk_without_room_from_the_first_ends_a_sweep_in_one_sentence(what, tmp_path):
+    """No case counts as one that does not compile, and no command is named that would refuse the folder."""
     if why := cannot_mount(tmp_path):
         pytest.skip(f"no disk can be mounted: {why}")
-    cache = tmp_path / "cache"
-    cache.mkdir()
-    command = f"mount -t tmpfs -o size=32k tmpfs {cache} && exec {sys.executable} -m runner {' '.join(QUICK)}"
+    kib, name, said, unsaid = SMALL[what]
+    (tmp_path / name).mkdir()
+    line = f"mount -t tmpfs -o size={kib}k tmpfs {name} && exec {sys.executable} -m runner {' '.join(QUICK)}"
+    further = {"XDG_CACHE_HOME": str(tmp_path / "cache")} if what == "the cache" else {}
     done = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", command], cwd=tmp_path, env=environment(XDG_CACHE_HOME=str(cache)),
-        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+        ["unshare", "-rm", "sh", "-c", line.replace("dir=sweep", "dir=disk/sweep") if what == "the plan" else line],
+        cwd=tmp_path, env=environment(**further), capture_output=True, text=True, timeout=PATIENCE_S, check=False,
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
-    assert "the cache of compiled kernels" in done.stderr
     assert "No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
+    assert all(words in done.stderr for words in said)
+    assert not any(words in done.stderr for words in unsaid)
     assert not list(tmp_path.glob("sweep/*/result.json"))
-
-
-def test_a_sweep_without_room_for_its_plan_is_not_to_be_resumed(tmp_path):
-    """Where nothing was planned yet, the sentence does not name a command that would refuse the folder."""
-    if why := cannot_mount(tmp_path):
-        pytest.skip(f"no disk can be mounted: {why}")
-    (tmp_path / "disk").mkdir()
-    arguments = " ".join((*QUICK[:-1], "hydra.sweep.dir=disk/sweep"))
-    command = f"mount -t tmpfs -o size=24k tmpfs disk && exec {sys.executable} -m runner {arguments}"
-    done = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", command], cwd=tmp_path, env=environment(),
-        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
-    )  # fmt: skip
-    assert done.returncode == 1, done.stderr
-    assert "No space left on device" in done.stderr
-    assert "resume" not in done.stderr

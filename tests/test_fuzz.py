@@ -4,7 +4,6 @@ What was found once stands in a corpus and is tried each time. `make fuzz` looks
 """
 
 import contextlib
-import itertools
 import json
 import shutil
 import tempfile
@@ -39,7 +38,6 @@ from told import look_at
 from runner.compose import contents
 from runner.device.cpu.translate import rewrite
 from runner.errors import UsageError
-from runner.files.limited import MOST_ROWS
 from runner.jobs.job import CONF, read_kernel
 from runner.kernel import array_functions, bounded
 from runner.kernel.declaration import Kind, canonical
@@ -175,6 +173,7 @@ KERNELS = [
     ("saxpy", b"parameters: {block: 1" + b":2" * 5000 + b"}\n"),
     saxpy(parameters={f"p{i}": i for i in range(5000)}),
     saxpy(grid="popcount('x')"), saxpy(grid="popcount(-1)"), saxpy(grid="1 and 'x'"), saxpy(shared="2**100"),
+    saxpy(grid="2**100"), saxpy(launches=[{"for": {"i": "2**60"}, "grid": 1}]), saxpy(launches=[{"for": {"i": "2**60", "j": 0}, "grid": 1}]),
     saxpy(bytes={"read": "2**100", "written": "2**120"}), saxpy(operations="2**100"), saxpy(shared="-(2**64)"),
     saxpy(reference={"y": "-" * 100_000 + "x"}), saxpy(reference={"y": None}), saxpy(reference=None), saxpy(reference="1j"),
     saxpy(parameters={"block": "2026-11-22", "size": 1000, "factor": 3}), saxpy(let={"a": "b", "b": "a"}),
@@ -187,20 +186,6 @@ KERNELS = [
 def test_a_kernels_yaml_is_understood_or_told(spoilt):
     """Whatever the YAML of a kernel holds."""
     understand(*spoilt)
-
-
-OTHERS = [("bomb", bomb()), ("deep", b"[" * 100_000), ("long", b"parameters: {x: 0x" + b"f" * 5000 + b"}\n")]
-
-
-@fuzzed(1 if not LONG_RUN else 3, [OTHERS], fewest=1)
-@given(st.lists(spoilt_kernels(), min_size=1 if LONG_RUN else 3, max_size=1 if LONG_RUN else 3))
-def test_a_kernel_that_is_not_chosen_stops_no_other(spoilt):
-    """Whatever lies beside the kernel that a command chooses."""
-    with tempfile.TemporaryDirectory() as base:
-        Path(base, "kernel").mkdir()
-        for number, (name, text) in enumerate(spoilt):
-            Path(base, "kernel", f"not_{name}{number}.yaml").write_bytes(text)
-        withstands(base, "--dry-run", "--config-dir", ".", "kernel=reduceShfl", "device=cpu", statuses=(0,))
 
 
 # ---- command lines
@@ -429,55 +414,3 @@ def test_a_run_folder_of_others_is_read_or_told(sweeps, data):
             damaged.add(damage(data.draw, run, outside, damaged))
 
     read_by(sweeps, name, spoil, command)
-
-
-READING = (COMMANDS[0], COMMANDS[1], COMMANDS[4], COMMANDS[6], COMMANDS[7])
-FOLDERS = {  # what to put in the place of which file, and the commands that fell short
-    "results.csv": (("a sparse file of 10 GB", "100000 columns"), READING[:3]),
-    "plan.json": (("a FIFO", "a link to /dev/zero"), READING),
-    "environment.json": (("a FIFO", "a sparse file of 10 GB"), READING),
-    "multirun.yaml": (("a YAML bomb", "deep JSON", "a FIFO"), (("repeat", "run", "block=32"),)),
-    "0/case.json": (("a FIFO", "a sparse file of 10 GB"), (COMMANDS[1], COMMANDS[6])),
-    "0/result.json": (("a FIFO", "deep JSON"), (COMMANDS[1], COMMANDS[6])),
-    "0/.hydra": (("a link to a folder outside",), (COMMANDS[1], COMMANDS[7])),
-    "figures": (("a link to a folder outside", "a FIFO"), (COMMANDS[1],)),
-    ".lock": (("a link to nothing", "a FIFO"), (COMMANDS[6], COMMANDS[7])),
-    "sources": (("a link to /", "a link to a folder outside"), (COMMANDS[1], COMMANDS[5], COMMANDS[7])),
-    "sources/conf": (("a link to a folder outside",), (COMMANDS[1], COMMANDS[7])),
-    "sources/conf/kernel/saxpy.yaml": (("a YAML bomb", "a FIFO", "a link to a file outside"), (COMMANDS[1], COMMANDS[6])),
-    "report.html": (("a link to a file outside", "a FIFO"), (COMMANDS[1],)),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", FOLDERS)
-def test_what_a_file_of_a_run_folder_may_be_instead(name, sweeps):
-    """A link, a FIFO, or more than a memory holds, in the place of each file."""
-    for what, commands in zip(*FOLDERS[name][:1], itertools.repeat(FOLDERS[name][1])):
-        read_by(sweeps, "interrupted", lambda run, outside, w=what: replace(run / name, w, outside), *commands)
-
-
-def test_an_array_that_promises_more_than_it_has_is_told(sweeps):
-    """Samples whose header promises 2^60 elements, none at all, or objects."""
-    for what in ("an array of 2^60", "an array of no shape", "an array of objects"):
-
-        def spoil(run, outside, what=what):
-            for path in list(run.glob("samples/*.npy")):
-                replace(path, what, outside)
-
-        read_by(sweeps, "complete", spoil, COMMANDS[1], COMMANDS[4])
-
-
-def test_a_plan_without_end_is_told(sweeps):
-    """A plan of more jobs than may be, and a row of 100,000 columns."""
-
-    def many_jobs(run, _):
-        plan = json.loads((run / "plan.json").read_text())
-        plan["cases"] = [{"job": 0}] * (MOST_ROWS + 1)
-        (run / "plan.json").write_text(json.dumps(plan))
-
-    def many_columns(run, _):
-        row = json.loads((run / "0" / "result.json").read_text())
-        (run / "0" / "result.json").write_text(json.dumps({**row, **{f"c{i}": i for i in range(100_000)}}))
-
-    read_by(sweeps, "interrupted", many_jobs, COMMANDS[0], COMMANDS[1], COMMANDS[6])
-    read_by(sweeps, "interrupted", many_columns, COMMANDS[0], COMMANDS[1])

@@ -7,9 +7,7 @@ import pytest
 from support import case_of
 
 from runner.kernel import from_yaml
-from runner.kernel.contents import contents, second
 from runner.kernel.expression import ArrayExpression
-from runner.kernel.further import exact_set
 from runner.kernel.precision import Arithmetic
 
 SOURCE = Path(__file__).parent / "kernels" / "cheats" / "hidden.cu"
@@ -96,24 +94,3 @@ def test_sums_of_random_signs_have_a_narrow_bound_that_no_order_leaves(dtype, te
         for column in terms[:, order].T:
             sums += column
         assert ((narrow.low <= sums) & (sums <= narrow.high)).all()
-
-
-@pytest.mark.parametrize("text", ["sum(sort(x))", "sum(abs(x))", "sum(x * x)"])
-def test_sums_whose_signs_are_known_keep_the_bound_of_all_orders(text):
-    """Sorted numbers are negative first; magnitudes and squares are positive."""
-    expression = ArrayExpression(text, "test")
-    x = np.random.default_rng(5).uniform(-1, 1, 4096).astype(np.float32)
-    how = Arithmetic(np.dtype(np.float32), random_signs=not expression.orders)
-    narrow, wide = expression({"x": x}, how), expression({"x": x}, Arithmetic(np.dtype(np.float32)))
-    assert narrow.high - narrow.low == pytest.approx(wide.high - wide.low)
-
-
-def test_bytes_take_turns_and_have_exact_inputs():
-    """The fill `random_bytes` has them as `c_rand` has."""
-    bytes_of = case("extremes", 0, {"out": "stack(max(in), min(in))"}, length=2, fill="random_bytes")
-    own = contents(bytes_of)["in"]
-    assert not np.array_equal(second(bytes_of)["in"], own)
-    for seed, end in ((1, 3), (2, 1)):
-        assert (
-            np.count_nonzero(exact_set(bytes_of, seed, sided=False).contents(bytes_of, {"in": own})["in"] == end) == 1
-        )

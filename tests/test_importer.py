@@ -207,15 +207,6 @@ def test_what_surrounds_a_kernel_is_understood(tmp_path):
     assert done.code == 0, done.out + done.err
 
 
-def test_an_array_of_pointers_is_a_blank(tmp_path):
-    """The type of what the pointers point to would be a wrong answer that looks right. A `char` is a number."""
-    lay(tmp_path, {"src/batch.cu": "__global__ void batch(float** rows, char* out) { out[0] = rows[0][0]; }\n"})
-    assert run(tmp_path, "import", "src/batch.cu").code == 0
-    text, content = written(tmp_path, "batch")
-    assert [a["dtype"] for a in content["arguments"]] == ["???", "int8"]
-    assert "hold pointers" in text
-
-
 def test_a_t1_file_gives_blocks_sizes_and_roles(tmp_path):
     """It names the kernel's file, and runs with a reference."""
     lay(tmp_path, {"filters.cu": CU, "t1.json": json.dumps(T1)})

@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 from processes import OWN, PATIENCE_S, call, content, environment, kill_all, members, start, table, wait_until
 
-from runner.sweep.session import Session
-
 SMALL = ("device=cpu", "size=1000")
 LONG = ("block=64,128,256,512", "size=256Ki", "device=cpu", "timing.cpu_samples=20", "hydra.sweep.dir=sweep")
 
@@ -146,20 +144,6 @@ def test_the_report_of_a_killed_sweep_has_all_that_was_finished(tmp_path):
     assert (folder / "results.csv").read_bytes() == before
 
 
-def test_a_killed_worker_costs_one_row(tmp_path):
-    """A kill -9 of the worker process makes its case a crashed row, and a new worker takes the next."""
-    process = start(tmp_path, *LONG, "block=64,128", "timing.cpu_samples=60")
-    folder = tmp_path / "sweep"
-    wait_until((folder / "results.csv").exists, process)
-    time.sleep(0.05)  # the first case is in the table, the next is being run
-    children = subprocess.run(["pgrep", "-P", str(process.pid), "python"], capture_output=True, text=True, check=False)
-    subprocess.run(["kill", "-9", children.stdout.split()[0]], check=True)
-    process.communicate(timeout=PATIENCE_S)
-    rows = table(folder)
-    assert sorted(rows["status"]) == ["crashed", "ok"]
-    assert "SIGKILL" in " ".join(rows["reason"].dropna())
-
-
 def test_a_killed_sweep_leaves_no_process_behind(tmp_path):
     """A kill -9 of the program alone ends its worker, too, though it is in the middle of a launch."""
     process = start(tmp_path, *LONG, "timing.cpu_samples=200")
@@ -192,16 +176,3 @@ def test_sweeps_that_start_together_do_not_disturb_each_other(tmp_path):
         assert content(folders[0])[Path(name)] == content(folders[1])[Path(name)]
     assert not list(cache.rglob(".new-*"))
     assert json.loads((folders[0] / "environment.json").read_text())["command"].startswith("python -m runner")
-
-
-@pytest.mark.parametrize("left", ["2/result.json", "shards/0/1/rows.jsonl", None])
-def test_a_folder_from_which_jobs_were_started_stays(left, tmp_path):
-    """Submitted jobs and finished rows keep a new folder; one that nothing was started from goes."""
-    session = Session()
-    folder = session.reserve(tmp_path / "sweep", exactly=True)
-    (folder.path / "environment.json").write_text("{}")
-    if left:
-        (folder.path / left).parent.mkdir(parents=True)
-        (folder.path / left).write_text("{}")
-    session.discard_if_unused()
-    assert folder.path.exists() == bool(left)

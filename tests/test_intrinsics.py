@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-import subprocess
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -543,23 +542,3 @@ def test_atomics_with_an_order_and_a_scope(bench, tmp_path):
     assert list(words) == [2 * BLOCK, 0xFFFFFFFF, 0, last, 0, 0xFFFFFFFF, 0, 3 * BLOCK, 1, 6, 1, 5]
     assert list(sums) == [BLOCK / 2, 4]
     assert list(flags) == [1] * (BLOCK + 1)
-
-
-@pytest.mark.nvcc
-def test_nvcc_compiles_the_same(tmp_path):
-    """These kernels are CUDA: its own compiler takes them."""
-    names = [f"__f{n}_{m}(a{', b' * (n not in ('rcp', 'sqrt'))})" for n in OPERATIONS if n != "fma" for m in MODES]
-    special = [e.format(f="") for e in (*SPECIAL_CASES, *EXACT)]
-    texts = {
-        "words": kernel_of(list(WORD_CASES), "unsigned", "unsigned"),
-        "floats": kernel_of([*names, *(e.format(f="f") for e in (*SPECIAL_CASES, *EXACT))], "float", "float"),
-        "doubles": kernel_of(special, "double", "double"),
-        "rest": REST,
-        "scoped": SCOPED,
-    }
-    for name, text in texts.items():
-        file = tmp_path / f"{name}.cu"
-        file.write_text(text)
-        command = ["nvcc", "-ptx", "-arch=sm_90", "-o", str(tmp_path / "out.ptx"), str(file)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
-        assert done.returncode == 0, done.stderr

@@ -1,13 +1,12 @@
 """The rule of the shuffles: against PTX's own pseudo code, and the kernels against the rule."""
 
-import random
-
 import numpy as np
 import pytest
 from support import case_of, shipped
+from test_drawn_cases import drawn
 
 from runner.kernel.check import check
-from runner.kernel.lanes import exchange, exchange_of, received, source_lane
+from runner.kernel.lanes import exchange, exchange_of, source_lane
 from runner.kernel.reference import expect
 from runner.sweep.trial import contents
 
@@ -37,59 +36,14 @@ def test_the_rule_is_that_of_ptx(mode):
             assert list(source_lane(mode, np.arange(32), argument, width)) == expected
 
 
-def test_an_unknown_operation_is_refused():
-    """A misspelt operation is an error, not a wrong picture."""
-    with pytest.raises(ValueError, match="idx, wrap, up, down, xor, swap"):
-        source_lane("down2", 0, 1, 32)
-
-
-def test_an_xor_may_reach_an_earlier_segment_but_not_a_later_one():
-    """With a lane mask beyond the width, the second segment reads the first, and the first reads itself."""
-    assert list(source_lane("xor", np.arange(32), 16, 16)) == [*range(16), *range(16)]
-
-
-def test_what_was_received_is_told_from_the_values_alone():
-    """A value is looked up among the input's; one that is not there, or not unique, tells nothing."""
-    assert received(np.array([5, 6, 7]), np.array([7, 5, 9])) == [2, 0, None]
-    assert received(np.array([5, 5, 7]), np.array([7, 5, 9])) == []
-    pairs = np.array([[1, 2], [2, 1]], np.float16)
-    assert received(pairs, pairs[::-1]) == [1, 0]
-
-
-def drawn(count):
-    """Shuffles of all kinds, widths, masks, blocks and arguments."""
-    draw = random.Random(3)
-    for _ in range(count):
-        name = draw.choice([*SHUFFLES, *ARRAYS])
-        argument = draw.choice([0, 1, 2, 3, 5, 8, 16, 31, 32, 40, 63, draw.randrange(200)])
-        if name == "shflWrap":
-            argument *= draw.choice([1, -1])
-        if name == "shflSwap":
-            argument = draw.choice([1, 2, 4, 8, 16])
-        yield case_of(
-            shipped(name),
-            block=draw.choice([1, 4, 16, 32, 35, 64, 100, 256]),
-            size=draw.choice([1, 31, 100, 1000, 4097]),
-            width=draw.choice([1, 2, 4, 8, 16, 32]),
-            mask=draw.choice([0xFFFFFFFF, 0xFFFFFFFF, 0xFFFF, 0x00FF00FF, 0xAAAAAAAA, draw.getrandbits(32) or 1]),
-            dtype=draw.choice(shipped(name).parameter("dtype").allowed),
-            fill="random",
-            per_thread=draw.choice([1, 2, 4, 7]),
-            first=0,
-            second=draw.choice([0, 1]),
-            **{SHUFFLES.get(name, "lane_mask"): argument},
-            seed=draw.randrange(10),
-        )
-
-
 def test_exactly_what_the_rule_leaves_undefined_is_read_undefined(bench):
     """The CPU device counts a read for each lane that calls and whose source the rule calls undefined; no more."""
     if bench.device.info.kind != "cpu":
         pytest.skip("a GPU does not count undefined reads")
     seen = 0
-    for case in drawn(40):
+    for case in drawn("shuffle", 40):
         outcome = bench.run(case)
-        if outcome.status not in ("ok", "unproven"):  # the latter where nothing is defined
+        if not case.kernel.shuffle or outcome.status not in ("ok", "unproven"):  # the latter where nothing is defined
             continue
         rule = exchange_of(case.kernel.shuffle.operation, case.kernel.shuffle.argument(case.variables), case.variables)
         per_thread = int(case.variables.get("per_thread", 1))

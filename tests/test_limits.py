@@ -1,6 +1,5 @@
 """Compilers that would never end, kernels that attack the process they run in, terminals that close, caches that vanish."""
 
-import contextlib
 import os
 import shutil
 import signal
@@ -18,7 +17,7 @@ from processes import OWN, PATIENCE_S, call, fresh, start, table, wait_until
 from runner.device import Source
 from runner.device.cpu.build import CpuCompiler
 from runner.device.limits import KEPT, Limits
-from runner.errors import CompileError, CompileLimit
+from runner.errors import CompileLimit
 
 KERNEL = 'extern "C" __global__ void k(int* out) { out[0] = %s; }\n'
 EIGHTFOLD = "".join(f"#define A{n + 1} {f'A{n} ' * 8}\n" for n in range(12))
@@ -52,47 +51,6 @@ def test_a_compiler_that_would_not_end_is_ended(name, tmp_path, monkeypatch):
     assert len(raised.value.log) < 3 * KEPT
     wait_until(lambda: not processes_about(tmp_path))
     assert not list(scratch.iterdir())
-
-
-WRITES_OUT = """
-parameters: {block: 64, size: 1000}
-arguments:
-  - {name: out, role: out, dtype: int32, shape: size}
-grid: ceil_div(size, block)
-reference: {out: arange(size)}
-"""
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("compiler", ["nvcc", "nvrtc"])
-def test_bombs_cost_their_own_rows_on_a_gpu(compiler, runner, tmp_path):
-    """Each is a `compile_error` with one sentence that names the limit, and the kernels beside them are measured."""
-    own = tmp_path / "own" / "kernel"
-    own.mkdir(parents=True)
-    for name, text in {"expands": BOMB, "instantiates": TEMPLATE_BOMB}.items():
-        (own / f"{name}.cu").write_text(text.replace(" k(", f" {name}("))
-        (own / f"{name}.yaml").write_text(WRITES_OUT)
-    kernels = "kernel=expands,reduceShfl,instantiates,reduceSmem"
-    limits = ("device.compile_limit_s=3", "timing=quick", "lines=false")
-    done = runner("--config-dir", "own", kernels, "size=100000", "device=cuda", f"compiler={compiler}", *limits)
-    assert done.code == 1
-    assert "Traceback" not in done.err
-    rows = table(done.folder).set_index("kernel")
-    assert rows["status"].to_dict() == {
-        "expands": "compile_error", "reduceShfl": "ok", "instantiates": "compile_error", "reduceSmem": "ok",
-    }  # fmt: skip
-    for reason in rows.loc[["expands", "instantiates"], "reason"]:
-        assert "(device.compile_limit_" in reason
-        assert "\n" not in reason
-
-
-@pytest.mark.parametrize("device", ["/dev/zero", "/dev/stdin"])
-def test_including_a_device_is_no_danger(device, tmp_path):
-    """The compiler refuses it, or takes it for empty."""
-    path, text = tmp_path / "k.cu", f'#include "{device}"\n{KERNEL % 1}'
-    path.write_text(text)
-    with contextlib.suppress(CompileError):
-        assert CpuCompiler(limits=Limits(20, 1)).compile(Source(path, text, "k")).digest
 
 
 def test_a_kernel_that_is_too_large_is_refused(runner, tmp_path):
@@ -168,15 +126,6 @@ def test_a_sandbox_lets_nothing_out(runner, tmp_path):
         rows, _ = attacked(runner, [1, 2, 5], "device.sandbox=true", *here)
     assert list(rows["status"]) == ["crashed", "ok", "ok"]
     assert not (tmp_path / "escaped-the-sandbox").exists()
-
-
-@pytest.mark.skipif(bool(no_sandbox()), reason=no_sandbox())
-def test_a_worker_that_dies_in_a_sandbox_is_told(runner):
-    """A signal of a sandboxed worker is named, and nothing of the sandbox is left."""
-    done = runner("--config-dir", str(OWN), "kernel=killsItself,speaks", "device=cpu", "device.sandbox=true")
-    rows = pd.read_csv(done.folder / "results.csv")
-    assert list(rows["status"]) == ["crashed", "ok"]
-    assert "by signal SIGKILL" in rows["reason"][0]
 
 
 def test_without_bubblewrap_a_sandbox_is_refused(runner, tmp_path):

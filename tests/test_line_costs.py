@@ -1,26 +1,24 @@
 """What each line costs: the rules of banks and sectors, the lines of real kernels, and lines.csv of a sweep."""
 
-import csv
 import dataclasses
 import random
 import re
 from types import SimpleNamespace
 
 import numpy as np
+import outcomes
 import pytest
 from processes import LINES
 from support import ROOT, Told, case_of, read_kernel, shipped
 
-from runner.device import Binary, Launch, Role, Source, cache
+from runner.device import Launch, Role, Source
 from runner.device.checked.device import CheckedDevice
 from runner.device.config import DeviceConfig
 from runner.device.cpu.build import CpuCompiler
-from runner.device.limits import Limits
 from runner.errors import UsageError
 from runner.jobs.job import Job
 from runner.jobs.settings import TimingConfig
 from runner.record.folder import RunFolder
-from runner.stages.checked import pool
 from runner.stages.lines import costs as lines
 from runner.stages.lines import counting as line_costs
 from runner.stages.lines import stage as line_stage
@@ -83,28 +81,29 @@ def test_a_stride_costs_what_the_books_say(gathered):
     assert {one[1] for one in found} == {1}
 
 
-@pytest.mark.parametrize(("itemsize", "passes", "moved"), [(1, 1, 1), (2, 1, 2), (4, 1, 4), (8, 2, 8), (16, 4, 16)])
-def test_neighbours_cost_what_their_bytes_need(itemsize, passes, moved, gathered):
-    """Elements side by side fill banks and sectors: 8 bytes a lane need two passes, 16 need four; that is the ideal."""
-    assert gathered(itemsize, [lanes(lambda i: i)]) == [(passes, passes, moved, moved, 32)]
+# Bytes of an element, which one each lane loads, and: wavefronts, ideal ones, sectors, ideal ones, lanes.
+PATTERNS = {
+    "neighbours of 1 byte": (1, lambda i: i, (1, 1, 1, 1, 32)),
+    "neighbours of 4 bytes": (4, lambda i: i, (1, 1, 4, 4, 32)),
+    "neighbours of 8 bytes need two passes": (8, lambda i: i, (2, 2, 8, 8, 32)),
+    "neighbours of 16 bytes are served by quarters": (16, lambda i: i, (4, 4, 16, 16, 32)),
+    "an idle quarter costs nothing": (16, lambda i: i if i < 9 else None, (2, 2, 5, 5, 9)),
+    "the order within a quarter does not matter": (16, lambda i: i ^ 5, (4, 4, 16, 16, 32)),
+    "one lane alone": (8, lambda i: i * 32 if i == 7 else None, (1, 1, 1, 1, 1)),
+    "no lane": (8, lambda _: None, (0, 0, 0, 0, 0)),
+    "half a warp": (8, lambda i: i if i < 16 else None, (1, 1, 4, 4, 16)),
+    "a misaligned warp moves a sector more": (4, lambda i: i + 1, (1, 1, 5, 4, 32)),
+    "a whole sector further it does not": (4, lambda i: i + 8, (1, 1, 4, 4, 32)),
+    "a sector for each lane": (4, lambda i: i * 8, (8, 1, 32, 4, 32)),
+    "one element for all": (4, lambda _: 5, (1, 1, 1, 1, 32)),
+}
 
 
-def test_a_vector_is_served_by_quarters_of_the_warp(gathered):
-    """Of 16 bytes a lane, 8 lanes fill the banks. Idle quarters cost none, the order within a quarter does not matter."""
-    patterns = [lanes(lambda i: i if i < 9 else None), lanes(lambda i: i * 8), lanes(lambda i: i ^ 5)]
-    assert [one[:2] for one in gathered(16, patterns)] == [(2, 2), (32, 4), (4, 4)]
-
-
-def test_lanes_that_take_no_part_cost_nothing(gathered):
-    """A warp of which one lane is active pays for that lane; one without any pays nothing; half a warp saves a half."""
-    patterns = [lanes(lambda i: i * 32 if i == 7 else None), [None] * 32, lanes(lambda i: i if i < 16 else None)]
-    assert gathered(8, patterns) == [(1, 1, 1, 1, 1), (0, 0, 0, 0, 0), (1, 1, 4, 4, 16)]
-
-
-def test_a_misaligned_warp_moves_a_sector_more(gathered):
-    """Sectors begin at multiples of 32 bytes from the array's begin: neighbours that begin elsewhere touch five."""
-    patterns = [lanes(lambda i: i + 8), lanes(lambda i: i + 1), lanes(lambda i: i * 8), lanes(lambda _: 5)]
-    assert [one[2:4] for one in gathered(4, patterns)] == [(4, 4), (5, 4), (32, 4), (1, 1)]
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_warp_costs_what_its_pattern_needs(pattern, gathered):
+    """Elements side by side fill banks and sectors; lanes that take no part cost nothing."""
+    itemsize, index, costs = PATTERNS[pattern]
+    assert gathered(itemsize, [lanes(index)]) == [costs]
 
 
 # Which 8-byte element each lane loads, and the wavefronts that an H200 counted for the request (Nsight Compute,
@@ -123,13 +122,6 @@ def test_eight_bytes_cost_what_an_h200_counted(gathered):
     """Each half warp is served by itself, unless all lanes want the same as the next lane, or the next but one."""
     found = gathered(8, [lanes(index) for index, _ in MEASURED])
     assert [one[0] for one in found] == [counted for _, counted in MEASURED]
-
-
-def test_drawn_eight_byte_patterns_cost_what_an_h200_counted(gathered):
-    """Eight patterns of random elements, from ever more of them."""
-    draw = random.Random(1)
-    patterns = [[draw.randrange(4 << i) for _ in range(32)] for i in range(8)]
-    assert [one[0] for one in gathered(8, patterns)] == [2, 2, 2, 4, 4, 5, 6, 8]
 
 
 def by_bytes(elements, itemsize):
@@ -238,8 +230,7 @@ def test_a_sweep_writes_what_its_lines_cost(runner):
     first = runner(*command, **LINES)
     assert first.code == 0, first.err
     folder = first.directory / "first"
-    with (folder / "results.csv").open() as file:
-        rows = {row["kernel"]: row for row in csv.DictReader(file)}
+    rows = {row["kernel"]: row for row in outcomes.rows(folder)}
     assert [float(rows["transposeGmem"][name]) for name in (READ, WRITTEN)] == [4, 32]
     assert float(rows["transposeSmem"][LOADS]) == 32
     found = lines.read(RunFolder(folder))
@@ -252,36 +243,7 @@ def test_a_sweep_writes_what_its_lines_cost(runner):
     assert (again / "lines.csv").read_bytes() == (folder / "lines.csv").read_bytes()
     assert runner(*command[1:], f"hydra.sweep.dir={without}", "lines=false").code == 0
     assert not (without / "lines.csv").exists()
-    with (without / "results.csv").open() as file:
-        assert {row[WRITTEN] for row in csv.DictReader(file)} == {""}
-
-
-ATOMICS = """#include <cuda/atomic>
-extern "C" __global__ void atomics(int* out)
-{
-    cuda::atomic_ref<int, cuda::thread_scope_device> first(out[0]);
-    atomicCAS(&out[1], -1, 5);
-    first.store(7, cuda::memory_order_relaxed);
-    const int read = first.load(cuda::memory_order_relaxed);
-    if (read == 7) out[2] = read;
-}
-"""
-
-
-def test_atomics_are_counted_as_the_instructions_that_they_are(tmp_path):
-    """A compare-and-swap that fails is still an atomic; an atomic load is a load, an atomic store a store."""
-    (tmp_path / "atomics.cu").write_text(ATOMICS)
-    (tmp_path / "atomics.yaml").write_text(
-        "parameters: {block: 32, size: 3}\ngrid: 1\nreference: {out: out}\n"
-        "arguments: [{name: out, role: inout, dtype: int32, shape: size, fill: zeros}]\n"
-    )
-    found = line_costs.of_case(case_of(read_kernel(tmp_path / "atomics.yaml")))[1]
-    assert {(cost.line, cost.kind) for cost in found if cost.memory} == {
-        (5, "atomic"),
-        (6, "store"),
-        (7, "load"),
-        (8, "store"),
-    }
+    assert {row[WRITTEN] for row in outcomes.rows(without)} == {""}
 
 
 CHAIN = """extern "C" __global__ void chain(volatile int* done, int* out)
@@ -338,26 +300,6 @@ def test_without_a_compiler_the_reason_is_told_once_and_kept(monkeypatch, tmp_pa
     assert lines.read(RunFolder(tmp_path)) == {}
 
 
-def test_a_table_never_hides_what_the_jobs_know(tmp_path):
-    """A program that was killed while it counted leaves no table of a part; the next one makes the whole one."""
-    job = Job(case_of(shipped("reduceShfl"), size=1024), DeviceConfig(), TimingConfig(), "nvcc", 0)
-    row = {"status": "ok", "device": "cpu"}
-    counted(tmp_path, [job], row)
-    whole = (tmp_path / "lines.csv").read_bytes()
-    (tmp_path / "lines.csv").unlink()
-    counted(tmp_path, [job], row)
-    assert (tmp_path / "lines.csv").read_bytes() == whole
-    more = dataclasses.replace(job, case=case_of(shipped("reduceShfl"), size=2048), number=1)
-    (tmp_path / "1").mkdir()
-    seen = []
-    ledger = SimpleNamespace(
-        jobs=[job, more], row=lambda _: row, add=lambda *_: seen.append(set(lines.read(RunFolder(tmp_path))))
-    )
-    with Bench(ledger, RunFolder(tmp_path), Told(), {}, 1.0) as bench:
-        LineCosts().run(bench)
-    assert seen == [{job.case.id, more.case.id}]
-
-
 def test_whose_lines_are_counted(tmp_path):
     """Right cases, unless the user, a search's first look or the kernel itself forbids it."""
     job, right = Job(case_of(shipped("reduceShfl")), DeviceConfig(), TimingConfig(), "nvcc", 0), {"status": "ok"}
@@ -381,32 +323,6 @@ def test_arrays_that_the_host_cannot_hold_are_not_counted(tmp_path, monkeypatch)
     assert rows[0][READ] == 4
 
 
-def test_what_was_built_before_needs_no_compiler(monkeypatch, tmp_path):
-    """The second sweep takes the instrumented kernel as it is; a changed kernel and a damaged binary are compiled."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    compiled = []
-    compiler = SimpleNamespace(
-        compile=lambda source: compiled.append(source) or built, library=tmp_path / "library", stop=lambda: None
-    )
-    built = Binary(tmp_path / "kernel.so", "digest", 0.0, cached=False)
-    for path in (built.path, compiler.library):
-        path.write_text("")
-        cache.seal(path)
-    monkeypatch.setattr(pool, "compiler", lambda _: compiler)
-    source = case_of(shipped("reduceShfl")).source()
-    first, changed = dataclasses.replace(source, text="a"), dataclasses.replace(source, text="b")
-
-    def take(source):
-        return pool.Pool().compiled(SimpleNamespace(source=lambda: source), Limits())
-
-    assert take(first).path == take(first).path == built.path
-    assert compiled == [first]
-    take(changed)
-    built.path.write_text("damaged")
-    take(first)
-    assert compiled == [first, changed, first]
-
-
 def test_a_damaged_table_is_one_sentence(tmp_path):
     """A column that is missing, or a number that is none."""
     for text in ("case,line\nx,1\n", "case,kernel\n"):
@@ -418,8 +334,49 @@ def test_a_damaged_table_is_one_sentence(tmp_path):
             assert lines.read(RunFolder(tmp_path)) == {}
 
 
-def test_an_old_yaml_with_accesses_is_told_in_one_sentence(tmp_path):
-    """The key is named, and what to do about it."""
-    (tmp_path / "old.yaml").write_text("parameters: {block: 32}\naccesses: []\n")
-    with pytest.raises(UsageError, match=r"old\.yaml: accesses: .*remove the key"):
-        read_kernel(tmp_path / "old.yaml")
+ATOMICS = """#include <cuda/atomic>
+extern "C" __global__ void atomics(int* out)
+{
+    cuda::atomic_ref<int, cuda::thread_scope_device> first(out[0]);
+    atomicCAS(&out[1], -1, 5);
+    first.store(7, cuda::memory_order_relaxed);
+    const int read = first.load(cuda::memory_order_relaxed);
+    if (read == 7) out[2] = read;
+}
+"""
+
+
+def test_atomics_are_counted_as_the_instructions_that_they_are(tmp_path):
+    """A compare-and-swap that fails is still an atomic; an atomic load is a load, an atomic store a store."""
+    (tmp_path / "atomics.cu").write_text(ATOMICS)
+    (tmp_path / "atomics.yaml").write_text(
+        "parameters: {block: 32, size: 3}\ngrid: 1\nreference: {out: out}\n"
+        "arguments: [{name: out, role: inout, dtype: int32, shape: size, fill: zeros}]\n"
+    )
+    found = line_costs.of_case(case_of(read_kernel(tmp_path / "atomics.yaml")))[1]
+    assert {(cost.line, cost.kind) for cost in found if cost.memory} == {
+        (5, "atomic"),
+        (6, "store"),
+        (7, "load"),
+        (8, "store"),
+    }
+
+
+def test_a_table_never_hides_what_the_jobs_know(tmp_path):
+    """A program that was killed while it counted leaves no table of a part; the next one makes the whole one."""
+    job = Job(case_of(shipped("reduceShfl"), size=1024), DeviceConfig(), TimingConfig(), "nvcc", 0)
+    row = {"status": "ok", "device": "cpu"}
+    counted(tmp_path, [job], row)
+    whole = (tmp_path / "lines.csv").read_bytes()
+    (tmp_path / "lines.csv").unlink()
+    counted(tmp_path, [job], row)
+    assert (tmp_path / "lines.csv").read_bytes() == whole
+    more = dataclasses.replace(job, case=case_of(shipped("reduceShfl"), size=2048), number=1)
+    (tmp_path / "1").mkdir()
+    seen = []
+    ledger = SimpleNamespace(
+        jobs=[job, more], row=lambda _: row, add=lambda *_: seen.append(set(lines.read(RunFolder(tmp_path))))
+    )
+    with Bench(ledger, RunFolder(tmp_path), Told(), {}, 1.0) as bench:
+        LineCosts().run(bench)
+    assert seen == [{job.case.id, more.case.id}]

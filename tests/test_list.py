@@ -4,18 +4,15 @@ import contextlib
 import fcntl
 import io
 import json
-import os
 import re
 import shlex
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from processes import PATIENCE_S, environment, start
+from processes import PATIENCE_S, start
 from report.report_runs import COLUMNS, ENVIRONMENT, emulated, failed, failures, row, sweep, timing, write
 from rich.console import Console
 from support import ROOT
@@ -246,16 +243,3 @@ def test_ctrl_c_is_quiet(tmp_path):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, out, err) == (130, "", "runner: interrupted\n")
-
-
-def test_a_reader_that_has_seen_enough_is_no_fault(tmp_path):
-    """Where nobody reads on, as behind `head`, it ends without a word."""
-    make(tmp_path / "outputs" / "a", sweep())
-    reading, writing = os.pipe()
-    os.close(reading)
-    command = [sys.executable, "-m", "runner.list"]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment(), stdout=writing, stderr=subprocess.PIPE, text=True, check=False
-    )
-    os.close(writing)
-    assert done.stderr == ""

@@ -1,23 +1,16 @@
 """Machine code: kept beside the times, shown in the report, and compared."""
 
-import csv
 import importlib.util
-import types
 
-import processes
 import pytest
+from outcomes import rows
 from support import case_of, shipped
 
 from runner.device import Binary
 from runner.device.cuda import nvdisasm
 from runner.device.cuda.compiler import CudaCompiler, Nvrtc
-from runner.display.terminal import SweepProgress
-from runner.jobs.settings import ProfileConfig
 from runner.record.folder import RunFolder
 from runner.stages.code import machine_code
-from runner.stages.code import stage as code_stage
-from runner.stages.code.stage import MachineCode
-from runner.sweep.stage import Bench
 
 WRITTEN = """\
 	.target	sm_90
@@ -111,8 +104,7 @@ def test_a_sweep_keeps_the_code_of_its_binaries(runner):
     given = ("kernel=reduceShfl", "block=128,256", "size=1Mi", "device=cuda", "timing=quick")
     done = runner(*given)
     assert done.code == 0, done.err
-    with (done.folder / "results.csv").open(encoding="utf-8") as file:
-        names = {row["binary"] for row in csv.DictReader(file)}
+    names = {row["binary"] for row in rows(done.folder)}
     texts = {name: (done.folder / "machine" / f"{name}.txt").read_text() for name in names}
     assert len(texts) == 2
     assert all(" @ reduceShfl.cu:" in text for text in texts.values())
@@ -120,50 +112,3 @@ def test_a_sweep_keeps_the_code_of_its_binaries(runner):
     page = (done.folder / "report.html").read_text()
     assert "Machine code of reduceShfl" in page
     assert ".entry reduceShfl" in page
-
-
-def test_of_many_binaries_the_fastest_are_kept(tmp_path, monkeypatch):
-    """Those of each size first; a binary of several cases once; none again, and none for a search's first look."""
-    monkeypatch.setattr(code_stage, "MOST", 3)
-    folder, asked = RunFolder(tmp_path / "run"), []
-    folder.path.mkdir()
-
-    class Compiler:
-        def compile(self, number):
-            return binaries[number]
-
-        def disassembled(self, _, binary):
-            asked.append(binary.name)
-            return WRITTEN, WRITTEN
-
-        def ptx(self, _):
-            return ".entry twice"
-
-    sizes, names = [1, 1, 1, 2, 2], ["slow", "fast", "same", "other", "same"]
-    digests = {name: f"{number:x}" * 64 for number, name in enumerate(dict.fromkeys(names))}
-    binaries = {n: Binary(tmp_path / name, digests[name], 0.0, cached=True) for n, name in enumerate(names)}
-    cases = [types.SimpleNamespace(source=lambda n=n: n) for n in range(5)]
-    jobs = [types.SimpleNamespace(number=n, case=cases[n], profile=ProfileConfig(), look=0) for n in range(5)]
-    rows = {
-        n: {"status": "ok", "median_us": us, "family": "f", "size": sizes[n], "binary": binaries[n].name}
-        for n, us in enumerate([9.0, 1.0, 2.0, 8.0, 5.0])
-    }
-    looks = [types.SimpleNamespace(**{**vars(job), "look": 3}) for job in jobs]
-
-    def run(jobs, folder):
-        ledger = types.SimpleNamespace(jobs=jobs, row=lambda job: rows[job.number])
-        devices = {job.number: (None, Compiler()) for job in jobs}
-        with Bench(ledger, folder, SweepProgress(quiet=True), devices, 1.0) as bench:
-            MachineCode().run(bench)
-
-    run(looks, folder)
-    assert not asked
-    for _ in range(2):
-        run(jobs, folder)
-    again = RunFolder(tmp_path / "again")
-    again.path.mkdir()
-    run(jobs, again)  # from the cache
-    assert processes.content(again.path / "machine") == processes.content(folder.path / "machine")
-    kept = {path.stem for path in (folder.path / "machine").iterdir()}
-    assert kept == set(asked) == {digests[name][:12] for name in ("fast", "same", "other")}
-    assert len(asked) == 3

@@ -22,23 +22,10 @@ def test_the_interval_of_the_median_has_its_confidence(n):
     assert closer < 0.95
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 5])
-def test_few_samples_give_the_whole_range(n):
-    """With fewer than 6 samples the interval is from the least to the largest."""
-    assert median_ranks(n) == (0, n - 1)
-
-
 def test_a_summary_is_of_the_samples():
     """Median, quartiles and minimum are those of the raw samples, in any order."""
     s = summarize(np.array([5.0, 1.0, 4.0, 2.0, 3.0]))
     assert (s.samples, s.min, s.q1, s.median, s.q3, s.ci_low, s.ci_high) == (5, 1.0, 2.0, 3.0, 4.0, 1.0, 5.0)
-
-
-def test_many_samples_have_an_interval_too():
-    """The ranks of many samples lie as far from the middle as the normal distribution says."""
-    low, high = median_ranks(100_000)
-    assert high == 99_999 - low
-    assert abs((high - low) / 2 - 1.96 * math.sqrt(100_000) / 2) < 2
 
 
 def protocol(**changed):
@@ -68,28 +55,28 @@ def test_warm_up_is_thrown_away():
     assert len(samples.us) >= 30
 
 
-def test_warm_up_ends_though_the_clock_stands_still():
-    """A device whose times are all 0 is measured nevertheless."""
-    samples, reason = taken(itertools.repeat(0.0), warmup_ms=25.0)
-    assert (len(samples.us), reason) == (30, "precise")
-
-
 def test_no_warm_up_where_enough_was_launched():
     """The checked launch counts as warm-up."""
     samples, _ = taken(itertools.count(1000.0), spent_ms=30.0, warmup_ms=25.0)
     assert samples.us[0] == 1000
 
 
-def test_measuring_stops_when_the_median_is_known():
-    """Times that hardly differ are enough at the least number of samples."""
-    samples, reason = taken(itertools.cycle([100.0, 100.1]))
-    assert (len(samples.us), reason) == (30, "precise")
+ENDS = {
+    "the median is known": (itertools.repeat, [100.0], {}, 30, "precise"),
+    "it is not, and no more are allowed": (itertools.cycle, [range(100, 200)], {"max_samples": 90}, 90, "max_samples"),
+    "it is not, and the time is over": (itertools.cycle, [range(100, 200)], {"max_time_s": 0.0}, 30, "max_time"),
+    "it is, and the least time is never over": (
+        itertools.repeat, [100.0], {"min_time_ms": 100_000, "max_samples": 126}, 126, "max_samples",
+    ),
+}  # fmt: skip
 
 
-def test_measuring_goes_on_while_the_median_is_not_known():
-    """Times that differ a lot are taken up to the largest number of samples, and the reason says so."""
-    samples, reason = taken(itertools.cycle(range(100, 200)), max_samples=90)
-    assert (len(samples.us), reason) == (90, "max_samples")
+@pytest.mark.parametrize("why", ENDS)
+def test_measuring_ends_with_a_reason(why):
+    """With no fewer than the least number of samples, and as soon as there is one."""
+    times, given, changed, count, expected = ENDS[why]
+    samples, reason = taken(times(*given), **changed)
+    assert (len(samples.us), reason) == (count, expected)
 
 
 def test_further_samples_narrow_the_interval_until_it_is_narrow_enough():
@@ -100,18 +87,6 @@ def test_further_samples_narrow_the_interval_until_it_is_narrow_enough():
     assert 30 < len(samples.us) < 5000
     assert summarize(samples.us).precision_percent <= 0.5
     assert summarize(samples.us[:-32]).precision_percent > 0.5
-
-
-def test_measuring_ends_when_its_time_is_over():
-    """The time limit ends it with what there is, but not with fewer than the least number of samples."""
-    samples, reason = taken(itertools.cycle(range(100, 200)), max_time_s=0.0)
-    assert (len(samples.us), reason) == (30, "max_time")
-
-
-def test_measuring_lasts_its_least_time():
-    """With a minimum time, samples are taken on though the median is known."""
-    samples, _ = taken(itertools.repeat(100.0), min_time_ms=100_000, max_samples=126)
-    assert len(samples.us) == 126
 
 
 COOL = GpuState(1980, 40, 300.0, (), throttled=False)
@@ -178,13 +153,6 @@ def test_a_noisy_round_counts_no_more_than_a_quiet_one():
     assert whole.median == pytest.approx((100 + 90 + 90) / 3, abs=0.5)
     assert whole.ci_low < whole.median < whole.ci_high
     assert whole.samples == 360
-
-
-def test_one_round_is_summed_up_by_its_own_order_statistics():
-    """With a single round the interval is that of its samples."""
-    samples = np.zeros(31, SAMPLE)
-    samples["us"] = np.arange(31.0)
-    assert of_rounds(samples) == summarize(samples["us"])
 
 
 def test_a_throttled_try_of_a_slow_kernel_is_repeated_one_launch_at_a_time():

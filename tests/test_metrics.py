@@ -1,10 +1,10 @@
 """Columns of a user's own: declared in a kernel's YAML and in an experiment, calculated from each row."""
 
-import csv
 import json
 import re
 
 import pytest
+from outcomes import rows as table
 from support import case_of, read_kernel
 
 from runner.errors import UsageError
@@ -54,12 +54,6 @@ def folder(tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return tmp_path / "k"
-
-
-def table(folder):
-    """The rows of results.csv."""
-    with (folder / "results.csv").open() as stream:
-        return list(csv.DictReader(stream))
 
 
 def test_metrics_are_columns_of_a_sweep(runner, folder):
@@ -154,11 +148,3 @@ def test_a_metric_is_empty_where_something_is_missing(folder):
     row = {"median_us": 5.0, "operations": 10, **names}
     assert {m.name: m(row) for m in metrics} == {"b": None, "c": None, "d": 2.5}
     assert {m.name: m(names) for m in metrics} == {"b": None, "c": None, "d": None}
-
-
-def test_the_command_refuses_an_unknown_metric_before_anything_runs(runner, folder):
-    """The sentence has the metric, and no folder is left."""
-    done = runner("--config-dir=k", "kernel=axpy", "rank_by=speed", "device=cpu")
-    assert done.code == 2
-    assert "rank_by=speed" in done.err
-    assert not list(done.directory.glob("outputs/*/*"))

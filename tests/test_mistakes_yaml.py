@@ -11,9 +11,6 @@ from runner.jobs.job import CONF, read_kernel
 from runner.kernel.resolve import make
 from runner.kernel.yaml_reader import read_yaml
 
-OWN = Path(__file__).parent / "kernels" / "kernel"
-
-
 # One of each kind, from the command line to the exit status. Of the others the functions are called that refuse them.
 BY_THE_PROGRAM = {
     "an open brace", "an object of Python's", "an interpolation", "a dangling link", "a misspelt key", "a division by zero",
@@ -48,20 +45,13 @@ def test_the_kernel_without_a_mistake_runs(tmp_path):
 # What the file holds, and words of the sentence.
 DOCUMENTS = {
     "empty": ("", "mine.yaml is empty"),
-    "a comment": ("# nothing\n", "mine.yaml is empty"),
-    "null": ("null\n", "mine.yaml is empty"),
     "a list": (
         "- parameters\n- grid\n",
         "kernel/mine.yaml: expected keys with values, not '['parameters', 'grid']'",
     ),
-    "a number": ("5\n", "kernel/mine.yaml: expected keys with values, not '5'"),
-    "text": ("just text\n", "kernel/mine.yaml: expected keys with values, not 'just text'"),
     "two documents": ("a: 1\n---\nb: 2\n", "kernel/mine.yaml, line 2, column 1: invalid YAML"),
     "an open brace": ("{parameters: [", "kernel/mine.yaml, line 1, column 15: invalid YAML"),
-    "an open quote": ("summary: 'never closed\n", "kernel/mine.yaml, line 2, column 1: invalid YAML"),
-    "two colons": ("summary: a: b\n", "kernel/mine.yaml, line 1, column 11: invalid YAML"),
     "a tab": ("parameters:\n\tblock: 1\n", "kernel/mine.yaml, line 2, column 1: invalid YAML"),
-    "a percent sign": ("grid: %\n", "kernel/mine.yaml, line 1, column 7: invalid YAML"),
     "a key twice": (yaml_of() + "grid: 2\n", "invalid YAML: found duplicate key grid"),
     "an anchor that is none": ("grid: *nope\n", "invalid YAML: found undefined alias 'nope'"),
     "an anchor within itself": (
@@ -70,7 +60,6 @@ DOCUMENTS = {
     ),
     "a list for a key": ("? [a]\n: 1\n", "kernel/mine.yaml, line 1, column 3: invalid YAML"),
     "no key": ("null: 1\n", "kernel/mine.yaml: null is not a key"),
-    "a number for a key": ("5: 1\n", "mine.yaml: '5' is not a valid key"),
     "a merge of nothing": ("<<: 5\n", "kernel/mine.yaml, line 1, column 5: invalid YAML"),
     "an object of Python's": (
         "!!python/object/apply:os.abort []\n",
@@ -78,14 +67,10 @@ DOCUMENTS = {
     ),
     "a tag that lies": ("a: !!int x\n", "kernel/mine.yaml: invalid YAML: invalid literal for int()"),
     "a control character": ("summary: \x07\n", "kernel/mine.yaml: invalid YAML: unacceptable character"),
-    "a NUL": ("summary: \0\n", "kernel/mine.yaml: invalid YAML: unacceptable character"),
-    "thousands of brackets": ("[" * 3000, "kernel/mine.yaml: invalid YAML: nested more than"),
-    "a word of 100000 letters": ("a" * 100_000, "kernel/mine.yaml: expected keys with values, not 'aaa"),
     "another encoding": ("summary: été\n".encode("latin-1"), "kernel/mine.yaml: invalid YAML: 'utf-8' codec"),
     "an interpolation": (yaml_of(summary="${nope}"), "kernel.summary: "),
     "a file that is not there": ("defaults: [nope]\n", "Could not load 'kernel/nope'"),
     "itself": ("defaults: [mine]\n", "includes itself"),
-    "no list of files": ("defaults: 5\n", "Invalid defaults list in 'kernel/mine'"),
 }
 
 
@@ -103,8 +88,6 @@ FILES = {
     "a dangling link": ("mine.yaml", lambda p: p.symlink_to("nowhere"), "kernel/mine.yaml: cannot be read: No such file"),
     "a link to itself": ("mine.yaml", lambda p: p.symlink_to(p.name), "kernel/mine.yaml: cannot be read: Too many levels"),
     "no source": ("mine.cu", lambda _: None, "mine.yaml: source: there is no file 'mine.cu'"),
-    "a folder for the source": ("mine.cu", Path.mkdir, "mine.yaml: source: there is no file 'mine.cu'"),
-    "a source that leads nowhere": ("mine.cu", lambda p: p.symlink_to("nowhere"), "there is no file 'mine.cu'"),
     "a source that leads to itself": ("mine.cu", lambda p: p.symlink_to(p.name), "mine.yaml: source: 'mine.cu' cannot be read"),
     "an empty source": ("mine.cu", lambda p: p.write_text(" \n"), "mine.yaml: source: 'mine.cu' is empty"),
 }  # fmt: skip
@@ -124,14 +107,11 @@ def test_what_is_no_file_is_told(what, tmp_path):
 KERNELS = {
     "a misspelt key": ({"argumnets": "[]"}, "mine.yaml: 'argumnets' is not a valid key; did you mean arguments?"),
     "a fill of an output": ({"arguments": "[{name: out, role: out, dtype: int32, shape: size, fill: zeros}]"}, "mine.yaml: arguments[0]: fill: an array of role 'out' has no content of its own"),
-    "an argument without fill": ({"arguments": "[{name: in, role: in, dtype: int32, shape: size}]"}, "mine.yaml: arguments[0]: the key 'fill' is missing"),
     "a value without a type": ({"arguments": "[{name: n, value: size}]"}, "mine.yaml: arguments[0]: a value needs its type, as in {name: n, scalar: int32, value: size}"),
-    "too few arguments": ({"reference": '{out: "bincount(out)"}'}, "mine.yaml: reference.out: 'bincount(out)' calls bincount with other arguments than it takes: missing a required argument: 'bins'"),
     "a type of C": ({"arguments": "[{name: out, role: out, dtype: unsigned char, shape: size}]"}, "argument 'out': 'unsigned char' is not a dtype; did you mean uint8?; allowed: int32"),
     "a file with an escape": ({"source": '"\\e[31m"'}, "mine.yaml: source: there is no file '\\x1b[31m'"),
     "a macro of two lines": ({"macros": '{"BLOCK\\n#error": 1}'}, "mine.yaml: macros: 'BLOCK\\n#error': expected a name of letters"),
     "a division by zero": ({"grid": "size // 0"}, "'size // 0' cannot be evaluated: integer division or modulo by zero"),
-    "a reference that does not load": ({"reference": "spoilt.expected"}, "mine.yaml: reference spoilt.expected: SyntaxError"),
     "a family that is no YAML": ({"family": "torn"}, "family/torn.yaml, line "),
     "a baseline that is not there": ({"baseline": "nokernel"}, "mine.yaml: baseline: there is no kernel 'nokernel'"),
     "a family that is there twice": ({"family": "reduction"}, "family/reduction.yaml: there is a family reduction in"),
@@ -142,7 +122,7 @@ KERNELS = {
 def test_a_broken_kernel_is_told(what, tmp_path):
     """The sentence names the file, the key, what stands there, and what is allowed."""
     lines, sentence = KERNELS[what]
-    lay(tmp_path, {"kernel/mine.cu": CU, "kernel/mine.yaml": yaml_of(**lines), "kernel/spoilt.py": "def expected(:\n"})
+    lay(tmp_path, {"kernel/mine.cu": CU, "kernel/mine.yaml": yaml_of(**lines)})
     lay(tmp_path, {"family/torn.yaml": "a: [", "family/reduction.yaml": "finish: host\n"})
     told(tmp_path, what, sentence)
 
@@ -151,44 +131,31 @@ GLOBAL = "# @package _global_\n"
 SWEEP = f"{GLOBAL}hydra: {{sweeper: {{params: %s}}}}\n"
 EXPERIMENTS = {
     "no header": ("block: 64\n", "experiment/mine.yaml: an experiment must begin with '# @package _global_', not 'block: 64'"),
-    "another header": ("# @package mine\nblock: 64\n", "must begin with '# @package _global_', not '# @package mine'"),
-    "half a header": ("# @package\nblock: 64\n", "must begin with '# @package _global_', not '# @package'"),
     "empty": ("", "experiment/mine.yaml: an experiment must begin with '# @package _global_'"),
     "a number": ("5\n", "experiment/mine.yaml: expected keys with values, not '5'"),
     "an open quote": (f"{GLOBAL}block: '64\n", "experiment/mine.yaml, line 3, column 1: invalid YAML"),
     "a misspelt key": (f"{GLOBAL}blokc: 64\n", "experiment/mine.yaml: blokc: unknown key; did you mean block?"),
-    "text for a block": (f"{GLOBAL}block: abc\n", "block=abc: expected threads per block"),
     "text for a seed": (f"{GLOBAL}seed: abc\n", "experiment/mine.yaml: seed: expected an integer, not 'abc'"),
     "a kernel's key": (f"{GLOBAL}kernel: {{grid: 1}}\n", "experiment/mine.yaml: kernel: an experiment chooses a kernel by"),
-    "a kernel's name": (f"{GLOBAL}kernel: bcast\n", "experiment/mine.yaml: kernel: an experiment chooses a kernel by"),
     "a device's name": (f"{GLOBAL}device: cpu\n", "experiment/mine.yaml: device: expected keys with values, not 'cpu'"),
     "an unknown key of the device": (f"{GLOBAL}device: {{colour: red}}\n", "experiment/mine.yaml: device.colour"),
-    "an unknown device": (f"{GLOBAL}device: {{kind: gpu}}\n", "device.kind=gpu: expected one of auto, cuda, cpu"),
-    "text for samples": (f"{GLOBAL}timing: {{cpu_samples: x}}\n", "mine.yaml: timing.cpu_samples: expected an integer from 3 to 100000, not 'x'"),
     "an experiment": (f"{GLOBAL}experiment: other\n", "experiment/mine.yaml: experiment: an experiment cannot choose another"),
     "an unknown kernel": (f"{GLOBAL}defaults: [override /kernel: nope]\n", "kernel=nope: there is no such kernel"),
     "a kernel without override": (f"{GLOBAL}defaults: [/kernel: bcast]\n", "Multiple values for kernel"),
     "a launcher": (f"{GLOBAL}defaults: [override /hydra/launcher: gpus]\n", "experiment/mine.yaml: hydra/launcher: "),
     "a kernel without a slash": (f"{GLOBAL}defaults: [override kernel: bcast]\n", "In 'experiment/mine': "),
     "itself": (f"{GLOBAL}defaults: [mine]\n", "includes itself"),
-    "an unknown kernel in a sweep": (SWEEP % "{kernel: 'bcast,nope'}", "kernel=nope: there is no such kernel"),
     "a misspelt key in a sweep": (SWEEP % "{blokc: '64,128'}", "blokc: unknown key; did you mean block?"),
     "a list in a sweep": (SWEEP % "{block: [64, 128]}", "block=[64, 128]: expected threads per block"),
     "null in a sweep": (SWEEP % "{block: null}", "mine.yaml: hydra.sweeper.params.block: "),
-    "a wrong value in a sweep": (SWEEP % "{block: '64,abc'}", "block=abc: expected threads per block"),
-    "an unfinished range": (SWEEP % "{block: 'range(1,'}", "block=range(1,: cannot read this override"),
-    "a range without steps": (SWEEP % "{block: 'range(1,9,0)'}", "block=range(1,9,0): a range needs"),
     "an interval": (SWEEP % "{block: 'interval(1,9)'}", "block=interval(1,9): an interval has no steps"),
     "a sweep over a kernel's key": (SWEEP % "{kernel.grid: '1,2'}", "kernel.grid=1: an override cannot change a kernel"),
     "a pattern that matches nothing": (SWEEP % "{kernel: 'glob(nope*)'}", "matches no name"),
     "a sweep that is a number": (SWEEP % "5", "mine.yaml: hydra.sweeper.params: "),
     "a misspelt key of Hydra's": (f"{GLOBAL}hydra: {{sweper: 1}}\n", "mine.yaml: hydra.sweper: unknown key of Hydra"),
-    "Hydra by a number": (f"{GLOBAL}hydra: 5\n", "experiment/mine.yaml: hydra: expected keys with values, not '5'"),
     "a parameter that is none": (f"{GLOBAL}on_cpu: {{nope: 5}}\n", "on_cpu.nope: no kernel on the search path"),
-    "a number for the CPU device": (f"{GLOBAL}on_cpu: 5\n", "experiment/mine.yaml: on_cpu: "),
-    "a parameter that is swept": (
-        SWEEP % "{block: '64,128'}" + "on_cpu: {block: 64}\n", "on_cpu.block: the experiment sweeps block",
-    ),
+    "a parameter that is swept": (SWEEP % "{block: '64,128'}" + "on_cpu: {block: 64}\n", "on_cpu.block: the experiment sweeps block"),
+    "Hydra by a number": (f"{GLOBAL}hydra: 5\n", "experiment/mine.yaml: hydra: expected keys with values, not '5'"),
 }  # fmt: skip
 
 
@@ -202,9 +169,6 @@ def test_a_broken_experiment_is_told(what, tmp_path):
 
 NAMES = {
     "a hyphen": "my-kernel",
-    "a digit first": "1st",
-    "a blank": "a b",
-    "a dot": "a.b",
     "markup": "[red]",
     "another alphabet": "Kärnel",
     "seventy letters": "x" * 70,

@@ -50,15 +50,6 @@ def test_nvrtc_compiles_every_kernel(arch, running, tmp_path):
         assert binary.log == "", kernel.name
 
 
-@installed
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16x2"])
-def test_headers_of_half_types_are_found(dtype, compiler):
-    """cuda_fp16.h and cuda_bf16.h come from the toolkit, or from NVRTC's own package."""
-    if not nvrtc.toolkit_headers():
-        pytest.skip("there are no CUDA headers")
-    assert compiler.compile(case_of(shipped("shflUp"), dtype=dtype).source()).digest
-
-
 LIBRARIES = """#include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cuda/barrier>
@@ -76,11 +67,15 @@ __global__ void k(int* out)
 
 
 @installed
-def test_headers_of_cooperative_groups_and_libcu_are_found(compiler, tmp_path):
-    """cooperative_groups.h and cuda/barrier come from the toolkit; from CUDA 13 on the latter is in a folder of its own."""
+@pytest.mark.parametrize("what", ["float16", "bfloat16x2", "libraries"])
+def test_headers_of_the_toolkit_are_found(what, compiler, tmp_path):
+    """Those of half types, of cooperative groups and cuda/barrier, which CUDA 13 has in a folder of its own."""
     if not nvrtc.toolkit_headers():
         pytest.skip("there are no CUDA headers")
-    assert compiler.compile(Source(tmp_path / "k.cu", LIBRARIES, "k")).digest
+    libraries = Source(tmp_path / "k.cu", LIBRARIES, "k")
+    assert compiler.compile(
+        libraries if what == "libraries" else case_of(shipped("shflUp"), dtype=what).source()
+    ).digest
 
 
 @installed

@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 import yaml
-from support import KERNELS, case_of, few, shipped
+from support import KERNELS, case_of, shipped
 from test_cheats import kernel
 
 from runner.kernel import from_yaml
@@ -104,78 +104,60 @@ def tried(case, launch_ms=1.0):
     return [changed(case, other) for other in others(case, launch_ms).cases]
 
 
-def test_a_kernel_that_is_right_at_whole_blocks_only_is_a_mismatch(bench):
-    """It leaves out what is behind the last whole block; the reason names the size and what to do."""
-    outcome = bench.run(case_of(kernel("wholeBlocksOnly"), size=2**14))
-    assert outcome.status == "mismatch"
-    assert "right at this size, wrong at size=1: " in outcome.reason
-    assert "constraints" in outcome.reason
+WHOLE = {"constraints": {"size % block == 0": "whole blocks only"}}
+WRONG = {  # how a case is made, and at which other size it is wrong; nothing where it is right at all that it takes
+    "whole blocks only": (lambda _: case_of(kernel("wholeBlocksOnly"), size=2**14), "size=1"),
+    "whole blocks only, and says so": (lambda _: case_of(kernel("wholeBlocksOnly", **WHOLE), size=2**14), ""),
+    "a forgotten tail among the multiples that a constraint demands": (
+        lambda own: own(LINE, "tiles", {"constraints": {"size % 192 == 0": "whole tiles"}}), "size=192",
+    ),
+    "the multiples of which there is no tail": (
+        lambda own: own(LINE, "tiles", {"constraints": {"size % 384 == 0": "whole tiles"}}), "",
+    ),
+    "the width of a row, which no macro has": (lambda own: own(ROWS, "rowSums"), "width=31"),
+    "the width of a row, and says so": (
+        lambda own: own(ROWS, "rowSums", {"constraints": {"width % 32 == 0": "whole warps"}}), "",
+    ),
+    "an odd number of launches": (lambda own: own(TURNS % 1, "turns1", {"function": "turns"}), "steps=1"),
+    "any number of launches": (lambda own: own(TURNS % 0, "turns0", {"function": "turns"}), ""),
+    "rows and columns that are both odd": (lambda own: own(PLANE, "corner"), "m=1, n=1"),
+    "one size less only": (lambda _: case_of(kernel("wrongBelow"), size=2**14), f"size={2**14 - 1}"),
+}  # fmt: skip
 
 
-def test_a_kernel_that_says_which_sizes_it_takes_is_ok(bench):
-    """Its constraint excludes the others, and it is tried at small multiples."""
-    whole = {"size % block == 0": "whole blocks only"}
-    case = case_of(kernel("wholeBlocksOnly", constraints=whole), size=2**14)
-    outcome = bench.run(case)
-    assert (outcome.status, outcome.reason) == ("ok", "")
-    assert outcome.tried.size_launches == len(tried(case)) >= 6
-    assert {"size=256", "size=512", "size=768"} < set(tried(case))
+@pytest.mark.parametrize("what", WRONG)
+def test_a_kernel_that_is_right_at_one_size_only_is_a_mismatch(what, bench, own):
+    """The reason names the size, in all parameters that differ; a constraint excludes sizes that a kernel does not take."""
+    make, at = WRONG[what]
+    outcome = bench.run(make(own))
+    assert outcome.status == ("mismatch" if at else "ok"), outcome.reason
+    assert f"right at this size, wrong at {at}: " in outcome.reason if at else outcome.tried.size_launches > 4
 
 
-def test_a_forgotten_tail_is_found_among_the_multiples_that_a_constraint_demands(bench, own):
-    """No odd and no small size of the usual ones is a multiple of 192."""
-    multiples = {"constraints": {"size % 192 == 0": "whole tiles"}}
-    outcome = bench.run(own(LINE, "tiles", multiples))
-    assert outcome.status == "mismatch"
-    assert "wrong at size=192: " in outcome.reason
-    assert bench.run(own(LINE, "tiles", {"constraints": {"size % 384 == 0": "whole tiles"}})).status == "ok"
+TRIED = [
+    (lambda _: case_of(kernel("wholeBlocksOnly", **WHOLE), size=2**14), {"size=256", "size=512", "size=768"}),
+    (lambda own: own(LINE, "right", requiring("size % 192 == 64"), size=7744), {"size=64", "size=256", "size=7552"}),
+    (
+        lambda own: own(LINE, "right", requiring("size != 0 and popcount(size) == 1"), size=4096),
+        {"size=1", "size=32", "size=64", "size=2**10", "size=2**11"},
+    ),
+    (lambda own: own(LINE, "right", requiring("size >= 1000"), size=7680), {"size=1000", "size=1023", "size=1025"}),
+    (lambda own: own(PLANE, "corner"), {"m=31", "n=31", "m=1, n=1", "m=63, n=95"}),
+    (lambda own: own(ROWS, "rowSums", rows_=1), {"rows_=2", "rows_=3"}),
+]
 
 
-@pytest.mark.parametrize(
-    ("require", "expected"),
-    [
-        ("size % 192 == 64", {"size=64", "size=256", "size=7552"}),
-        ("size != 0 and popcount(size) == 1", {"size=1", "size=32", "size=64", "size=2**10", "size=2**11"}),
-        ("size >= 1000", {"size=1000", "size=1023", "size=1025"}),
-    ],
-)
-def test_the_nearest_sizes_that_a_constraint_allows_are_tried(own, require, expected):
-    """Whatever it is: it is evaluated, not understood."""
-    size = {"size % 192 == 64": 7744, "size >= 1000": 7680}.get(require, 4096)
-    assert expected <= set(tried(own(LINE, "right", {"constraints": {require: "so"}}, size=size)))
+def requiring(condition):
+    """A key of the YAML: a constraint."""
+    return {"constraints": {condition: "so"}}
 
 
-def test_every_integer_that_a_kernel_takes_at_run_time_is_varied(bench, own):
-    """Not only `size`: the width of a row, which no macro has."""
-    outcome = bench.run(own(ROWS, "rowSums"))
-    assert outcome.status == "mismatch"
-    assert "right at this size, wrong at width=31: " in outcome.reason
-    outcome = bench.run(own(ROWS, "rowSums", {"constraints": {"width % 32 == 0": "whole warps"}}))
-    assert outcome.status == "ok"
-    assert outcome.tried.size_launches > 4
-
-
-@pytest.mark.parametrize(("which", "status"), [(0, "ok"), (1, "mismatch")])
-def test_the_number_of_launches_is_varied(bench, own, which, status):
-    """A loop over launches that is right for an even number of turns only."""
-    outcome = bench.run(own(TURNS % which, f"turns{which}", {"function": "turns"}))
-    assert outcome.status == status
-    assert ("wrong at steps=1: " in outcome.reason) == bool(which)
-
-
-def test_several_parameters_are_varied_alone_and_together(bench, own):
-    """The reason names all that differ from the case's own."""
-    case = own(PLANE, "corner")
-    assert {"m=31", "n=31", "m=1, n=1", "m=63, n=95"} <= set(tried(case))
-    assert len(tried(case)) <= 14
-    outcome = bench.run(case)
-    assert outcome.status == "mismatch"
-    assert "right at this size, wrong at m=1, n=1: " in outcome.reason
-
-
-def test_the_smallest_value_has_larger_neighbours(own):
-    """A kernel with one row may ignore which row it is."""
-    assert {"rows_=2", "rows_=3"} <= set(tried(own(ROWS, "rowSums", rows_=1)))
+@pytest.mark.parametrize(("make", "expected"), TRIED)
+def test_the_nearest_sizes_that_are_allowed_are_tried(own, make, expected):
+    """Whatever a constraint is: it is evaluated, not understood. Parameters are varied alone and together."""
+    found = tried(make(own))
+    assert expected <= set(found)
+    assert len(found) <= 14
 
 
 def test_a_parameter_of_which_the_kernel_learns_nothing_keeps_its_value(own):
@@ -186,21 +168,6 @@ def test_a_parameter_of_which_the_kernel_learns_nothing_keeps_its_value(own):
     names = tried(own(yaml.safe_dump(shapes), "right"))
     assert len(names) == 10
     assert not any("radius" in words or "each" in words for words in names)
-
-
-def test_a_number_that_is_only_passed_on_is_never_larger_than_its_own():
-    """It may choose a mode, or shift by so many bits."""
-    case = case_of(shipped("shflDown"), size=128, delta=1)
-    assert not any("delta" in words for words in tried(case))
-    assert "delta=7" in tried(case_of(shipped("shflDown"), size=128, delta=8))
-
-
-def test_the_size_below_is_checked(bench):
-    """A kernel may be wrong at one size less only."""
-    case = case_of(kernel("wrongBelow"), size=2**14)
-    outcome = bench.run(case)
-    assert outcome.status == "mismatch"
-    assert f"size={2**14 - 1}" in outcome.reason
 
 
 def test_a_slow_kernel_is_checked_at_small_sizes_only(own):
@@ -229,12 +196,6 @@ def test_a_kernel_whose_size_is_compiled_in_has_no_other(bench, own):
     outcome = bench.run(own(LINE, "right", {"macros": [{"SIZE": "size"}]}))
     assert outcome.status == "ok"
     assert (outcome.tried.size_launches, outcome.tried.sizes_not_tried) == (0, "a macro depends on 'size'")
-
-
-def test_sizes_with_the_same_macros_are_tried(own):
-    """A macro that depends on the size may have one value for many sizes."""
-    case = own(LINE, "right", {"macros": [{"LARGE": "size > 1000"}]})
-    assert {"size=1001", "size=1023", "size=1025", "size=7679"} == set(tried(case))
 
 
 def test_a_repeated_case_counts_what_an_equal_binary_was_launched_for(bench, own):
@@ -285,14 +246,6 @@ def test_a_run_of_an_earlier_version_names_no_guard_that_it_did_not_count(runner
     assert case["status"] == "ok"
     assert not {"further_inputs", "other_sizes", "other_orders"} & set(case["guards"])
     assert "Checked on the CPU device: values, array bounds" in judge(run).cautions[-1]
-
-
-def test_the_default_checks_other_sizes_on_a_gpu_too():
-    """With every `timing`."""
-    from runner.jobs.settings import TimingConfig  # noqa: PLC0415
-
-    assert TimingConfig().protocol("cuda").check_sizes
-    assert few(1).check_sizes
 
 
 @pytest.mark.parametrize("name", [n for n in KERNELS if not shipped(n).gpu_only and not case_of(shipped(n)).hazard])

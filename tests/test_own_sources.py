@@ -1,131 +1,19 @@
 """A `.cu` as its author left it, with the program around its kernels: a YAML names a kernel, and it runs."""
 
 import importlib.util
-import subprocess
+import shutil
 from pathlib import Path
 
 import pytest
-from support import case_of, read_kernel
+from support import ROOT, case_of, read_kernel
 
 from runner.device import Source, elf
 from runner.device.cuda.compiler import CudaCompiler
 from runner.device.cuda.nvrtc import Nvrtc
 from runner.errors import CompileError, UsageError
 
-PROGRAM = """\
-﻿#include <algorithm>
-#include <cstdio>
-#include <iostream>
-#include <type_traits>
-#include <vector>
-
-#include <cublas_v2.h>  // which includes the half types, and need not be here
-#include <cuda_runtime.h>
-#include <device_launch_parameters.h>
-#include <library_of_the_author.h>  // not here
-#include "parts/own.cuh"
-
-using namespace std;
-using namespace library_of_the_author;
-
-#define HOST_AND_DEVICE __host__ __device__
-#define DEFINE_SHIFT(name, by) \\
-    __global__ void name(int* out, int n) { const int i = index_of(); if (i < n) out[i] = i + by; }
-
-static int launches = 0;  // of the host
-constexpr int SPARE = std::max(0, 1);
-HOST_AND_DEVICE int once(int x) { return x; }
-int index_of_host() { return ++launches; }
-
-namespace shapes {
-namespace {
-template <typename T, int tile, bool twofold>
-__global__ void __launch_bounds__(tile) scaled(T* out, int n)
-{
-    __shared__ T values[tile];
-    static_assert(std::is_arithmetic<T>::value, "a number");
-    const int i = index_of();
-    values[threadIdx.x] = T(i);
-    __syncthreads();
-    if (i < n) out[i] = values[threadIdx.x] * T(twofold ? 2 * shift : shift) + T(once(SPARE) - 1);
-}
-}
-template <typename T, int by> __global__ void offset(T* out, int n) { out[index_of()] = by; }
-struct Host {
-    vector<int> kept;
-    void run() { hidden<<<1, 32>>>(nullptr, 0); check(cudaGetLastError()); }
-};
-}
-
-static __global__ void hidden(int* out, int n) { const int i = index_of(); if (i < n) out[i] = 2 * i; }
-static __global__ void atomics_only(int* out, int n) { asm("// PTX"); }
-DEFINE_SHIFT(shifted, 7)
-__global__ void halved(int* out, int n)
-{
-    const int i = index_of();
-    const __half half_of_it = __float2half(float(i % 100) / 2);
-    if (i < n) out[i] = int(2 * __half2float(half_of_it));
-}
-struct Managed {  // a class of both sides
-    int by = 3;
-    void* operator new(size_t bytes)
-    {
-        void* made;
-        if (cudaMallocManaged(&made, bytes) != cudaSuccess) exit(1);
-        cudaDeviceSynchronize();
-        return made;
-    }
-};
-__global__ void by_class(int* out, int n)
-{
-    const int i = index_of();
-    if (i < n) new (out + i) int(Managed().by);
-}
-__global__ void allocates(int* out, int n) { cudaMalloc(&out, n); }
-__global__ void twice(int* out, int n) { const int i = index_of(); if (i < n) out[i] = 2 * i; }
-__global__ void twice(float* out, int n) { const int i = index_of(); if (i < n) out[i] = 2 * i + 1; }
-__global__ void wrong(int* out, int n) { out[0] = index_of_host(); }
-__global__ void unknown(int* out, int n) { out[0] = library_function(n); }
-__global__ void broken(int* out, int n) { out[0] = nonesuch; }
-
-template __global__ void shapes::scaled<double, 8, true>(double*, int);
-
-#define BIND(name, kind, type, count) \\
-    library::Tensor bind_##name(library::Tensor a) { name<<<1, count>>>(a.data<type>(), 1); return a; }
-
-BIND(hidden, library::kInt32, int, 1)
-BIND(halved, library::kInt32, int,
-     4)
-BIND(shifted, library::kInt32, int32_t, 4)  // a macro's call that no semicolon ends
-
-LIBRARY_MODULE(LIBRARY_NAME, m) {
-    // functions
-    LIBRARY_FUNCTION(hidden)
-    LIBRARY_FUNCTION(halved)
-    LIBRARY_FUNCTION(shifted)
-}
-
-int main(int argc, char** argv)
-{
-    vector<float> host(100);
-    sort(host.begin(), host.end());
-    dim3 grid(4), block(32);
-    float* device;
-    check(cudaMalloc(&device, 400));
-    shapes::scaled<float, 32, true><<<grid, block>>>(device, host.size());
-    hidden<<<grid, block, 0, 0>>>(nullptr, 0);
-    cout << "done " << argc << endl;
-    return library_main(argv);
-}
-"""
-OWN = """\
-#pragma once
-#include <string>
-#include <library_of_the_author.h>
-static library_handle handle;
-inline void check(cudaError_t error) { if (error) throw std::string("failed"); }
-__device__ __forceinline__ int index_of() { return blockIdx.x * blockDim.x + threadIdx.x; }
-"""
+PROGRAMS = ROOT / "tests" / "kernels" / "programs"
+PROGRAM = (PROGRAMS / "program.cu").read_text(encoding="utf-8")
 YAML = """
 source: program.cu
 parameters: {size: 1000, block: 64, shift: 3, dtype: float32}
@@ -140,8 +28,7 @@ grid: ceil_div(size, block)
 @pytest.fixture
 def folder(tmp_path):
     """The program's files."""
-    (tmp_path / "parts").mkdir()
-    (tmp_path / "parts" / "own.cuh").write_text(OWN)
+    shutil.copytree(PROGRAMS / "parts", tmp_path / "parts")
     content = PROGRAM.encode().replace(b"// PTX", "// é".encode("latin-1"))  # of an old encoding
     (tmp_path / "program.cu").write_bytes(content)
     return tmp_path
@@ -182,35 +69,9 @@ def test_a_function_of_a_whole_program_runs(bench, kernel, function, reference, 
     assert (outcome.status, outcome.reason) == ("ok", "")
 
 
-BOUND = """\
-#include <author/extension.h>  // not here
-#define COPY(to, from) asm volatile("cp.async [%0], [%1];" ::"r"(to), "l"(from))
-#define BIND(name, kind, type, n)                 \\
-    author::Tensor bound_##name(author::Tensor x) \\
-    {                                             \\
-        return x.as<type>(kind, n);               \\
-    }
-struct Pair { int a, b; };
-__global__ void twofold(int* out, int n)
-{
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    const Pair pair = {i, i};
-    if (i < n) out[i] = pair.a + pair.b;
-}
-__global__ void copies(int* out, int n) { COPY(out, out); }
-BIND(f32, author::kFloat32, float, 1)
-BIND(f16, author::kHalf, __half, 2)
-BIND(i8, author::kInt8, int8_t, 16)
-
-BIND_MODULE(EXTENSION_NAME, m) {
-  m.def("bound_f32", &bound_f32);
-}
-"""
-
-
 def test_macros_that_bind_functions_to_another_language_do_not_count(bench, kernel, folder):
     """They stand between the declarations without a semicolon, so that no parser divides the file; nor does PTX elsewhere."""
-    (folder / "program.cu").write_text(BOUND)
+    shutil.copy(PROGRAMS / "bound.cu", folder / "program.cu")
     outcome = bench.run(kernel("twofold", "2 * arange(size)"), samples=1)
     assert (outcome.status, outcome.reason) == ("ok", "")
 
@@ -269,26 +130,6 @@ def test_nvrtc_gets_the_kernel_and_what_it_needs(kernel, folder):
         CompileError, match=r"program\.cu: has no __global__ function 'hiden'; its kernels are shapes::"
     ):
         compiler.compile(kernel("hiden").source())
-
-
-@pytest.mark.nvcc
-def test_the_symbol_is_that_of_the_named_instance(tmp_path):
-    """Of several instances of a template, and beside functions whose names begin alike."""
-    text = """namespace n { template <class T, int k> __global__ void of(T* o, const T* i, T*) { *o = *i + k; } }
-    template __global__ void n::of<int, 1>(int*, const int*, int*);
-    template __global__ void n::of<float, 1>(float*, const float*, float*);
-    template __global__ void n::of<float, 12>(float*, const float*, float*);
-    __global__ void over(int* o) { *o = 1; }
-    static __global__ void over(float* o) { *o = 1; }
-    __global__ void plain(int* o) { *o = 1; }
-    extern "C" __global__ void plainer(int* o) { *o = 1; }
-    static __global__ void own(int* o) { *o = 1; }"""
-    for number, (function, symbol) in enumerate((("n::of<float, 1>", "_ZN1n2ofIfLi1EEEvPT_PKS1_S2_"), ("own", "_Z3ownPi"), ("over(float*)", "_Z4overPf"),
-                                                 ("plain", "_Z5plainPi"), ("plainer", "plainer"))):  # fmt: skip
-        (tmp_path / f"{number}.cu").write_text(text + elf.naming([function]))
-        command = ["nvcc", "-cubin", "-arch=sm_90", f"{number}.cu", "-o", f"{number}.cubin"]
-        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-        assert elf.kernel_symbol((tmp_path / f"{number}.cubin").read_bytes(), function, 0) == symbol
 
 
 @pytest.mark.parametrize("function", ["a b", "a; b", "a<1", "a<(>", "a>", "<int>", "a::", "1a"])

@@ -22,7 +22,8 @@ def test_a_size_is_read_in_every_form(text, elements):
     [
         ("size", "010"), ("size", "2.5"), ("size", "1e99"), ("size", "-1"), ("size", "9**9**9"), ("size", True),
         ("size", [1, 2]), ("size", {}), ("size", "4x0"), ("size", "__import__('os')"), ("size", "1.2.3"), ("size", ""),
-        ("block", "32xx16"), ("block", "256 threads"), ("block", -32), ("block", "1,2"), ("mask", "0x1ffffffff"),
+        ("block", "32xx16"), ("block", "256 threads"), ("block", -32), ("block", "1,2"), ("block", "8x8x2x2"), ("block", "32x"),
+        ("size", "16Ti"), ("size", "0.3Ki"), ("size", "2**63"), ("size", "1//0"), ("mask", "full"), ("block", True), ("mask", "0x1ffffffff"),
         ("mask", -1), ("mask", "0xfg"), ("width", "wide"), ("width", 1.5), ("dtype", "float16x"), ("dtype", 4),
         ("fill", "../../etc/passwd"), ("fill", ""), ("delta", "2**64"), ("unroll", None),
     ],

@@ -49,32 +49,3 @@ def test_a_sum_of_a_million_that_skips_its_last_element_is_found_by_the_further_
     assert outcome.status == "mismatch"
     assert "right for the measured inputs, wrong for exact ones (seed 1)" in outcome.reason
     assert "(allowed 0: the result is exact)" in outcome.reason
-
-
-@pytest.mark.parametrize(
-    ("defect", "status", "wrong"),
-    [("x", "ok", True), ("x", "mismatch", False), ("x", "hazard", False), ("x", "unproven", False), ("x", "crashed", True),
-     ("", "ok", False), ("", "mismatch", True), ("", "unproven", True)],
-)  # fmt: skip
-def test_a_defect_is_found_unless_it_is_ok_or_did_not_run_and_a_right_variant_must_be_ok(defect, status, wrong):
-    """A check without power counts against a right variant, and for a defect."""
-    case = planted_defects.made(planted_defects.read("plantedSum"), {})
-    trial = planted_defects.Trial(case, "sums", "random", defect)
-    outcome = planted_defects.Outcome(status)
-    assert planted_defects.failed(trial, outcome) == wrong
-    counted = dict(zip(*(line.split()[-6:] for line in planted_defects.summary([(trial, outcome)])[::2]), strict=True))
-    kind, verdict = ("planted", "missed") if defect else ("right", "refused")
-    assert counted[kind] == "1"
-    assert counted[verdict] == str(int(wrong))
-    assert counted["unproven"] == str(int(bool(defect) and status == "unproven"))
-
-
-def test_a_planted_case_takes_its_own_defect_and_fill_only():
-    """A check that varies the parameters of a kernel cannot turn a right variant into a defect."""
-    kernel = planted_defects.read("plantedSum", {"range": [-1, 2]})
-    case = planted_defects.made(kernel, {"size": 64, "variant": 3})
-    assert not case.excluded
-    assert planted_defects.make(case.kernel, {"size": 65, "variant": 3, "defect": 1}, 0).excluded
-    assert planted_defects.make(case.kernel, {"size": 65, "variant": 2}, 0).excluded
-    assert not planted_defects.make(case.kernel, {"size": 65, "variant": 3}, 0).excluded
-    assert [a.fill.numbers for a in case.arrays() if a.name == "x"] == [(-1, 2)]

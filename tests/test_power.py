@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 from support import case_of
 
 from runner.kernel import from_yaml
@@ -12,44 +13,20 @@ HALVES = ["float16", "bfloat16"]
 
 
 def case(
-    name,
-    dtype,
-    reference,
-    *,
-    defect=0,
-    rows=8,
-    width=512,
-    length=("rows_", "width_"),
-    fill="random",
-    n="width_",
-    **keys,
+    name, dtype, reference, *, defect=0, rows=8, width=512, length="[rows_, width_]", fill="random", n="width_", **keys
 ):
     """A case of one of the kernels: `rows` of `width` numbers."""
-    content = {
-        "source": str(SOURCE),
-        "parameters": {
-            "rows_": rows,
-            "width_": width,
-            "block": 64,
-            "dtype": dtype,
-            "defect": {"default": defect, "allowed": [defect]},
-        },
-        "macros": [{"SCALAR": "dtype"}],
-        "arguments": [
-            {"name": "in", "role": "in", "dtype": "dtype", "shape": ["rows_", "width_"], "fill": fill},
-            {
-                "name": "out",
-                "role": "out",
-                "dtype": "dtype",
-                "shape": length if isinstance(length, str) else list(length),
-            },
-            {"name": "n", "scalar": "int32", "value": n},
-            {"name": "which", "scalar": "int32", "value": "defect"},
-        ],
-        "grid": keys.pop("grid", "rows_"),
-        "reference": {"out": reference},
-        **keys,
-    }
+    content = yaml.safe_load(f"""
+parameters: {{rows_: {rows}, width_: {width}, block: 64, dtype: {dtype}, defect: {{default: {defect}, allowed: [{defect}]}}}}
+macros: [{{SCALAR: dtype}}]
+grid: rows_
+arguments:
+  - {{name: in, role: in, dtype: dtype, shape: [rows_, width_], fill: {fill}}}
+  - {{name: out, role: out, dtype: dtype, shape: {length}}}
+  - {{name: n, scalar: int32, value: {n}}}
+  - {{name: which, scalar: int32, value: defect}}
+""")
+    content |= {"source": str(SOURCE), "reference": {"out": reference}, **keys}
     return case_of(from_yaml.read(name, content, SOURCE.with_name(f"{name}.yaml")))
 
 

@@ -11,8 +11,6 @@ import pytest
 from support import ROOT, Told, case_of, shipped
 
 from runner.device.config import DeviceConfig
-from runner.device.cuda import ceilings
-from runner.errors import UsageError
 from runner.jobs.job import Job
 from runner.jobs.settings import ProfileConfig, TimingConfig
 from runner.record.folder import RunFolder
@@ -173,51 +171,6 @@ def test_what_ncu_wrote_on_an_h200_is_read():
     assert counters.operations(values, "float32") == 2 * 2**20
 
 
-def test_launches_of_one_case_are_added_up():
-    """Sums are added, shares weighted by the launches' times."""
-    name = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
-    text = table(("one", "3,000", "100", "20"), ("two", "1,000", "50", "60"))
-    values = counters.summed(counters.read(text, [counters.TIME, "dram__bytes_read.sum", name]))
-    assert values == {counters.TIME: 4000, "dram__bytes_read.sum": 150, name: 30}
-
-
-def test_a_metric_of_the_users_own_has_its_name():
-    """`ncu_` and the metric; those behind the default columns have short names, and stalls come in order."""
-    waits = {"long_scoreboard": 6.0, "wait": 3.0, "selected": 1.0}
-    given = {counters.STALL.format(reason): cycles for reason, cycles in waits.items()} | {
-        "smsp__inst_executed.sum": 7.0
-    }
-    row = counters.columns(
-        given | {counters.GLOBAL.format("sectors", "ld"): 64.0, counters.GLOBAL.format("requests", "ld"): 16.0}
-    )
-    assert row == {
-        "ncu_smsp__inst_executed.sum": 7.0,
-        "ncu_load_sectors": 4.0,
-        "ncu_stalls": "long_scoreboard 60 %, wait 30 %",
-    }
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"cases": "some"}, "profile.cases=some"),
-        ({"metrics": ["dram"]}, "profile.metrics=dram"),
-        ({"sanitizer": "leaks"}, "profile.sanitizer=leaks"),
-    ],
-)
-def test_a_wrong_setting_is_named(given, words):
-    """With what is allowed."""
-    with pytest.raises(UsageError, match=words):
-        ProfileConfig(**given)
-
-
-def test_the_tools_of_the_sanitizer_are_all_or_some():
-    """True stands for all four."""
-    assert ProfileConfig(sanitizer=True).sanitizer == ["memcheck", "racecheck", "initcheck", "synccheck"]
-    assert ProfileConfig(sanitizer=["racecheck"]).sanitizer == ["racecheck"]
-    assert not ProfileConfig().asks
-
-
 OUTSIDE = """\
 ========= COMPUTE-SANITIZER
 ========= Invalid __global__ read of size 4 bytes
@@ -313,23 +266,6 @@ def test_the_rules_stand_in_the_documentation():
     text = (ROOT / "docs" / "profile.md").read_text(encoding="utf-8")
     for rule in (*reasons.BOUNDS, *reasons.REMARKS):
         assert f"| {rule.name} | {rule.when} | {rule.source} |" in text
-
-
-@pytest.mark.parametrize("precision", ceilings.PRECISIONS)
-def test_the_kernel_of_a_ceiling_multiplies_and_adds(precision):
-    """So many multiply-adds a turn, of the precision's instruction."""
-    text = ceilings.ptx(precision).decode()
-    assert text.count(ceilings.PRECISIONS[precision].instruction) == ceilings.CHAINS * ceilings.UNROLLED
-
-
-def test_a_shard_launches_from_the_folder_of_the_sweep(tmp_path, monkeypatch):
-    """Its own folder has no sources."""
-    (tmp_path / "ncu").write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/words\n')
-    (tmp_path / "ncu").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    attempt = ShardFolder(RunFolder(tmp_path / "sweep"), 0).begin()
-    list(counters.Ncu(no_best).measure(jobs("bcast", metrics=["default"]), Tools(attempt, {0: {}}, Told())))
-    assert f"runner.stages.profile.launch {tmp_path}/sweep 0 " in (tmp_path / "words").read_text()
 
 
 def test_what_a_shard_profiled_enters_the_sweep(tmp_path):

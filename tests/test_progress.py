@@ -12,7 +12,7 @@ from terminals import frames, runner, screen, widest
 from runner.device import DeviceInfo
 from runner.device.config import DeviceConfig
 from runner.display import terminal
-from runner.display.terminal import SweepProgress, clock, duration
+from runner.display.terminal import SweepProgress
 from runner.jobs.job import Job
 from runner.jobs.settings import TimingConfig
 from runner.record.folder import RunFolder
@@ -145,16 +145,3 @@ def test_a_gpu_has_a_least_time():
     # 7 cases, 3 rounds, 25 ms of warm-up and 100 samples of 1 ms
     assert "7 cases, 21 measurements: at least 2.6 s" in pace.expected(jobs, gpu)
     assert pace.expected(jobs, DeviceInfo("cpu", "a CPU", "x86_64", None, 0, 1, 1)) == "7 cases, 7 measurements."
-
-
-def test_times_in_words():
-    """Seconds, minutes, hours."""
-    assert [clock(s) for s in (0, 7.4, 754, 3723)] == ["0:00", "0:07", "12:34", "1:02:03"]
-    assert [duration(s) for s in (0.52, 8.4, 99, 150, 180, 7500)] == [
-        "0.52 s",
-        "8.4 s",
-        "99 s",
-        "2 min",
-        "3 min",
-        "2 h 5 min",
-    ]

@@ -81,8 +81,3 @@ def test_importing_the_package_is_fast():
     slow = "numpy", "pandas", "hydra", "omegaconf", "matplotlib", "rich", "yaml"
     code = f"import sys, runner; runner.open; print([m for m in {slow} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
-
-
-def test_the_package_says_that_it_is_typed():
-    """A checker of types finds the types of runner.open."""
-    assert (ROOT / "runner" / "py.typed").exists()

@@ -1,12 +1,12 @@
 """Races, uninitialized and out-of-bounds accesses are looked for by default: what is found, told, limited, and kept."""
 
-import csv
 import dataclasses
 import json
 import signal
 import time
 from types import SimpleNamespace
 
+import outcomes
 import processes
 import pytest
 from processes import RACES
@@ -21,7 +21,6 @@ from runner.record.folder import RunFolder
 from runner.stages.races import stage as looking
 from runner.stages.races.small import small_case, words
 from runner.stages.races.stage import Races
-from runner.stages.races.variants import in_order, variants
 from runner.sweep.stage import Bench
 
 SOURCE = """
@@ -123,8 +122,7 @@ def swept(directory, *arguments, **further):
 
 def rows_of(folder):
     """The rows of a sweep, by kernel and size."""
-    with (folder / "results.csv").open(newline="") as file:
-        return {(row["kernel"], int(row["size"])): row for row in csv.DictReader(file)}
+    return {(row["kernel"], int(row["size"])): row for row in outcomes.rows(folder)}
 
 
 @pytest.fixture(scope="module")
@@ -225,8 +223,7 @@ def test_a_search_looks_at_its_winner_and_says_so(tmp_path):
     write_kernels(tmp_path, ["honest"])
     search = "block=32,64,128", "hydra/sweeper=search", "hydra.sweeper.max_cases=3", "hydra.sweeper.batch=3"
     done = swept(tmp_path, "kernel=honest", *search, "racecheck=default")
-    with (done.folder / "results.csv").open(newline="") as file:
-        assert sorted(row["races_at"] != "" for row in csv.DictReader(file)) == [False, False, True]
+    assert sorted(row["races_at"] != "" for row in outcomes.rows(done.folder)) == [False, False, True]
     said = "looked for in 1 of 3 variants at small sizes, none found. Not in the others: a search looks at its winners only."
     assert said in " ".join(done.out.split())
 
@@ -239,12 +236,6 @@ def test_each_shard_looks_at_its_cases(tmp_path):
     found = {kernel: row["status"] for (kernel, _), row in rows_of(done.folder).items()}
     assert found == {"lastBlock": "hazard", "honest": "ok"}
     assert all(row["races_at"] for row in rows_of(done.folder).values())
-
-
-def test_another_word_is_refused(runner):
-    """One sentence names the words."""
-    done = runner("racecheck=some")
-    assert (done.code, done.err) == (2, "runner: racecheck=some: expected one of default, all, none\n")
 
 
 def test_an_interrupted_look_leaves_the_rows_and_a_resumed_sweep_looks_again(tmp_path):
@@ -279,14 +270,6 @@ def rows_on_gpu(names, sizes, **given):
     cases = [make(shipped(name), {"size": size, **given}, 0) for size in sizes for name in names]
     jobs = [Job(case, DeviceConfig(), TimingConfig(), "nvcc", n) for n, case in enumerate(cases)]
     return [(job, {"device": "cuda", "status": "ok", "median_us": 100.0 - job.number % len(names)}) for job in jobs]
-
-
-def test_on_a_gpu_the_fastest_variant_of_each_kernel_comes_first():
-    """At the largest size, where times say something about the kernel."""
-    found = variants([*rows_on_gpu(["reduceSmem"], [2**14, 2**20], block=128), *rows_on_gpu(["reduceSmem"], [2**20])])
-    faster = rows_on_gpu(["reduceSmem"], [2**20], block=512)
-    first, others = in_order([*found, *variants([(job, {**row, "median_us": 1.0}) for job, row in faster])])
-    assert [dict(v.job.case.parameters)["block"] for v in (*first, *others)] == ["512", "128", "256"]
 
 
 def test_on_a_gpu_the_time_ends_it_and_what_was_not_reached_says_so(monkeypatch, tmp_path):

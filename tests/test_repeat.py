@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from processes import OWN, PATIENCE_S, content, planned_one_by_one, start, table, wait_until
+from processes import OWN, PATIENCE_S, content, start, table, wait_until
 from told import run
 
 SMALL = ("device=cpu", "size=2000")
@@ -74,10 +74,8 @@ def original(lab, tmp_path):
 
 COMMANDS = {
     "a pattern, and a list": ("kernel=glob(reduceShfl*)", "block=32,64", "seed=3", *SMALL),
-    "one case": ("kernel=warpReduce", *SMALL),
     "a part of an experiment": ("experiment=block_ladder", "kernel=reduceShfl,reduceSmem", "block=64", *SMALL),
     "quotes": ("kernel=reduceSmem", "size='2**10','1000'", "device=cpu"),
-    "a parameter that no kernel reads": ("kernel=reduceSmem,reduceShfl", "stride=3", *SMALL),
     "two ways of timing": ("kernel=reduceSmem", "timing=glob(*,exclude=thorough)", "++device.threads=1", *SMALL),
 }
 
@@ -195,9 +193,6 @@ def lacking(name):
 
 REFUSED = {
     "without a kernel": (lacking("kernels/scaled.cu"), "its sources/ lacks scaled.cu"),
-    "without what it includes": (lacking("kernels/scaled.cuh"), "its sources/ lacks scaled.cuh"),
-    "without a YAML": (lacking("conf/kernel/scaled.yaml"), "its sources/ lacks scaled.yaml"),
-    "without a reference": (lacking("kernels/my_references.py"), "my_references"),
     "without any sources": (lambda folder: shutil.rmtree(folder / "sources"), "its sources/ lacks"),
     "which is no run": (lambda folder: [(folder / n).unlink() for n in ("results.csv", "plan.json")], "not a run folder"),
 }  # fmt: skip
@@ -249,17 +244,6 @@ def test_one_run_is_expected(original, tmp_path):
     refused(repeat(tmp_path, "second*"), "no run folder matches")
     refused(repeat(tmp_path, "second"), "there is no such folder")
     refused(repeat(tmp_path, "first", "nosuch=3"), "nosuch: unknown key")
-
-
-def test_a_sweep_in_batches_of_an_older_version_is_repeated_side_by_side(tmp_path):
-    """All jobs that were planned are run beside each other, and one sentence says that further ones are not known."""
-    first = swept(tmp_path, "kernel=reduceSmem,reduceShfl", *SMALL)
-    planned_one_by_one(first)
-    done = repeat(tmp_path, "first")
-    assert "planned one by one" in done.err
-    again = table(done.folder)
-    assert list(again["case"]) == list(table(first)["case"])
-    assert set(again["launcher"]) == {"batch"}
 
 
 def test_ctrl_c_ends_a_repetition(original, tmp_path):

@@ -4,7 +4,6 @@ from collections import Counter
 
 import numpy as np
 import pandas as pd
-import pytest
 from support import ROOT, case_of, read_kernel, shipped
 
 from runner.device.config import DeviceConfig
@@ -92,31 +91,6 @@ def test_the_order_follows_from_its_seed(tmp_path, monkeypatch):
     assert found[0] != found[2]
 
 
-def test_the_table_is_in_the_order_of_the_plan(tmp_path, monkeypatch):
-    """However the cases were measured, their rows stand as they were asked for."""
-    rows, told, _ = swept(tmp_path / "a", small(), monkeypatch, cpu_rounds=1)
-    assert list(rows["block"]) == [32, 64, 96, 128, 160, 192]
-    assert [label for label, _ in told] != sorted(label for label, _ in told)
-
-
-def test_the_samples_of_all_rounds_are_kept_and_counted(tmp_path, monkeypatch):
-    """One file has the samples with their rounds; the median is the mean of the rounds'."""
-    rows, _, _ = swept(tmp_path / "a", small(2), monkeypatch, cpu_rounds=4, cpu_samples=5)
-    for row in rows.itertuples():
-        samples = np.load(tmp_path / "a" / "samples" / f"{row.case}-{row.job}.npy")
-        assert list(samples["round"]) == [1] * 5 + [2] * 5 + [3] * 5 + [4] * 5
-        assert row.samples == 20
-        medians = np.median(samples["us"].reshape(4, 5), axis=1)
-        assert row.emulated_us == pytest.approx(medians.mean())
-
-
-def test_a_fresh_process_a_round(tmp_path, monkeypatch):
-    """With fresh_process each round has a worker of its own."""
-    rows, _, workers = swept(tmp_path / "a", small(2), monkeypatch, cpu_rounds=3, fresh_process=True)
-    assert list(rows["status"]) == ["ok", "ok"]
-    assert workers == 3
-
-
 def test_a_kernel_that_is_wrong_in_a_later_round_has_no_times(tmp_path, monkeypatch):
     """What was right in the first round and is not in the next is a mismatch, and the others' rounds go on."""
     cases = small(2)
@@ -138,12 +112,6 @@ def test_hot_launches_stand_beside_the_cold_ones(tmp_path, monkeypatch):
     assert list(rows["hot_samples"]) == [20, 20]
     samples = np.load(tmp_path / "a" / "samples" / f"{rows['case'][0]}-0-hot.npy")
     assert list(samples["round"]) == [1] * 10 + [2] * 10
-
-
-def test_no_hot_times_where_nobody_asked(tmp_path, monkeypatch):
-    """Without timing.hot its columns are empty."""
-    rows, _, _ = swept(tmp_path / "a", small(1), monkeypatch)
-    assert rows[["hot_samples", "hot_median_us"]].isna().all(axis=None)
 
 
 def test_cases_that_are_measured_otherwise_are_rounds_of_their_own(runner):

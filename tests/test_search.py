@@ -1,19 +1,15 @@
 """`hydra/sweeper=search`: the space, the samplers, the budgets, and a search from its command to its folder."""
 
 import csv
-import importlib.metadata
-import importlib.util
 import itertools
 import json
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from outcomes import rows as table
 from processes import LINES
-from support import ROOT, read_kernel
-from test_t4 import entry, lay_t4, table
+from support import read_kernel
 from told import is_a_told_mistake, lay, run
 
 from runner.compose.search import declared
@@ -26,16 +22,15 @@ from runner.kernel.expression import RealExpression
 from runner.kernel.metrics import Metric
 from runner.kernel.resolve import make
 from runner.record.folder import RunFolder
-from runner.record.noise import DeviceNoise
 from runner.search import loop, samplers
-from runner.search.batches import Batches, read
-from runner.search.contenders import compared, contenders, side
+from runner.search.batches import Batches
+from runner.search.contenders import contenders, side
 from runner.search.importance import Model
-from runner.search.loop import Budget, Search, front, latest
+from runner.search.loop import Budget, Search, front
 from runner.search.space import Axis, Space, of_kernel
 from runner.statistics import ASSUMED, Noise, summarize
 
-TILES, VECTORS, UNROLLS = (1, 2, 4, 8, 16, 32), (1, 2, 4), tuple(range(1, 9))
+TILES = (1, 2, 4, 8, 16, 32)
 
 
 def cost(tile, vector, unroll):
@@ -221,18 +216,20 @@ def test_an_objective_whose_larger_values_are_better(mine):
     assert float(drawn[-1]["best"]) == max(float(row["speed"]) for row in drawn) == 8
 
 
-@pytest.mark.parametrize("objective", ["emulated_us", "wall_s * 2"])
+@pytest.mark.parametrize("objective", ["median_us", "emulated_us", "wall_s * 2"])
 def test_any_time_of_the_cpu_device_makes_a_rehearsal(mine, objective):
-    """Whatever its column is called, it says nothing about a GPU."""
+    """Whatever its column is called, it says nothing about a GPU: nothing is drawn, not even of an interrupted search."""
     given = (f"hydra.sweeper.objective='{objective}'", f"hydra.sweep.dir=by-{objective[0]}")
-    assert run(mine, *SEARCH, "tile=1,2", "many=1,2", *given).code == 0
+    done = run(mine, *SEARCH, "tile=1,2", "many=1,2", *given)
+    assert done.code == 0, done.err
+    assert "4 cases, 100.00%" in done.err
     folder = mine / f"by-{objective[0]}"
     known = json.loads((folder / "search.json").read_text())
-    assert known["rehearsal"] is True
-    del known["rehearsal"]  # as an older version wrote it
-    (folder / "search.json").write_text(json.dumps(known))
+    assert known.pop("rehearsal") is True  # an older version wrote none
+    (folder / "search.json").write_text(json.dumps({**known, "ended": ""}))
     run(mine, "report", folder.name)
     assert not list(folder.glob("figures/best*"))
+    assert "neither ranked nor drawn" in (folder / "report.html").read_text()
 
 
 def test_a_search_has_the_lines_of_its_winners(mine):
@@ -243,20 +240,6 @@ def test_a_search_has_the_lines_of_its_winners(mine):
     winner = {row["case"] for row in table(mine / "lined") if row["rounds"] == "2"}
     with (mine / "lined" / "lines.csv").open(encoding="utf-8") as file:
         assert {row["case"] for row in csv.DictReader(file)} == winner != set()
-
-
-def test_a_search_by_time_on_the_cpu_device_is_a_rehearsal(mine):
-    """It runs like any search, and nothing is drawn of its times, not even of an interrupted one."""
-    done = run(mine, *SEARCH, "tile=1,2", "many=1,2", "hydra.sweep.dir=rehearsed")
-    assert done.code == 0, done.err
-    folder = mine / "rehearsed"
-    assert "4 cases, 100.00%" in done.err, done.err
-    assert not list(folder.glob("figures/best*"))
-    known = json.loads((folder / "search.json").read_text())
-    (folder / "search.json").write_text(json.dumps({**known, "ended": ""}))
-    assert run(mine, "report", "rehearsed").code == 0
-    assert not list(folder.glob("figures/best*"))
-    assert "neither ranked nor drawn" in (folder / "report.html").read_text()
 
 
 def kernel_with(tmp_path, constraints):
@@ -295,23 +278,6 @@ def test_a_space_of_ten_million_is_counted_and_drawn_from_without_a_list(tmp_pat
         assert (chosen["second"] + chosen["third"]) % 2 == 0
 
 
-def test_the_benchmark_replays_recorded_spaces(tmp_path):
-    """It has a line for each strategy, from one process or two, and repeats no run that its file has."""
-    found = []
-    for tile, vector, unroll in itertools.product(TILES, VECTORS, UNROLLS):
-        ms = cost(tile, vector, unroll)
-        kind = "correct" if ms else "runtime"
-        found.append(entry([ms] * 3 if ms else [], kind, tile=tile, vector=vector, many=unroll))
-    lay_t4(tmp_path, "theirs_T4.json", found)
-    command = [sys.executable, "benchmarks/search.py", "replay", str(tmp_path), "--seeds", "2", "--processes", "2"]
-    command += ["--strategies", ".guided,.random", "--out", str(tmp_path / "runs.jsonl")]
-    for _ in range(2):
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-        assert done.stdout.startswith("1 space\n")
-        assert done.stdout.count("| 2 | 0 |\n") == 2
-    assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == 4
-
-
 def test_shares_are_those_of_the_space_and_noise_has_none():
     """The intervals hold what all combinations say; a parameter without effect has none, and noise tells nothing."""
     random = np.random.default_rng(1)
@@ -336,81 +302,6 @@ def test_shares_are_those_of_the_space_and_noise_has_none():
     noise = Model(space, {p: float(v) for p, v in zip(sample, random.uniform(1, 2, 36), strict=True)})
     assert not noise.importance().shares
     assert not Model(space, dict.fromkeys(sample[:11], 2.0) | {sample[0]: 3.0}).importance().shares
-
-
-def test_the_benchmark_shows_what_halving_saves(tmp_path):
-    """Every scheme has a line; few samples for all and more for some take fewer than the whole protocol for all."""
-    drawn = np.random.default_rng(2)
-    found = [
-        entry((cost(tile, 4, unroll) * drawn.normal(1.0, 0.02, 32)).tolist(), tile=tile, many=unroll)
-        for tile, unroll in itertools.product(TILES[:5], range(1, 9))
-    ]
-    lay_t4(tmp_path, "theirs_T4.json", found)
-    command = [sys.executable, "benchmarks/halving.py", str(tmp_path), "--seeds", "1", "--cases", "24"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    first, _, _, _, *lines = done.stdout.splitlines()
-    assert first == "1 space, 24 cases, 1 seed"
-    spent = [float(line.split("|")[2].strip(" %")) for line in lines]
-    assert spent[0] == 100 > spent[2] > spent[4] > 0
-
-
-def benchmark(name):
-    """A script of benchmarks/, as a module; it changes `sys.path`."""
-    before = list(sys.path)
-    spec = importlib.util.spec_from_file_location(f"benchmark_{name}", ROOT / "benchmarks" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    sys.path[:] = before
-    return module
-
-
-def test_the_score_is_1_for_the_optimum_and_0_for_random_search():
-    """P against random search, and the optimum over the best at each share; nothing found yet is as bad as the worst."""
-    times = {(n,): float(100 + n) for n in range(1000)} | {(n,): None for n in range(1000, 1100)}
-    on = benchmark("search").Recorded("made up", Space((Axis("a", tuple(range(1100))),)), times)
-    assert on.marks == [11, 55, 110]
-    assert on.random_needs(0.95) == 38  # 975 of 1000 are above 124.975; 975 / 26 is 37.5
-    at_once = on.ranks({"improved": [[1, 100.0]]})
-    assert on.score(np.array([at_once])).tolist() == [1.0, 1.0, 1.0, 1.0]
-    expected = 1000 - 1 - np.round(np.arange(1, on.cases + 1) * 1001 / np.arange(2, on.cases + 2)).astype(int)
-    worth = on.score(expected[None])
-    assert worth[-1] == 0.0
-    assert worth[0] == pytest.approx(100 / (100 + 1000 - 1 - round(11 * 1001 / 12)))
-    late = on.ranks({"improved": [[20, 150.0], [30, 100.0]]})
-    assert late[[0, 18, 19, 28, 29]].tolist() == [999, 999, 50, 50, 0]
-    assert on.score(np.array([at_once, at_once, late])).tolist() == [1.0, 1.0, 1.0, 1.0]  # the median run's
-
-
-def test_the_benchmark_on_a_gpu_is_planned_without_one(tmp_path):
-    """Both tools count the same combinations; the sweep at the end has the winners of all, and decides."""
-    on_gpu = benchmark("search_gpu")
-    theirs = any(one.name == "kernel_tuner" for one in importlib.metadata.distributions())
-    command = [sys.executable, "benchmarks/search_gpu.py", "--dry-run", "--seeds", "2", "--out", str(tmp_path)]
-    command += [] if theirs else ["--strategies", ""]
-    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert "ours: 457,110 legal combinations" in said
-    assert not theirs or "Kernel Tuner: 457,110 legal combinations" in said
-    assert sum("hydra.sweeper.max_seconds=60.0" in line for line in said) == 2
-
-    parameters, restrictions = on_gpu.of_theirs()
-    first = {name: values[0] for name, values in parameters.items()}
-    assert all(eval(text, {}, first | {"BLOCK_Y": 8}) for text in restrictions)  # noqa: S307
-    assert not all(eval(text, {}, first) for text in restrictions)  # noqa: S307  (no block is 8x4)
-    measured = [
-        [[*({**first, "BLOCK_Y": 8, "GROUP": group}).values()], took]
-        for group, took in ((1, 2.0), (4, None), (16, 1.0))
-    ]
-    (tmp_path / "pso-0.json").write_text(json.dumps({"parameters": list(first), "measured": measured}))
-    assert len(on_gpu.read_theirs(tmp_path / "pso-0.json", "pso", 0, 2).best) == 1  # of the first two, one failed
-    found = on_gpu.read_theirs(tmp_path / "pso-0.json", "pso", 0, 3)
-    assert [dict(values)["group"] for values in found.best] == ["16", "1"]
-    sweep = on_gpu.anew(found.winners(), tmp_path, ["device=cpu", "size=16x16", "inner=16"])
-    done = subprocess.run([*sweep, "--dry-run", "--json"], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert sorted(json.loads(line)["group"] for line in done.stdout.splitlines()) == [1, 16]
-    slower = on_gpu.Found("ours", 1, 9, (found.best[1],))
-    table_of = on_gpu.verdicts([found, slower], {found.best[0]: 1.0, found.best[1]: 1.04}, 457110)
-    assert [line.split(" | ")[-1] for line in table_of.splitlines()[-2:]] == ["reached |", "not reached |"]
 
 
 SMALL = Space((Axis("a", tuple(range(8))), Axis("b", (1, 2, 4, 8)), Axis("c", ("x", "y"))))
@@ -493,101 +384,7 @@ def test_a_search_ends_when_the_best_no_longer_improves():
     assert len(search.trials) == 52
 
 
-def noisy(point, samples):
-    """A case of which a look at few samples says less."""
-    drawn = np.random.default_rng(point).normal(1.0, 0.05, 32)
-    return (200.0 + 20.0 * sum(abs(i - 3) for i in point)) * float(np.median(drawn[:samples]))
-
-
-class Halved:
-    """A search at three levels of a space of 8 x 8 points; at the end `whole` has what it measured at each level."""
-
-    LOOKS = (3, 10, 30)
-
-    def __init__(self, known=(), within=1.06):
-        self.within = within
-        self.measured, self.noted, self.last = [], [], []
-        self.sampler = samplers.made("guided", Space(tuple(Axis(n, tuple(range(8))) for n in "ab")), 0)
-        self.search = Search(
-            self.sampler, Budget(max_cases=40, patience=0), self.measure, {t.point: t for t in known},
-            levels=3, near=self.near, noted=self.noted.append,
-        )  # fmt: skip
-        self.search.run(8)
-
-    def measure(self, wanted):
-        """What a device would measure; one case fails."""
-        self.measured += wanted.items()
-        return {p: (noisy(p, self.LOOKS[n]),) if p != (5, 5) else None for p, n in wanted.items()}
-
-    def near(self, trials):
-        """Those within some percent of the best."""
-        good = [t for t in trials if t.values]
-        limit = self.within * min((t.values for t in good), default=(0,))[0]
-        return [t for t in good if t.values[0] <= limit]
-
-
-def test_only_promising_cases_get_more_samples():
-    """Each case has the fewest at first, few have more, and all that cannot be told from the best have the most."""
-    whole = Halved()
-    levels = [sum(level == n for _, level in whole.measured) for n in range(3)]
-    assert levels[0] == 40 == len(whole.search.trials)
-    assert levels[0] > 2 * levels[1] > 0
-    assert levels[2] > 0
-    assert len(set(whole.measured)) == len(whole.measured)
-    assert all(t.level == 2 for t in whole.near(whole.search.trials))
-    told = whole.sampler._told
-    assert {t.point: t.values for t in whole.search.trials} == told
-    assert {t.values for t in whole.search.trials if t.level} == {
-        (noisy(t.point, whole.LOOKS[t.level]),) for t in whole.search.trials if t.level
-    }
-
-
-def test_the_best_third_of_a_level_goes_to_the_next_while_the_search_goes_on():
-    """So that the sampler still learns from it; but nobody who is certainly slower than the best."""
-    early = {}
-    for within in (1.0, 99.0):
-        measured = Halved(within=within).measured
-        last = max(n for n, (_, level) in enumerate(measured) if level == 0)
-        levels = [level for _, level in measured[:last]]
-        early[within] = [levels.count(level) for level in (1, 2)]
-    assert early[99.0][0] in range(8, 14)
-    assert early[99.0][1] in range(2, 6)
-    assert 0 < sum(early[1.0]) <= 5
-
-
-def test_a_search_with_levels_goes_on_wherever_it_was_interrupted():
-    """Before the first batch and after each: it comes to the same trials, and measures nothing again."""
-    whole = Halved()
-    expected = [(t.point, t.values, t.level, t.before) for t in whole.search.trials]
-    for noted in ((), *whole.noted):
-        again = Halved(noted)
-        assert [(t.point, t.values, t.level, t.before) for t in again.search.trials] == expected
-        assert again.measured == whole.measured[len(whole.measured) - len(again.measured) :]
-        assert len(again.measured) == len(whole.measured) - sum(1 + len(t.before) for t in noted)
-        assert latest({t.point: t for t in whole.search.trials}, noted) == whole.search.trials
-
-
 ALONE = Noise(alike=ASSUMED)
-
-
-def test_the_contenders_by_a_rate_are_those_by_its_time():
-    """Whatever the rate's unit: a timer's resolution is in microseconds. Drift is taken out of both."""
-    gpu = DeviceNoise(alike=((100.0, 0.2),), tick_us=0.032)
-    drift = {(n,): 1.0 + 0.05 * (n % 2) for n in range(8)}  # every other case is measured on a slower GPU
-    rows = {}
-    for point, slow in drift.items():
-        us = (100.0 + point[0]) * slow
-        ends = {"ci_low_us": us - 0.1, "ci_high_us": us + 0.1, "min_us": us - 0.2, "q1_us": us - 0.1, "q3_us": us + 0.1}
-        rows[point] = {"kernel": "k", "operations": 2e9, "median_us": us, **ends}
-    time = Metric("median_us", RealExpression("median_us", "median_us"), better="lower")
-    rate = Metric("gflops", RealExpression("operations / median_us / 1e3", "metrics.gflops"), better="higher")
-    by_time = {point: compared(row, time, 1 / drift[point]) for point, row in rows.items()}
-    by_rate = {point: compared(row, rate, drift[point]) for point, row in rows.items()}
-    found, same = (
-        contenders({point: one.side for point, one in by.items()}, by[(0,)].noise(gpu)) for by in (by_time, by_rate)
-    )
-    assert 1 < len(found) < 5
-    assert same == found
 
 
 def test_who_is_certainly_slower_is_no_contender():
@@ -652,13 +449,6 @@ def test_all_that_cannot_be_told_from_the_best_are_measured_anew(mine, tmp_path)
     assert places.samples[best] == 32
     assert all(places.samples[n] == 32 for n, us in seen.items() if us < 1.02 * seen[best])
     assert sum(samples == 3 for samples in places.samples.values()) > 18
-
-
-def test_told_values_that_are_not_finite_are_refused(tmp_path):
-    """No sampler can learn from them; a search writes none."""
-    (tmp_path / "search.jsonl").write_text('{"point": [1], "values": [NaN], "seconds": 1.0}')
-    with pytest.raises(UsageError, match="not finite"):
-        read(RunFolder(tmp_path), Space((Axis("a", (1, 2)),)))
 
 
 def test_the_key_search_has_choices_and_ranges():

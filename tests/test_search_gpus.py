@@ -146,21 +146,6 @@ def test_each_gpu_measures_its_share_and_the_others_take_over_those_of_one_that_
         places.run(plan[:3], [beside])
 
 
-def test_a_worker_sees_its_gpu_also_when_it_is_another_ones_successor(places):
-    """After a crash the next worker of a GPU opens the same one."""
-    place = places._all[1]
-    first = place.open(DeviceConfig(kind="cpu"))
-    assert place.open(DeviceConfig(kind="cpu")) is first
-    first.kill()
-    own = worker.Worker(first.config, place.environment)
-    for successor in (first.again(), own.again()):
-        _ = successor.info
-        variables = Path(f"/proc/{successor._process.pid}/environ").read_bytes().split(b"\0")
-        assert f"CUDA_VISIBLE_DEVICES=GPU-{place.number}".encode() in variables
-        successor.kill()
-    own.kill()
-
-
 class Unequal:
     """Two GPUs on which cases take 100, 200, 300 us and so on, the second one of which is a fifth slower."""
 

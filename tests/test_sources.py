@@ -81,14 +81,6 @@ def test_a_kernel_that_hydra_composes_of_two_files_is_kept_whole(own, runner, tm
     assert again.returncode == 0, again.stderr
 
 
-def test_a_sweep_without_the_default_kernel_can_be_repeated(runner):
-    """The kept configuration composes though its default kernel had no part in the sweep."""
-    done = runner("-m", "kernel=reduceSmem,reduceGmem", "size=4096", "device=cpu")
-    kept = str((done.folder / "sources" / "conf").absolute())
-    again = runner("-m", "kernel=reduceSmem,reduceGmem", "size=4096", "--config-path", kept, "hydra.sweep.dir=again")
-    assert again.code == 0, again.err
-
-
 def test_earlier_sweeps_on_the_search_path_are_not_kept(own, runner, tmp_path):
     """With outputs/ in the folder of the kernels, each sweep keeps the same files, not those of the sweeps before."""
     counts = []
@@ -98,13 +90,6 @@ def test_earlier_sweeps_on_the_search_path_are_not_kept(own, runner, tmp_path):
         assert done.code == 0, done.err
         counts.append(len(list((folder / "sources").rglob("*"))))
     assert len(set(counts)) == 1
-
-
-def test_each_way_of_timing_is_recorded(runner):
-    """A sweep over the way of timing tells all of them in its environment."""
-    done = runner("size=4096", "device=cpu", "timing=quick,thorough")
-    devices = json.loads((done.folder / "environment.json").read_text())["devices"]
-    assert sorted(device["timing"]["rounds"] for device in devices.values()) == [1, 5]
 
 
 def test_a_kernel_outside_of_a_commit_is_told(runner, tmp_path):

@@ -19,11 +19,6 @@ def rows_of(runner, names, device, *arguments):
     return rows
 
 
-def harmed(rows):
-    """The kernels whose rows are not ok."""
-    return list(rows.index[rows["status"] != "ok"])
-
-
 # The kernel, its status on the CPU device and on a GPU, and the CPU device's reason.
 FAULTS = {
     "an illegal address": ("writesBeyond", "hazard", "launch_error", "writesBeyond.cu:6: "),
@@ -35,27 +30,6 @@ FAULTS = {
 }  # fmt: skip
 
 
-@EACH_DEVICE
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_costs_its_own_row(fault, device, runner):
-    """Whatever a kernel does, its row says what and where, and the cases before and after it are right."""
-    name, on_cpu, on_gpu, reason = FAULTS[fault]
-    limit = 20 if device == "cuda" and on_gpu != "timeout" else 1  # a busy GPU takes seconds to report a fault
-    rows = rows_of(runner, ["saxpy", name, "speaks"], device, f"device.time_limit_s={limit}")
-    assert harmed(rows) == [name]
-    assert rows.loc[name, "status"] == (on_cpu if device == "cpu" else on_gpu)
-    assert rows.loc[name, "reason"] if device == "cuda" else reason in rows.loc[name, "reason"]
-    assert pd.isna(rows.loc[name, "median_us"])
-
-
-@EACH_DEVICE
-def test_fault_after_fault(device, runner):
-    """Faults one behind the other, and a right kernel among them: each row is its own kernel's."""
-    names = ["traps", "asserts", "saxpy", "writesBeyond", "hangs", "speaks"]
-    rows = rows_of(runner, names, device, "device.time_limit_s=1")
-    assert harmed(rows) == ["traps", "asserts", "writesBeyond", "hangs"]
-
-
 # Of the CPU device alone: a GPU's threads have stacks of their own size, its printf another C library, and no processes.
 OF_THE_HOST = {
     "a recursion without end": ("recurses", "hazard", "recurses.cu:4: local variables need more than 64 KiB of stack"),
@@ -65,14 +39,20 @@ OF_THE_HOST = {
 }
 
 
-@pytest.mark.parametrize("fault", OF_THE_HOST)
-def test_a_fault_of_the_process_costs_its_own_row(fault, runner):
-    """A worker that dies in the middle of a case is told in the case's row, and another takes the next."""
-    name, status, reason = OF_THE_HOST[fault]
-    rows = rows_of(runner, ["saxpy", name, "speaks"], "cpu")
-    assert harmed(rows) == [name]
-    assert rows.loc[name, "status"] == status
-    assert reason in rows.loc[name, "reason"]
+@EACH_DEVICE
+def test_each_fault_costs_its_own_row(device, runner):
+    """Whatever a kernel does, its row says what and where; the cases between are right, and so are faults in a row."""
+    on_cpu = device == "cpu"
+    expected = {name: (cpu if on_cpu else gpu, reason if on_cpu else "") for name, cpu, gpu, reason in FAULTS.values()}
+    expected |= {name: (status, reason) for name, status, reason in OF_THE_HOST.values()} if on_cpu else {}
+    first, *further = expected
+    names = ["saxpy", first, "speaks", *further, "scaled"]
+    rows = rows_of(runner, names, device, f"device.time_limit_s={1 if on_cpu else 20}")
+    assert rows["status"].to_dict() == {name: expected.get(name, ("ok",))[0] for name in names}
+    for name, (_, reason) in expected.items():
+        assert rows.loc[name, "reason"]
+        assert reason in rows.loc[name, "reason"]
+        assert pd.isna(rows.loc[name, "median_us"])
 
 
 def test_a_worker_that_dies_each_time_is_replaced_each_time(runner):

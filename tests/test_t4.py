@@ -1,21 +1,15 @@
 """T4 files: a run is exported as one, and the results of another tuner are imported as a run folder."""
 
-import csv
 import gzip
 import json
 
 import pytest
+from outcomes import rows as table
 from told import is_a_told_mistake, run
 
 import runner
 
 CASES = ("kernel=reduceShfl", "block=64,100,128", "size=1000", "device=cpu")
-
-
-def table(folder):
-    """The rows of a run."""
-    with (folder / "results.csv").open(encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 def entry(times, invalidity="correct", **configuration):
@@ -119,46 +113,26 @@ def test_two_imports_are_compared_case_by_case(tmp_path):
     assert "2.00x faster" in said, said
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ("{", "not a T4 file"),
-        ('{"results": []}', "has no 'results'"),
-        ('{"results": [{"invalidity": "fine"}]}', "invalidity 'fine'"),
-        ('{"results": [{"invalidity": []}]}', "invalidity []"),
-        (gzip.compress(b'{"results": []}', mtime=0)[:-12], "cut off"),
-        ('{"results": [{"invalidity": "correct", "configuration": {"a": 1}}]}', "results[0]"),
-    ],
-)
+NO_T4 = [
+    ("{", "not a T4 file"),
+    ('{"results": []}', "has no 'results'"),
+    ('{"results": [{"invalidity": "fine"}]}', "invalidity 'fine'"),
+    ('{"results": [{"invalidity": []}]}', "invalidity []"),
+    (gzip.compress(b'{"results": []}', mtime=0)[:-12], "cut off"),
+    ('{"results": [{"invalidity": "correct", "configuration": {"a": 1}}]}', "results[0]"),
+    # Parameters that would be taken for something that was measured, and values of another kind than ours have.
+    *(({name: 1}, name) for name in ("status", "x y", "job")),
+    *(({name: value}, name) for name, value in {"size": "abc", "unroll": "yes", "width": 1.5, "block": "x"}.items()),
+    ({"size": 10**22}, "size"),
+]
+
+
+@pytest.mark.parametrize(("content", "words"), NO_T4)
 def test_a_file_that_is_no_t4_is_refused(tmp_path, content, words):
-    """The message names the file, and the entry if there is one."""
-    (tmp_path / "bad.json.gz").write_bytes(content.encode() if isinstance(content, str) else content)
-    is_a_told_mistake(run(tmp_path, "import", "bad.json.gz"), "bad.json.gz", words)
-
-
-@pytest.mark.parametrize(
-    ("configuration", "word"), [({"status": 16}, "status"), ({"x y": 1}, "x y"), ({"job": 1}, "job")]
-)
-def test_a_parameter_that_cannot_be_a_column_is_refused(tmp_path, configuration, word):
-    """It would else be taken for something that was measured."""
-    lay_t4(tmp_path, "theirs.json", [entry([0.5], **configuration)])
-    is_a_told_mistake(run(tmp_path, "import", "theirs.json"), "theirs.json", word)
-
-
-@pytest.mark.parametrize(
-    "value", [{"size": "abc"}, {"unroll": "yes"}, {"width": 1.5}, {"size": 10**22}, {"block": "x"}]
-)
-def test_a_parameter_of_ours_with_another_kind_of_value_is_refused(tmp_path, value):
-    """The entry and the value are named, and nothing is left that would stand in the way of the next try."""
-    lay_t4(tmp_path, "theirs.json", [entry([0.5], **value)])
-    is_a_told_mistake(run(tmp_path, "import", "theirs.json", "--into", "x"), "theirs.json", "results[0]", *value)
+    """The message names the file, and the entry if there is one; nothing is left in the way of the next try."""
+    if isinstance(content, dict):
+        lay_t4(tmp_path, "bad.json.gz", [entry([0.5], **content)])
+    else:
+        (tmp_path / "bad.json.gz").write_bytes(content.encode() if isinstance(content, str) else content)
+    is_a_told_mistake(run(tmp_path, "import", "bad.json.gz", "--into", "x"), "bad.json.gz", words)
     assert not (tmp_path / "x").exists()
-
-
-def test_a_folder_that_an_older_version_replayed_is_still_read(tmp_path):
-    """Its rows have the device `replay`; they are results of another tuner."""
-    lay_t4(tmp_path)
-    assert run(tmp_path, "import", "theirs_T4.json.gz", "--into", "old").code == 0
-    path = tmp_path / "old" / "results.csv"
-    path.write_text(path.read_text().replace(",recording,", ",replay,"))
-    assert "2 of 4 cases are correct in the recording" in run(tmp_path, "report", "old").out

@@ -9,11 +9,9 @@ from support import case_of
 from runner.device.config import DeviceConfig
 from runner.errors import UsageError
 from runner.kernel import from_yaml
-from runner.kernel.arrays import fill
 from runner.kernel.check import check, power
 from runner.kernel.declaration import Tolerance
 from runner.kernel.further import exact_set
-from runner.kernel.precision import Arithmetic, grain
 from runner.kernel.reference import ExpectedArray, expect
 from runner.sweep.proof import why_unproven
 from runner.sweep.trial import contents
@@ -74,13 +72,6 @@ def test_a_tolerance_replaces_the_bound(tolerance, right, wrong):
     assert f"(allowed {tolerance})" in verdict.reason
 
 
-def test_a_tolerance_is_written_with_its_numbers(declared):
-    """As the column has it. YAML takes 1e-5 for text."""
-    assert str(declared(tolerance={"rtol": "1e-5"}).tolerance) == "rtol=1e-05 atol=0"
-    assert str(declared(tolerance={"ulp": 4}).tolerance) == "ulp=4"
-    assert declared().tolerance is None
-
-
 def test_a_mismatch_says_what_is_allowed_and_where_the_largest_error_is():
     """And what to do if the kernel is meant to be less exact."""
     expected = {"y": ExpectedArray(np.ones(4), error=1e-6)}
@@ -117,37 +108,6 @@ def test_a_boolean_that_is_neither_true_nor_false_is_told_by_its_byte():
     got = np.array([1, 5, 0], np.uint8).view(np.bool_)
     expected = {"y": ExpectedArray(np.array([True, True, False]))}
     assert "y[1] is the byte 5, expected True" in check({"y": got}, expected).reason
-
-
-@pytest.mark.parametrize(
-    ("returned", "message"),
-    [
-        ("error=np.ones(3)", r"own\.f: 'error' of 'y' has the shape \(3,\), the values \("),
-        ("defined=np.ones(3, bool)", r"own\.f: 'defined' of 'y' has the shape \(3,\), the values \("),
-        ("defined=inputs['x']", r"own\.f: expected booleans in 'defined' of 'y', not float32"),
-        ("error='0.5'", "numbers of 0 or more"),
-    ],
-)
-def test_what_a_function_says_of_elements_must_be_of_these_elements(declared, tmp_path, returned, message):
-    """The reference is named. The message was of NumPy, or of a key that the YAML does not have."""
-    (tmp_path / "own.py").write_text(
-        "import numpy as np\nfrom runner.kernel.reference import ExpectedArray\n"
-        f"def f(inputs, p, grid): return {{'y': ExpectedArray(inputs['x'], {returned})}}\n"
-    )
-    case = case_of(declared(reference="own.f"))
-    with pytest.raises(UsageError, match=message):
-        expect(case, contents(case))
-
-
-def test_an_exception_of_a_reference_has_its_line(declared, tmp_path):
-    """The line of the user's own file, although NumPy raised it."""
-    (tmp_path / "own.py").write_text(
-        "import numpy as np\ndef f(inputs, p, grid):\n    return helper(inputs['x'])\n"
-        "def helper(x):\n    return {'y': np.take(x, 10**9)}\n"
-    )
-    case = case_of(declared(reference="own.f"))
-    with pytest.raises(UsageError, match=r"reference own\.f: IndexError: .* \(own\.py:5\)$"):
-        expect(case, contents(case))
 
 
 def test_a_list_is_an_array_and_one_of_undefined_elements_is_noted(declared, tmp_path):
@@ -234,17 +194,3 @@ def test_only_random_floats_get_further_contents(declared):
     assert other["at"] is own["at"]
     assert set(np.abs(other["x"])) <= {0.25, 0.5, 0.75, 1.0}
     assert not np.array_equal(other["x"], exact_set(case, 2, sided=False).contents(case, own)["x"])
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
-def test_the_further_contents_are_never_zero_and_multiples_of_a_quarter(dtype):
-    """Zero would hide that an element is skipped. The ends are the only largest or smallest, and all may have one sign."""
-    signs = {1: {-1, 1}, 2: {1}, 3: {-1, 1}, 4: {-1}}
-    for turn in (1, 2, 3, 4):
-        kind = type("Kind", (), {"numpy": np.dtype(dtype), "host_shape": staticmethod(lambda shape: shape)})
-        x = fill("exact_signed_4", (1000,), kind, turn << 32, "x").astype(np.float64)
-        assert set(np.sign(x)) == signs[turn]
-        assert grain(x, Arithmetic(np.dtype(dtype)).digits)[0] == 0.25
-        end = x[0] if turn % 2 else x[-1]
-        assert np.count_nonzero(np.abs(x) == 1) == 1
-        assert abs(end) == 1

@@ -2,7 +2,7 @@
 
     python tests/texture_fetches.py tests/kernels/textures/h200.npz
 
-It prints in which modes the CPU device differs. `probes` are for finding out why; the tests do not need them.
+It prints in which modes the CPU device differs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Fetch:
     dtype: str  # of NumPy
     channels: int
     how: Texture
-    probe: str = ""  # `full`: texels of full precision; `ties` between weights; `edges` of texels
+    probe: str = ""  # `ties` between weights; `edges` of texels
 
     @property
     def name(self) -> str:
@@ -67,8 +67,6 @@ class Fetch:
         rng = np.random.default_rng(len(self.name))
         shape = SHAPES[self.dimensions] if self.channels == 1 else (*SHAPES[self.dimensions], self.channels)
         dtype = np.dtype(self.dtype)
-        if self.probe == "full":
-            return rng.uniform(-1, 1, shape).astype(dtype)
         if dtype.kind == "f":
             return (rng.integers(-512, 512, shape) / 4).astype(dtype)
         limits = np.iinfo(dtype)
@@ -95,72 +93,6 @@ class Fetch:
         if self.how.filter_mode == "point":
             at[:256] = np.floor(at[:256]) + rng.integers(1, 64, (256, axes)) / 64  # away from the edges of texels
         return (at / sizes if self.how.normalized_coords else at).astype(np.float32)
-
-    def expected(self) -> NDArray[np.float64]:
-        """What the programming guide says of the coordinates, with the fixed-point arithmetic of an H200."""
-        how, image = self.how, self.image.reshape(*SHAPES[self.dimensions], self.channels)
-        linear, axes = how.filter_mode == "linear", max(self.dimensions, 1)
-        sizes, at = SHAPES[self.dimensions][::-1], self.coordinates.astype(np.float64)
-        if how.normalized_coords:
-            at = np.floor(at * 2**21) / 2**21 * sizes
-        fixed = np.floor(at * 256 + 0.5).astype(int) - 128 if linear else np.floor(at).astype(int) * 256
-        for axis, n in enumerate(sizes):
-            if how.address_modes[axis] == "clamp" and self.dimensions:
-                fixed[:, axis] = np.clip(fixed[:, axis], 0, (n - 1) * 256)
-        low, weights = fixed >> 8, _weights((fixed & 255).T)
-        numbers = self._numbers(image)
-        found = np.zeros((len(at), self.channels))
-        for corner in range(2**axes):
-            index, outside = [], np.zeros(len(at), bool)
-            for axis, n in enumerate(sizes):
-                i, mode = low[:, axis] + (corner >> axis & 1), how.address_modes[axis] if self.dimensions else "border"
-                outside |= ((i < 0) | (i >= n)) & (mode == "border")
-                i = i % n if mode == "wrap" else _folded(i, n) if mode == "mirror" else np.clip(i, 0, n - 1)
-                index.insert(0, i)
-            texels = np.where(outside[:, None], how.border_color[: self.channels], numbers[tuple(index)])
-            found += weights[corner][:, None] / 256 * texels
-        return self._rounded(found) if linear else found
-
-    def _numbers(self, image: NDArray[Any]) -> NDArray[np.float64]:
-        """Texels as they are interpolated."""
-        wide = image.astype(np.float64)
-        if not self.how.promotes:
-            return wide
-        wide = np.maximum(wide, -np.iinfo(image.dtype).max)
-        if self.how.filter_mode == "point":
-            return (wide / np.iinfo(image.dtype).max).astype(np.float32).astype(np.float64)
-        return {"u1": wide * 257, "i1": np.floor(wide * 2064.0625) / 8}.get(self.dtype, wide)
-
-    def _rounded(self, found: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Interpolated numbers in what their format holds."""
-        if self.dtype == "f2":
-            last = 2.0 ** (np.floor(np.log2(np.maximum(np.abs(found), 2.0**-14))) - 10)
-            return _nearest(found / last) * last
-        if self.how.promotes:
-            return _nearest(found) / (32767 if self.dtype[0] == "i" else 65535)
-        return found
-
-
-def _nearest(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.copysign(np.floor(np.abs(x) + 0.5), x)
-
-
-def _weights(second: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """The weights of texels in 256ths: x first. `second` has those of the second texel along each axis."""
-    weights = [256 - second[0], second[0]]
-    halves = [lambda w: (w + 127) >> 8, lambda w: (w + 128) >> 8]  # ties down for the first in x, up for the second
-    if len(second) == 3:
-        weights = [halves[x](weights[x] * share) for share in (256 - second[2], second[2]) for x in (0, 1)]
-    if len(second) > 1:
-        upper = [halves[i & 1](w * second[1]) for i, w in enumerate(weights)]
-        lower = [w - u for w, u in zip(weights, upper, strict=True)]
-        weights = [*lower[:2], *upper[:2], *lower[2:], *upper[2:]]
-    return weights
-
-
-def _folded(i: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    i = i % (2 * n)
-    return np.where(i < n, i, 2 * n - 1 - i)
 
 
 WEIGHTS = Fetch(1, "f4", 1, Texture(address_mode=("clamp", "wrap", "wrap"), filter_mode="linear"))
@@ -223,16 +155,6 @@ def fetched(bench: Bench, chosen: list[Fetch]) -> dict[str, NDArray[Any]]:
     return found
 
 
-def probes() -> Iterator[Fetch]:
-    """Fetches at which a device's arithmetic shows."""
-    linear = Texture(filter_mode="linear")
-    for dimensions in (1, 2, 3):
-        yield Fetch(dimensions, "f4", 1, linear, "full")
-    yield Fetch(1, "i1", 1, Texture(filter_mode="linear", read_mode="normalized_float"), "ties")
-    yield Fetch(1, "i2", 1, Texture(filter_mode="linear", read_mode="normalized_float"), "ties")
-    yield Fetch(1, "u1", 1, Texture(filter_mode="linear", read_mode="normalized_float"), "ties")
-
-
 def differences(fetch: Fetch, a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.int64]:
     """Which fetches differ in a bit."""
     return np.flatnonzero((a.view(np.uint8) != b.view(np.uint8)).reshape(len(fetch.coordinates), -1).any(axis=1))
@@ -240,7 +162,7 @@ def differences(fetch: Fetch, a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.in
 
 def main() -> None:
     """Record a GPU."""
-    chosen, found = [*fetches(), WEIGHTS, *probes()], []
+    chosen, found = [*fetches(), WEIGHTS], []
     for kind in ("cuda", "cpu"):
         config = DeviceConfig(kind=kind)
         device = open_device(config)

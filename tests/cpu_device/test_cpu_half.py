@@ -136,13 +136,6 @@ def test_every_number_as_a_float(run, fmt):
         np.testing.assert_array_equal(column, numbers.astype(np.float32))
 
 
-def test_every_number_survives_a_float(run, fmt):
-    """All 65536 patterns come back from a float; each NaN as the only one."""
-    numbers = fmt.of_bits(BITS)
-    expected = np.where(np.isnan(numbers.astype(np.float32)), NAN, BITS)
-    same_bits(run("fromFloat", numbers.astype(np.float32), width=8)[:, 0], expected)
-
-
 def test_floats_round_to_nearest_even_as_in_numpy(run, fmt):
     """Ties, neighbours of ties, subnormals, overflow, NaN and drawn floats, against float16 and ml_dtypes."""
     floats = hard_values(fmt).astype(np.float32)
@@ -418,15 +411,6 @@ def test_shuffles(bench, fmt, kernel):
     assert findings.undefined_reads == 2 * np.isnan(expected).sum() > 10000
 
 
-def test_reading_a_lane_that_has_returned_is_nan(bench, fmt, kernel):
-    """A named lane without a value gives NaN, too."""
-    numbers, pairs = bench.place(np.zeros(16, fmt.dtype)), bench.place(np.zeros((16, 2), fmt.dtype))
-    found = bench.launch(kernel("readsExited"), numbers, pairs)
-    assert found.undefined_reads == 32
-    assert np.isnan(fmt.values(numbers.read())).all()
-    assert np.isnan(fmt.values(pairs.read())).all()
-
-
 @pytest.fixture
 def takes(bench, fmt, kernel):
     """A kernel with each kind of parameter, and arguments that fit."""
@@ -434,15 +418,6 @@ def takes(bench, fmt, kernel):
     arrays = [bench.place(x, name=name) for name, x in (("out", two), ("in", two), ("pair", two.reshape(1, 2)))]
     program = kernel("takes")
     return program, [*arrays, fmt.dtype.type(2.5), bench.place(np.zeros(1, np.int32), name="integers")]
-
-
-def test_arguments_of_the_right_type(bench, fmt, takes):
-    """Arrays and scalars of the format are passed, and a pair may be two numbers of a flat array."""
-    program, arguments = takes
-    for pair in (arguments[2], bench.place(np.ones(2, fmt.dtype))):
-        arguments[2] = pair
-        bench.launch(program, *arguments, block=1)
-        assert fmt.values(arguments[0].read())[0] == 5.5
 
 
 def test_arguments_of_a_wrong_type(bench, fmt, takes):
@@ -465,35 +440,11 @@ def test_arguments_of_a_wrong_type(bench, fmt, takes):
             assert str(caught.value) == f"argument {number + 1} is '{parameter}', the YAML passes {given}"
 
 
-def test_a_pair_by_value_is_refused(bench, fmt, tmp_path):
-    """NumPy has no scalar for it; a float of the same size is none."""
-    text = f'#include <cuda_bf16.h>\nextern "C" __global__ void kernel({fmt.pair} pair) {{ (void)pair; }}\n'
-    program = bench.load(bench.text(tmp_path, text))
-    with pytest.raises(LaunchError, match=f"is '{fmt.pair}', the YAML passes a scalar of type float"):
-        bench.launch(program, np.float32(1))
-
-
-def test_half_arrays_for_other_parameters(bench, fmt, tmp_path):
-    """A pointer to integers of two bytes takes no half-precision array."""
-    text = 'extern "C" __global__ void kernel(const short *in) { (void)in; }\n'
-    program = bench.load(bench.text(tmp_path, text))
-    with pytest.raises(LaunchError, match=rf"is 'const short \*', the YAML passes the array 'o' of {fmt.number}"):
-        bench.launch(program, bench.place(np.zeros(2, fmt.dtype)))
-
-
 def test_the_headers_are_part_of_the_key():
     """A change of any native file that a kernel can reach makes a new binary."""
     reached = [path for path in NATIVE.rglob("*.h") if path.parent.name not in ("checked", "runtime")]
     text = _text_of_sources(*_SHIM)
     assert all(f"{path.relative_to(NATIVE)}\0" in text for path in reached)
-
-
-def test_a_kernel_that_includes_nothing_has_no_half(bench, tmp_path):
-    """The types cost compile time only where they are asked for; without the header their names are free."""
-    text = 'struct half { int x; };\nextern "C" __global__ void kernel(int *o) { half h = {7}; *o = h.x; }\n'
-    out = bench.place(np.zeros(1, np.int32))
-    bench.launch(bench.load(bench.text(tmp_path, text)), out, block=1)
-    assert out.read()[0] == 7
 
 
 def compiled_by_nvcc(file, tmp_path, *flags):

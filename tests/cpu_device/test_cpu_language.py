@@ -3,65 +3,7 @@
 import numpy as np
 import pytest
 
-from runner.device import Launch, Role, Source
-
 FILE = "language.cu"
-
-
-@pytest.mark.parametrize(
-    ("kernel", "dtype", "tile"), [("transposeFloat", np.float32, 32), ("transposeShort", np.int16, 16)]
-)
-def test_templates_with_shared_tiles(bench, kernel, dtype, tile):
-    """A __device__ template with a shared array of a type that depends on it; rows and columns that do not divide."""
-    given = np.arange(100 * 70).reshape(70, 100).astype(dtype)
-    out = bench.place(np.zeros((100, 70), dtype))
-    program = bench.load(bench.source(FILE, kernel))
-    grid = (-(-100 // tile), -(-70 // tile), 1)
-    bench.launch(program, bench.place(given, Role.IN), out, np.int32(100), np.int32(70), grid=grid, block=(tile, 8, 1))
-    assert (out.read() == given.T).all()
-
-
-def test_constant_memory_and_dynamic_shared_memory(bench):
-    """A stencil with __constant__ coefficients gives bit by bit what the same operations give in NumPy."""
-    program = bench.load(bench.source(FILE, "stencil", constants=("coefficients",)))
-    rng = np.random.default_rng(1)
-    coefficients, given = rng.random(9, np.float32), rng.random(10000, np.float32)
-    bench.device.set_constant(program, "coefficients", coefficients)
-    out = bench.place(np.zeros_like(given))
-    arguments = (bench.place(given, Role.IN), out, np.int32(given.size))
-    bench.launch(program, *arguments, grid=-(-given.size // 256), block=256, shared=4 * (256 + 8))
-    padded, expected = np.pad(given, 4), np.zeros_like(given)
-    for k in range(9):  # a fused multiply-add rounds once; so does this
-        product = coefficients[k].astype(np.float64) * padded[k : k + given.size].astype(np.float64)
-        expected = (product + expected).astype(np.float32)
-    assert (out.read() == expected).mean() > 0.999  # float64 sums of float32 products can round twice, very rarely
-    np.testing.assert_allclose(out.read(), expected, rtol=1e-6)
-
-
-def test_last_block_adds_the_partials(bench):
-    """Fences and a device-wide counter let the last of many blocks, on several OS threads, see the others' results."""
-    program = bench.load(bench.source(FILE, "lastBlock", constants=("counter",)))
-    given = np.random.default_rng(2).integers(-99, 99, 50000).astype(np.int32)
-    blocks = -(-given.size // 256)
-    partials, out = bench.place(np.zeros(blocks, np.int32), Role.SCRATCH), bench.place(np.zeros(1, np.int32))
-    for _ in range(5):
-        out.fill_bytes(0xFF)
-        bench.launch(program, bench.place(given, Role.IN), partials, out, np.int32(given.size), grid=blocks, block=256)
-        assert out.read()[0] == given.sum()
-
-
-def test_device_variables_last_and_are_each_programs_own(bench):
-    """A __device__ variable keeps its value between launches; a program loaded again starts with its initial one."""
-    source = bench.source(FILE, "countLaunches", constants=("counter",))
-    first, second = bench.load(source), bench.load(source)
-    out = bench.place(np.zeros(1, np.int32))
-    counts = []
-    for program in (first, first, second, first):
-        bench.launch(program, out, block=1)
-        counts.append(int(out.read()[0]))
-    bench.device.set_constant(second, "counter", np.array([40], np.int32))
-    bench.launch(second, out, block=1)
-    assert (counts, out.read()[0]) == ([1, 2, 1, 3], 41)
 
 
 @pytest.mark.parametrize(("kernel", "factor"), [("headerShared", 10), ("alignedShared", 1)])
@@ -80,13 +22,6 @@ def test_fresh_shared_memory_is_garbage(bench):
     bench.launch(program, out, np.int32(0), shared=128)
     assert (out.read()[32:] == 0xCBCBCBCB).all()
     assert (out.read()[:32] == 0).all()
-
-
-def test_parameters_are_copies(bench):
-    """A kernel may change its parameters; each thread has its own."""
-    out = bench.place(np.zeros(64, np.int32))
-    bench.launch(bench.load(bench.source(FILE, "changesItsParameter")), out, np.int32(5), block=64)
-    assert list(out.read()) == list(range(5, 69))
 
 
 def test_printf(bench):
@@ -122,22 +57,6 @@ def test_structures_and_all_scalar_types(bench):
     assert total.read()[0] == 3 * 10 + 1
 
 
-def test_kernel_without_parameters(bench):
-    """Nothing to pass is fine."""
-    assert bench.launch(bench.load(bench.source(FILE, "nothing")), grid=3, block=1024).undefined_reads == 0
-
-
-def test_macros_reach_included_files(bench, tmp_path):
-    """A variant's macros reach the kernel and the files that it includes."""
-    (tmp_path / "lib").mkdir()
-    (tmp_path / "lib" / "value.cuh").write_text("#define VALUE (BASE + 1)\n")
-    text = '#include "lib/value.cuh"\nextern "C" __global__ void kernel(int *o) { *o = VALUE; }\n'
-    source = bench.text(tmp_path, text, macros=(("BASE", "41"),))
-    out = bench.place(np.zeros(1, np.int32))
-    bench.launch(bench.load(source), out, block=1)
-    assert out.read()[0] == 42
-
-
 def test_short_macros_do_not_break_the_device(bench, tmp_path):
     """Names such as N and T may be macros of a variant."""
     text = 'extern "C" __global__ void kernel(T *o) { *o = N; }\n'
@@ -145,20 +64,6 @@ def test_short_macros_do_not_break_the_device(bench, tmp_path):
     out = bench.place(np.zeros(1, np.int32))
     bench.launch(bench.load(bench.text(tmp_path, text, macros=macros)), out, block=1)
     assert out.read()[0] == 7
-
-
-def test_samples_restore_what_is_changed_in_place(bench, tmp_path):
-    """Each timed launch finds what was prepared for it, and the state that the last launch left."""
-    text = 'extern "C" __global__ void kernel(int *changed, int *state) { *changed += 1; *state += 1; }\n'
-    program = bench.load(bench.text(tmp_path, text))
-    changed, state = bench.place(np.array([5], np.int32), Role.INOUT), bench.place(np.zeros(1, np.int32), Role.STATE)
-    launch, left = Launch(program, (1, 1, 1), (1, 1, 1), 0, (changed, state)), []
-    times = bench.device.sample(
-        [launch] * 6, 5.0, lambda _: changed.restore(), lambda _: left.append(int(changed.read()[0]))
-    ).us
-    assert times.shape == (6,)
-    assert (times > 0).all()
-    assert (left, state.read()[0]) == ([6] * 6, 6)
 
 
 @pytest.mark.parametrize("block", [1, 31, 32, 33, 97, 1024])
@@ -176,13 +81,3 @@ def test_resources(bench):
     assert resources.shared_bytes >= 32 * 33 * 4
     assert (resources.registers, resources.local_bytes) == (None, None)
     assert bench.load(bench.source("conformance.cu", "votes")).resources.shared_bytes == 0
-
-
-def test_source_text_counts_not_the_file(bench, tmp_path):
-    """What is compiled is the source's text, under the name of its path."""
-    path = tmp_path / "given.cu"
-    path.write_text("this is not C++\n")
-    source = Source(path, 'extern "C" __global__ void kernel(int *o) { *o = 3; }\n', "kernel")
-    out = bench.place(np.zeros(1, np.int32))
-    bench.launch(bench.load(source), out, block=1)
-    assert out.read()[0] == 3

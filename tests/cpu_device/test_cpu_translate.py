@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.device.cpu.translate import blank, rewrite_dynamic_shared
+from runner.device.cpu.translate import rewrite_dynamic_shared
 
 REWRITTEN = {
     "extern __shared__ int s[];": "int *s = ::simt::dynamic_shared<int>();",
@@ -54,18 +54,3 @@ def test_at_file_scope_the_pointer_waits_for_a_block(around):
 def test_other_text_stays_as_it_is(text):
     """Other declarations, comments and literals."""
     assert rewrite_dynamic_shared(text) == text
-
-
-def test_lines_keep_their_numbers():
-    """A declaration over several lines leaves as many."""
-    text = "a\nextern\n  __shared__ int\n    s[];\nb\n"
-    assert rewrite_dynamic_shared(text).count("\n") == text.count("\n")
-    assert rewrite_dynamic_shared(text).endswith("\nb\n")
-
-
-def test_blanking_keeps_places():
-    """What is blanked has the same length and the same lines."""
-    text = 'int a; /* one\ntwo */ char c = \'"\'; // "three\n"four\\" // five";\nint z;'
-    assert len(blank(text)) == len(text)
-    assert blank(text).count("\n") == text.count("\n")
-    assert blank(text).split() == ["int", "a;", "char", "c", "=", ";", ";", "int", "z;"]

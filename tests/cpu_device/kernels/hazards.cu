@@ -94,11 +94,6 @@ extern "C" __global__ void oneFailsOneSpins(int *o) {
     if (blockIdx.x == 0) while (flag[0] == 0) { }
     if (blockIdx.x == 1) __trap();  // oneFailsOneSpins
 }
-extern "C" __global__ void tooDeep(int *o) {
-    volatile char big[200000];
-    for (int i = 0; i < 200000; i++) big[i] = i;  // tooDeep
-    o[threadIdx.x] = big[threadIdx.x];
-}
 __device__ __noinline__ int descend(int n, volatile int *o) {
     volatile int frame[64];
     frame[n & 63] = n;

@@ -21,10 +21,6 @@ __device__ __forceinline__ void transposeTile(const T *__restrict__ in, T *__res
 extern "C" __global__ void transposeFloat(const float *in, float *out, int width, int height) {
     transposeTile<float, 32, 1>(in, out, width, height);
 }
-extern "C" __global__ void transposeShort(const short *in, short *out, int width, int height) {
-    transposeTile<short, 16, 0>(in, out, width, height);
-}
-
 #define RADIUS 4
 __constant__ float coefficients[2 * RADIUS + 1];
 extern "C" __global__ void __launch_bounds__(256)
@@ -69,8 +65,6 @@ extern "C" __global__ void lastBlock(const int *in, int *partials, int *out, int
     }
 }
 
-extern "C" __global__ void countLaunches(int *out) { *out = ++counter; }
-
 extern "C" __global__ void headerShared(int *out) { out[threadIdx.x] = reversed(threadIdx.x); }
 
 extern "C" __global__ void alignedShared(int *out) {
@@ -79,11 +73,6 @@ extern "C" __global__ void alignedShared(int *out) {
     numbers[threadIdx.x] = threadIdx.x;
     __syncthreads();
     out[threadIdx.x] = numbers[blockDim.x - 1 - threadIdx.x] + (reinterpret_cast<size_t>(raw) % 16 ? 1000 : 0);
-}
-
-extern "C" __global__ void changesItsParameter(int *out, int step) {
-    step += threadIdx.x;  // each thread has a copy of its own
-    out[threadIdx.x] = step;
 }
 
 extern "C" __global__ void hello(int count) {
@@ -105,8 +94,6 @@ extern "C" __global__ void activeMasks(unsigned *out) {
     if (i % 2) mask = __activemask(); else mask = __activemask();
     out[i] = mask;
 }
-
-extern "C" __global__ void nothing() {}
 
 struct Pair { int first; float second; };
 extern "C" __global__ void takesStructure(Pair pair, float *out) { *out = pair.first + pair.second; }
