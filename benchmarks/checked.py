@@ -44,7 +44,7 @@ from runner.device import Launch, Order, Role, Source
 from runner.device.kinds import compiler_for, open_device
 from runner.errors import CompileError, Hazard, RunnerError
 from runner.kernel.case import Case
-from runner.kernel.contents import contents
+from runner.kernel.inputs import contents
 from runner.kernel.resolve import make
 from runner.profiling.sanitizer import Said, sanitizer_records
 from runner.settings import DeviceConfig

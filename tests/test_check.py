@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from support import shipped
 
+from runner.bounds.array_expression import ArrayExpression
 from runner.errors import UsageError
 from runner.kernel.check import check
-from runner.kernel.expression import ArrayExpression
 from runner.kernel.reference import ExpectedArray, evaluate, find
 
 

@@ -35,15 +35,15 @@ from hypothesis import strategies as st
 from processes import OWN, run
 from support import ROOT
 
+from runner.bounds.array_expression import ArrayExpression
 from runner.config import CONF, read_kernel
 from runner.device.cpu.translate import rewrite
 from runner.errors import UsageError
 from runner.files.limited import MOST_ROWS
 from runner.hydra import command_line, contents
 from runner.hydra.command_line import read_yaml
-from runner.kernel import array_functions, bounded
 from runner.kernel.declaration import Kind, canonical
-from runner.kernel.expression import ArrayExpression, Expression, RealExpression
+from runner.kernel.expression import Expression, RealExpression
 from runner.kernel.resolve import make
 
 # ---- expressions
@@ -54,12 +54,7 @@ NUMBERS = [
 ]  # fmt: skip
 NAMES = ["size", "block", "dtype", "x", "y", "grid", "nope", "in", "__import__", "x.real"]
 FUNCTIONS = sorted(
-    {
-        str(k)
-        for table in (array_functions.TABLE, bounded.TABLE, RealExpression.TABLE)
-        for k in table
-        if isinstance(k, str)
-    }
+    {str(k) for table in (ArrayExpression.TABLE, RealExpression.TABLE) for k in table if isinstance(k, str)}
 )
 VARIABLES = {"size": 1000, "block": 64, "dtype": "float32", "grid": 16}
 ARRAYS = {**VARIABLES, "x": np.linspace(-1, 1, 64, dtype=np.float32), "y": np.arange(64, dtype=np.int32).reshape(8, 8)}

@@ -11,7 +11,7 @@ RUNNER = Path(__file__).parent.parent / "runner"
 # From the bottom to the top. A module of runner/ itself is a package of its own; those of a floor do not know each other.
 FLOORS = (
     "children columns commands errors interruption statistics terminal",
-    "files",
+    "bounds files",
     "cli t4",
     "device",
     "settings device.cpu device.cuda",

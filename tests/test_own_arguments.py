@@ -8,7 +8,7 @@ import pytest
 from support import case_of, read_kernel
 
 from runner.errors import UsageError
-from runner.kernel.contents import contents
+from runner.kernel.inputs import contents
 
 CU = """
 #include <cuComplex.h>

@@ -18,6 +18,8 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.bounds.rounding import is_float
+
 
 @dataclass(frozen=True)
 class DType:
@@ -168,12 +170,6 @@ def part_types(name: str, dtype: DType) -> dict[str, DType]:
     return found
 
 
-def is_float(dtype: np.dtype[Any]) -> bool:
-    """Whether a NumPy type holds fractions. NumPy itself does not know this of the types of ml_dtypes."""
-    return dtype.kind == "f" or dtype in _OTHER_FLOATS
-
-
-_OTHER_FLOATS = tuple(np.dtype(getattr(ml_dtypes, n)) for n in ("bfloat16", "float8_e4m3fn", "float8_e5m2"))
 COMPLEX_PARTS = ("real", "imag")
 _MOST_ALIGNED = 16  # bytes: of the built-in vectors
 
@@ -225,7 +221,7 @@ def fill(
     """Make the content of one array.
 
     Args:
-        name: One of `FILLS`, one of the check's own (`runner.kernel.contents`), or the numbers themselves.
+        name: One of `FILLS`, one of the check's own (`runner.kernel.inputs`), or the numbers themselves.
         shape: In elements; an element of two numbers takes two of the fill's values.
         dtype: The type of the elements.
         seed: The sweep's; only `random` depends on it.

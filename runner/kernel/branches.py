@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.bounds.array_expression import ArrayExpression
+from runner.bounds.formula import named, shortened
+from runner.bounds.intervals import Bounded, amount, plain
+from runner.bounds.rounding import Arithmetic, is_float
 from runner.device import Role
 from runner.errors import UsageError
-from runner.kernel.arrays import DType, is_float, part_types, with_parts
-from runner.kernel.bounded import Bounded, amount, plain
+from runner.kernel.arrays import DType, part_types, with_parts
 from runner.kernel.case import Case
-from runner.kernel.expression import ArrayExpression, named, shortened
-from runner.kernel.precision import Arithmetic
 
 Array = NDArray[Any]
 READ = (Role.IN, Role.INOUT)

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.kernel.allowed import Elements, Mask, elements, interval, ulp
-from runner.kernel.arrays import DType, is_float
-from runner.kernel.declaration import Tolerance
-from runner.kernel.pieces import in_pieces
-from runner.kernel.power import Power, power_of
-from runner.kernel.precision import Arithmetic, wider
-from runner.kernel.reference import ExpectedArray
+from runner.bounds.acceptance import Elements, Mask, elements, interval, ulp
+from runner.bounds.expected import ExpectedArray, Tolerance
+from runner.bounds.power import Power, power_of
+from runner.bounds.rounding import Arithmetic, is_float, wider
+from runner.kernel.arrays import DType
+from runner.kernel.chunked import in_pieces
 
 Array = NDArray[Any]
 

@@ -31,10 +31,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from runner.bounds.array_expression import ArrayExpression
+from runner.bounds.expected import Tolerance
+from runner.bounds.formula import shortened
 from runner.device import Role, Surface, Texture, options
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FORMER_NAMES, DType
-from runner.kernel.expression import ArrayExpression, Expression, integer, shortened
+from runner.kernel.expression import Expression, integer
 from runner.kernel.metrics import Metric
 from runner.kernel.recipes import Fill, OfFields
 
@@ -319,20 +322,6 @@ class Shuffle:
 
     operation: str  # one of `runner.kernel.lanes.INTRINSICS`
     argument: Expression  # the intrinsic's third argument
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """How far an output may be from the expected value: by `atol + rtol * |expected|`, or by `ulp`."""
-
-    rtol: float = 0.0
-    atol: float = 0.0
-    ulp: float = 0.0  # units in the last place of the expected value, in the output's type
-
-    def __str__(self) -> str:
-        """As the column `tolerance` has it, such as `rtol=1e-05 atol=0`."""
-        relative = f"rtol={self.rtol:g} atol={self.atol:g}" if self.rtol or self.atol or not self.ulp else ""
-        return " ".join(filter(None, (relative, f"ulp={self.ulp:g}" if self.ulp else "")))
 
 
 @dataclass(frozen=True)

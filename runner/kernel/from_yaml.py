@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from runner.bounds.expected import Tolerance
 from runner.columns import RESERVED
 from runner.device import cache
 from runner.errors import UsageError
@@ -25,7 +26,6 @@ from runner.kernel.declaration import (
     Parameter,
     ScalarArgument,
     Shuffle,
-    Tolerance,
     canonical,
 )
 from runner.kernel.expression import FUNCTIONS, Expression

@@ -23,14 +23,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.bounds.rounding import Arithmetic
 from runner.device import Role
 from runner.errors import UsageError
 from runner.kernel.branches import Branches, Reached, Side, constants, indices
 from runner.kernel.case import ArraySpec, Case
 from runner.kernel.check import CheckResult
-from runner.kernel.contents import Choice, Chosen, changed, contents
 from runner.kernel.declaration import Kind, pair
-from runner.kernel.precision import Arithmetic
+from runner.kernel.inputs import Choice, Chosen, changed, contents
 from runner.kernel.recipes import Fill, Number, Recipe, drawn, holding
 from runner.kernel.reference import Expected
 from runner.kernel.resolve import make

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner import columns
+from runner.bounds.formula import expanded
 from runner.errors import UsageError
-from runner.kernel.expression import RealExpression, expanded
+from runner.kernel.expression import RealExpression
 
 Names = Mapping[str, Any]
 

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.bounds.array_expression import ArrayExpression
 from runner.errors import UsageError
 from runner.kernel.arrays import DType, fill
-from runner.kernel.expression import ArrayExpression, Expression, Value
+from runner.kernel.expression import Expression, Value
 
 Array = NDArray[Any]
 Number = int | float

@@ -28,44 +28,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner import interruption
+from runner.bounds.array_expression import ArrayExpression
+from runner.bounds.expected import ExpectedArray
+from runner.bounds.formula import shortened
+from runner.bounds.rounding import Arithmetic, Halves, coarsest, is_float, is_half, of_halves, wider
 from runner.device import Role
 from runner.errors import UsageError
-from runner.kernel.arrays import CACHED, DType, is_float, part_types, with_parts
+from runner.kernel.arrays import CACHED, DType, part_types, with_parts
 from runner.kernel.case import Case
+from runner.kernel.chunked import PIECE, in_pieces
 from runner.kernel.declaration import Canonical, Kernel
-from runner.kernel.expression import ArrayExpression, shortened
-from runner.kernel.pieces import PIECE, in_pieces
-from runner.kernel.precision import Arithmetic, Halves, coarsest, is_half, of_halves, wider
 from runner.kernel.recipes import Recipe
-from runner.kernel.ties import Valid, accepting
+from runner.kernel.ties import accepting
+
+__all__ = ["Array", "Expected", "ExpectedArray", "Inputs", "Parameters", "cached_per_array"]  # what references import
 
 Array = NDArray[Any]
 Inputs = Mapping[str, Array]
 Parameters = Mapping[str, Canonical]
 T = TypeVar("T")
 MESSAGE = 300  # characters of what a reference raises
-
-
-Bounds = tuple[Array, Array]  # the lowest and the highest values that are right
-
-
-@dataclass(frozen=True)
-class ExpectedArray:
-    """One output. What a kernel's float may differ by follows from `bounds`, else `error`, else `magnitude`."""
-
-    values: Array  # the right values; floats in a wider type where there is one
-    magnitude: Array | None = None  # of each element, the sum of the absolute values that it was made from
-    defined: Array | None = None  # the elements that CUDA defines; only they are compared. `None`: all
-    depth: int = 1  # rounded operations in a chain in each element
-    error: Array | float | None = None  # of each element, how far a right result may be from the value; 0: exact
-    granule: float | None = None  # each element is a sum of multiples of this, so it may be exact; see `grain`
-    bounds: Bounds | None = None
-    judge: Valid | None = None  # which of the elements that differ are wrong: indices of equal keys are not
-
-    def __post_init__(self) -> None:
-        error = np.asarray(0 if self.error is None else self.error)
-        if error.dtype.kind in "OUSmMc" or not np.all(error >= 0):
-            raise UsageError("the error of an ExpectedArray must be numbers of 0 or more")
 
 
 @dataclass(frozen=True)
@@ -321,9 +303,19 @@ def _elementwise(
     return ExpectedArray(values, bounds=(low, high))
 
 
+# Run folders keep the references of their sweep, which import modules by the names that they had then.
+MOVED = {
+    "runner.kernel.dtypes": "runner.kernel.arrays",
+    "runner.kernel.pieces": "runner.kernel.chunked",
+    "runner.kernel.precision": "runner.bounds.rounding",
+}
+
+
 @functools.lru_cache(maxsize=256)
 def _load(path: Path) -> ModuleType:
     """A module by its file: modules in different folders may have the same name."""
+    for former, now in MOVED.items():
+        sys.modules.setdefault(former, importlib.import_module(now))
     spec = importlib.util.spec_from_file_location(f"reference_{zlib.crc32(str(path).encode()):08x}", path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path.name} is not a module")

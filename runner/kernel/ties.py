@@ -11,21 +11,22 @@ from __future__ import annotations
 import ast
 import copy
 import functools
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.bounds.array_expression import ArrayExpression
+from runner.bounds.expected import Valid
+from runner.bounds.formula import named
+from runner.bounds.intervals import PERMUTING, amount, plain
+from runner.bounds.rounding import Arithmetic
 from runner.kernel.arrays import part_types
-from runner.kernel.bounded import PERMUTING, amount, plain
 from runner.kernel.branches import READ, Branches
 from runner.kernel.case import Case
-from runner.kernel.expression import ArrayExpression, named
-from runner.kernel.precision import Arithmetic
 
 Array = NDArray[Any]
-Valid = Callable[[Array, Array], Array]  # which elements are wrong, of the elements found and of those that differ
 INDICES = ("argsort", "argmax", "argmin")
 MOVES = PERMUTING - {"repeat"}
 HOLE = "the indices"  # no name of an array has a space

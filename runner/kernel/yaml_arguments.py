@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from runner.bounds.array_expression import ArrayExpression
 from runner.device import Role, Surface
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, FORMER_NAMES, POINTER, DType, structure
@@ -22,7 +23,7 @@ from runner.kernel.declaration import (
     ScalarArgument,
     Step,
 )
-from runner.kernel.expression import ArrayExpression, Expression
+from runner.kernel.expression import Expression
 from runner.kernel.recipes import NUMBERS, WORDS, Fill, OfFields, Recipe
 from runner.kernel.yaml_reader import Argument, Reader, array_names, function, shown
 

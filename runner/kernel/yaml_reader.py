@@ -16,6 +16,8 @@ from typing import Any
 
 import yaml
 
+from runner.bounds.array_expression import ArrayExpression
+from runner.bounds.formula import called, expanded, named, parse, shortened
 from runner.device import Role
 from runner.errors import UsageError
 from runner.files.limited_yaml import LOADER, check_yaml
@@ -30,16 +32,7 @@ from runner.kernel.declaration import (
     PointerArgument,
     ScalarArgument,
 )
-from runner.kernel.expression import (
-    ArrayExpression,
-    Expression,
-    RealExpression,
-    called,
-    expanded,
-    named,
-    parse,
-    shortened,
-)
+from runner.kernel.expression import Expression, RealExpression
 from runner.kernel.recipes import KINDS, Fill, OfFields
 from runner.kernel.reference import missing
 

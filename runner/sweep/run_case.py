@@ -27,7 +27,7 @@ from runner.device import Device, Launch, Program, Role, Timed
 from runner.device.kinds import open_device
 from runner.errors import CaseError, DeviceUnavailable, Hazard, UsageError
 from runner.kernel.case import Case
-from runner.kernel.contents import contents
+from runner.kernel.inputs import contents
 from runner.kernel.lanes import MOST_RECEIVED, exchange_of, received
 from runner.settings import DeviceConfig
 from runner.statistics import unthrottled

@@ -13,11 +13,9 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.bounds.expected import ExpectedArray, Tolerance
+from runner.bounds.rounding import Arithmetic, Halves, is_float, of_halves
 from runner.errors import UsageError
-from runner.kernel.arrays import is_float
-from runner.kernel.declaration import Tolerance
-from runner.kernel.precision import Arithmetic, Halves, of_halves
-from runner.kernel.reference import ExpectedArray
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]

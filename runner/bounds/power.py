@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.kernel.allowed import Elements, Mask, interval
-from runner.kernel.arrays import is_float
-from runner.kernel.precision import Arithmetic, wider
+from runner.bounds.acceptance import Elements, Mask, interval
+from runner.bounds.rounding import Arithmetic, is_float, wider
 
 Array = NDArray[Any]
 

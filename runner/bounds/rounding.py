@@ -19,8 +19,6 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.kernel.arrays import is_float
-
 Array = NDArray[Any]
 
 # Maximum ulp errors. Half types: CUDA's headers compute in float and round, except where the hardware approximates.
@@ -184,6 +182,14 @@ class Arithmetic:
         """
         exponent = math.sqrt(2 * math.log(2 * max(count, 1) * sums / FAILURE) * count) * self.unit
         return walk * math.expm1(exponent) if exponent < 1 else math.inf
+
+
+def is_float(dtype: np.dtype[Any]) -> bool:
+    """Whether a NumPy type holds fractions. NumPy itself does not know this of the types of ml_dtypes."""
+    return dtype.kind == "f" or dtype in _OTHER_FLOATS
+
+
+_OTHER_FLOATS = tuple(np.dtype(getattr(ml_dtypes, n)) for n in ("bfloat16", "float8_e4m3fn", "float8_e5m2"))
 
 
 def wider(dtype: np.dtype[Any]) -> np.dtype[Any]:

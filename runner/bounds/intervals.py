@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.kernel.precision import DIVIDES_TO_ZERO, Arithmetic, finite, grain
+from runner.bounds.rounding import DIVIDES_TO_ZERO, Arithmetic, finite, grain
 
 Array = NDArray[Any]
 Operation = Callable[..., Any]

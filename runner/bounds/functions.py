@@ -1,6 +1,6 @@
 """Functions of array expressions that work along axes: products of matrices, means, softmax, sorting, gathering.
 
-As in `runner.kernel.bounded`, each result carries the lowest and the highest value that a correct kernel may have.
+As in `runner.bounds.intervals`, each result carries the lowest and the highest value that a correct kernel may have.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.kernel.bounded import (
+from runner.bounds.intervals import (
     Bounded,
     amount,
     arithmetic_of,
@@ -34,7 +34,7 @@ from runner.kernel.bounded import (
     sums,
     wandered,
 )
-from runner.kernel.precision import grain
+from runner.bounds.rounding import grain
 
 Array = NDArray[Any]
 Product = Callable[..., Array]
