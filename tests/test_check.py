@@ -6,9 +6,10 @@ import pytest
 from support import shipped
 
 from runner.bounds.array_expression import ArrayExpression
+from runner.bounds.evaluation import evaluate
 from runner.errors import UsageError
 from runner.kernel.check import check
-from runner.kernel.reference import ExpectedArray, evaluate, find
+from runner.kernel.reference import ExpectedArray, find
 
 
 def test_integers_are_compared_exactly():

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from runner.bounds.array_expression import ArrayExpression
+from runner.bounds.evaluation import evaluate
 from runner.bounds.rounding import Arithmetic, Halves, of_halves
 from runner.errors import UsageError
 from runner.kernel.check import check, ulp
-from runner.kernel.reference import evaluate
 
 MIXED, NARROW = Halves.MIXED, Halves.NARROW
 SIZE = 257

@@ -19,6 +19,7 @@ from runner.bounds.array_expression import ArrayExpression
 from runner.bounds.formula import named, shortened
 from runner.bounds.intervals import Bounded, amount, plain
 from runner.bounds.rounding import Arithmetic, is_float
+from runner.bounds.tied_indices import INDICES
 from runner.device import Role
 from runner.errors import UsageError
 from runner.kernel.arrays import DType, part_types, with_parts
@@ -114,7 +115,6 @@ _FUNCTIONS: Mapping[str, Sides] = {
     "where": _where, "maximum": _order, "minimum": _order, "clip": _clip, "sign": _sign, "abs": _sign, "floor": _steps,
     "ceil": _steps, "rint": _rint, **dict.fromkeys(_STARTS, _starts),
 }  # fmt: skip
-_ORDERED = ("argsort", "argmax", "argmin")
 
 
 def _possible(node: ast.Call | ast.Compare) -> dict[str, Side]:
@@ -190,7 +190,7 @@ class _Watched(ast.NodeTransformer):
             axis = options.get("axis", operands[1] if len(operands) > 1 and sides is _starts else None)
             names = sides(*given, **({"axis": axis} if sides is _starts else {}))
             self.seen.found.update(possible[n] for n in names if n in possible)
-            if name in _ORDERED and _ties(name, values[0], amount(axis)):
+            if name in INDICES and _ties(name, values[0], amount(axis)):
                 self.seen.tied.add(text)
             return function(*operands, **options)
 

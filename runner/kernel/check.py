@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.bounds.acceptance import Elements, Mask, elements, interval, ulp
+from runner.bounds.chunked import in_pieces
 from runner.bounds.expected import ExpectedArray, Tolerance
 from runner.bounds.power import Power, power_of
 from runner.bounds.rounding import Arithmetic, is_float, wider
 from runner.kernel.arrays import DType
-from runner.kernel.chunked import in_pieces
 
 Array = NDArray[Any]
 

@@ -15,38 +15,33 @@ import os
 import sys
 import time
 import traceback
-import weakref
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from runner import interruption
 from runner.bounds.array_expression import ArrayExpression
+from runner.bounds.evaluation import Array, Inputs, cached_per_array, evaluate
 from runner.bounds.expected import ExpectedArray
 from runner.bounds.formula import shortened
 from runner.bounds.rounding import Arithmetic, Halves, coarsest, is_float, is_half, of_halves, wider
+from runner.bounds.tied_indices import accepting
 from runner.device import Role
 from runner.errors import UsageError
 from runner.kernel.arrays import CACHED, DType, part_types, with_parts
 from runner.kernel.case import Case
-from runner.kernel.chunked import PIECE, in_pieces
 from runner.kernel.declaration import Canonical, Kernel
 from runner.kernel.recipes import Recipe
-from runner.kernel.ties import accepting
 
 __all__ = ["Array", "Expected", "ExpectedArray", "Inputs", "Parameters", "cached_per_array"]  # what references import
 
-Array = NDArray[Any]
-Inputs = Mapping[str, Array]
 Parameters = Mapping[str, Canonical]
-T = TypeVar("T")
 MESSAGE = 300  # characters of what a reference raises
 
 
@@ -261,52 +256,10 @@ def _by_default(given: Any, dtype: np.dtype[Any] | None) -> ExpectedArray:
     return ExpectedArray(values, error=allowed * np.where(np.isfinite(magnitude), np.maximum(magnitude, typical), 0))
 
 
-def evaluate(
-    expression: ArrayExpression, inputs: Inputs, parameters: Parameters, how: Arithmetic | None = None
-) -> ExpectedArray:
-    """An output by its expression, for a kernel that computes `how`, or else in the coarsest type of the arrays.
-
-    One that only moves elements is cached: the cases of a sweep share it.
-    """
-    read = [n for n in sorted(expression.names) if n in inputs]
-    if len(read) == 1 and expression.only_moves:
-        others = [(n, parameters.get(n)) for n in sorted(expression.names - set(read))]
-        return cached_per_array(
-            inputs[read[0]],
-            f"{expression.text} {others}",
-            lambda: ExpectedArray(np.asarray(expression({**parameters, **inputs}).value), error=0.0),
-        )
-    found = coarsest(*(inputs[n].dtype for n in read))
-    how = how or (Arithmetic(found) if found else None)
-    first = inputs[read[0]] if read else np.zeros(())
-    if expression.elementwise and first.size > PIECE and all(inputs[n].shape == first.shape for n in read):
-        return _elementwise(expression, {n: inputs[n].reshape(-1) for n in read}, parameters, how, first.shape)
-    bounded = expression({**parameters, **inputs}, how)
-    values = np.asarray(bounded.value)
-    if bounded.certain:
-        return ExpectedArray(values, error=0.0)
-    return ExpectedArray(values, bounds=(np.asarray(bounded.low), np.asarray(bounded.high)))
-
-
-def _elementwise(
-    expression: ArrayExpression, flat: Inputs, parameters: Parameters, how: Arithmetic | None, shape: tuple[int, ...]
-) -> ExpectedArray:
-    """An output whose elements depend on those of the same place only."""
-    pieces = in_pieces(
-        lambda at: expression({**parameters, **{n: a[at] for n, a in flat.items()}}, how),
-        len(next(iter(flat.values()))),
-    )
-    values = np.concatenate([p.value for p in pieces]).reshape(shape)
-    if all(p.certain for p in pieces):
-        return ExpectedArray(values, error=0.0)
-    low, high = (np.concatenate([getattr(p, end) for p in pieces]).reshape(shape) for end in ("low", "high"))
-    return ExpectedArray(values, bounds=(low, high))
-
-
 # Run folders keep the references of their sweep, which import modules by the names that they had then.
 MOVED = {
     "runner.kernel.dtypes": "runner.kernel.arrays",
-    "runner.kernel.pieces": "runner.kernel.chunked",
+    "runner.kernel.pieces": "runner.bounds.chunked",
     "runner.kernel.precision": "runner.bounds.rounding",
 }
 
@@ -352,19 +305,3 @@ def find(kernel: Kernel) -> Callable[[Inputs, Parameters, tuple[int, int, int]],
     if not callable(found):
         raise UsageError(f"reference {path}: the module '{module_name}' has no function '{function}'")
     return found  # type: ignore[no-any-return]
-
-
-_cache: dict[int, dict[str, Any]] = {}  # by the id of the array; an entry goes when its array does
-
-
-def cached_per_array(array: Array, key: str, make: Callable[[], T]) -> T:
-    """What `make` makes of an array, cached by `key` as long as it lives; not cached if it may be written to."""
-    if array.flags.writeable:
-        return make()
-    if id(array) not in _cache:
-        _cache[id(array)] = {}
-        weakref.finalize(array, _cache.pop, id(array), None)
-    results = _cache[id(array)]
-    if key not in results:
-        results[key] = make()
-    return results[key]  # type: ignore[no-any-return]
