@@ -17,9 +17,9 @@ from runner.bounds.rounding import Arithmetic
 
 @dataclass(frozen=True)
 class ArrayExpression(Formula):
-    """An expression over named arrays and the parameters of a case, evaluated with NumPy."""
+    """An expression over named arrays and parameters, evaluated with NumPy."""
 
-    helpers: tuple[tuple[str, Formula], ...] = ()  # what names of `let` stand for, in order
+    helpers: tuple[tuple[str, Formula], ...] = ()  # definitions of the key `let`, in order of use
 
     TABLE: ClassVar[Table] = {**functions.TABLE, **intervals.TABLE}
     SYNTAX = (ast.Subscript, ast.Slice, ast.Tuple, ast.keyword)
@@ -39,40 +39,40 @@ class ArrayExpression(Formula):
 
     @property
     def only_moves(self) -> bool:
-        """Whether each element of the result is an element of an array, so that nothing is rounded."""
+        """Whether it only moves elements of arrays, so that the result is exact."""
         plain = (ast.Expression, ast.Call, ast.Name, ast.Load, ast.Constant)
         moves = all(isinstance(n, plain) for n in ast.walk(self.tree)) and called(self.tree) <= intervals.PERMUTING
         return moves and not self.helpers
 
     @property
     def adds(self) -> bool:
-        """Whether it has sums."""
+        """Whether it contains sums."""
         return self._calls(functions.SUMS) or self._has(ast.MatMult)
 
     @property
     def selects(self) -> bool:
-        """Whether it chooses elements by their values, so that one input does not show every path."""
+        """Whether it selects elements by their values, so that one input does not take every path."""
         return self._calls(intervals.SELECTING | functions.SELECTING) or self._has(ast.Compare)
 
     @property
     def divides(self) -> bool:
-        """Whether it has quotients or rests."""
+        """Whether it contains divisions or remainders."""
         return any(self._has(kind) for kind in (ast.Div, ast.FloorDiv, ast.Mod))
 
     @property
     def orders(self) -> bool:
-        """Whether sums may be of numbers in order, or of sums, whose signs are not random."""
+        """Whether it may sum sorted numbers or running sums, whose signs are not random."""
         return self._calls(functions.ORDERING)
 
     @property
     def elementwise(self) -> bool:
-        """Whether an element of the result depends on the elements of the same place only."""
+        """Whether each element of the result depends only on the elements at the same index."""
         moved = self._has(ast.Subscript) or self._has(ast.MatMult) or self.helpers
         others = {k for k in self.TABLE if isinstance(k, str)} - intervals.ELEMENTWISE - functions.ELEMENTWISE
         return not moved and not self._calls(others)
 
     def part(self, node: ast.expr, table: Table | None = None) -> Evaluate:
-        """A function that evaluates a part of its tree, perhaps by other functions than those of `TABLE`."""
+        """Compile a part of its tree, by default with the functions of `TABLE`."""
         return function_of(node, table or self.TABLE)
 
     def _calls(self, functions: Collection[str]) -> bool:
@@ -82,9 +82,17 @@ class ArrayExpression(Formula):
         return any(isinstance(n, kind) for tree in self._trees for n in ast.walk(tree))
 
     def __call__(self, names: Mapping[str, Any], arithmetic: Arithmetic | None = None) -> intervals.Bounded:
-        """Evaluate over arrays and numbers, with bounds for a kernel of that arithmetic.
+        """Evaluate with bounds of the rounding errors.
 
-        A `UsageError` if a name is unknown or the shapes do not fit.
+        Args:
+            names: NumPy arrays and numbers, by name.
+            arithmetic: The kernel's; `None` evaluates without rounding.
+
+        Returns:
+            The value with its bounds, in the shape that NumPy's broadcasting gives.
+
+        Raises:
+            UsageError: A name is unknown, or the shapes do not fit.
         """
         leaf = functools.partial(intervals.plain, arithmetic=arithmetic)
         with np.errstate(all="ignore"):

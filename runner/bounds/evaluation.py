@@ -1,4 +1,4 @@
-"""From an expression and its arrays to the expected values of an output, with their bounds."""
+"""Evaluates an output's expression to its expected values, with bounds of the rounding errors."""
 
 from __future__ import annotations
 
@@ -23,9 +23,22 @@ T = TypeVar("T")
 def evaluate(
     expression: ArrayExpression, inputs: Inputs, parameters: Parameters, how: Arithmetic | None = None
 ) -> ExpectedArray:
-    """An output by its expression, for a kernel that computes `how`, or else in the coarsest type of the arrays.
+    """Evaluate the expression of an output.
 
-    One that only moves elements is cached: the cases of a sweep share it.
+    The result of an expression that only moves elements is cached, as the cases of a sweep share it. Elementwise
+    expressions of long arrays are evaluated in chunks, on several threads.
+
+    Args:
+        expression: Over the arrays and parameters below.
+        inputs: Arrays by name, of any shapes.
+        parameters: Numbers and words by name.
+        how: The kernel's arithmetic; by default that of the coarsest floating-point type among the arrays read.
+
+    Returns:
+        The values with their bounds, or with `error=0` if they are exact.
+
+    Raises:
+        UsageError: The expression cannot be evaluated.
     """
     read = [n for n in sorted(expression.names) if n in inputs]
     if len(read) == 1 and expression.only_moves:
@@ -54,7 +67,7 @@ def _elementwise(
     how: Arithmetic | None,
     shape: tuple[int, ...],
 ) -> ExpectedArray:
-    """An output whose elements depend on those of the same place only."""
+    """Evaluate an elementwise expression of flat arrays in chunks; the result has `shape`."""
     pieces = in_pieces(
         lambda at: expression({**parameters, **{n: a[at] for n, a in flat.items()}}, how),
         len(next(iter(flat.values()))),
@@ -70,7 +83,7 @@ _cache: dict[int, dict[str, Any]] = {}  # by the id of the array; an entry goes 
 
 
 def cached_per_array(array: Array, key: str, make: Callable[[], T]) -> T:
-    """What `make` makes of an array, cached by `key` as long as it lives; not cached if it may be written to."""
+    """The result of `make`, cached by `key` for the lifetime of a read-only array; not cached for a writable one."""
     if array.flags.writeable:
         return make()
     if id(array) not in _cache:

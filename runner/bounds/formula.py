@@ -1,8 +1,8 @@
-"""The language of expressions in a kernel's YAML: a text becomes a tree, and the tree a function that evaluates it.
+"""The language of expressions in a kernel's YAML: parses a text and compiles its tree to a function.
 
-Python's parser reads the text, and a few allowed nodes become functions. A table says what an operator or a function
-does: `runner.kernel.expression` has the one for numbers, `runner.bounds.array_expression` the one for arrays. `eval`,
-attributes, other calls and numbers that could exhaust the memory are refused.
+Python's parser reads the text, and an allow-list of nodes is compiled. A table maps operators and functions to Python
+functions: `runner.kernel.expression` has the one for numbers, `runner.bounds.array_expression` the one for arrays.
+Attributes, other calls and numbers that could exhaust the memory are refused.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from runner.bounds.functions import checked_indices
 from runner.errors import UsageError
 
 Table = Mapping[Any, Callable[..., Any]]
-Evaluate = Callable[[Mapping[str, Any], Callable[[Any], Any]], Any]  # of names, and of what a constant or a name is
+Evaluate = Callable[[Mapping[str, Any], Callable[[Any], Any]], Any]  # of values by name, and of a function of leaves
 
-LARGEST_BITS = 128  # enough for products of sizes; too few for 9**9**9 to do harm
+LARGEST_BITS = 128  # of an integer: enough for products of sizes, and refuses 9**9**9
 LONGEST, DEEPEST = 4000, 200  # characters of an expression, and levels of its tree
 
 
 def shortened(text: str, longest: int = 80) -> str:
-    """The text for a message, cut if it is long."""
+    """The text for a message, cut to `longest` characters."""
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
@@ -52,11 +52,11 @@ _SYNTAX = (
 
 @dataclass(frozen=True)
 class Formula(ABC):
-    """The text of an expression, checked when it is read."""
+    """An expression; the constructor raises UsageError if it uses anything that its language lacks."""
 
     text: str  # as written, such as `ceil_div(size, block * unroll)`
     where: str  # file and key, for messages
-    code: str = ""  # the text without names of the key `let`; empty: `text` uses none
+    code: str = ""  # the text with names of the key `let` replaced; empty if `text` uses none
 
     TABLE: ClassVar[Table]
     SYNTAX: ClassVar[tuple[type[ast.AST], ...]]
@@ -107,7 +107,7 @@ class Formula(ABC):
 
     @property
     def full(self) -> str:
-        """The text without names of the key `let`."""
+        """The text with names of the key `let` replaced by their definitions."""
         return self.code or self.text
 
     @property
@@ -122,22 +122,32 @@ class Formula(ABC):
 
     @abstractmethod
     def __call__(self, names: Mapping[str, Any]) -> Any:
-        """Evaluate, of parameters and arrays by name; a `UsageError` if that fails."""
+        """Evaluate with parameters and arrays by name. Raises UsageError if that fails."""
 
     def evaluate(self, names: Mapping[str, Any], leaf: Callable[[Any], Any]) -> Any:
-        """The result of the tree's function; `leaf` is applied to each constant and each name's value."""
+        """Evaluate; `leaf` converts each constant and each named value. Raises UsageError if that fails."""
         try:
             return _evaluator(self.full, self.where, type(self))(names, leaf)
         except KeyError as e:
             raise UsageError(f"{self.shown} names {e}, which is unknown; known: {', '.join(sorted(names))}") from None
-        except AttributeError:  # of a text, which is no array
+        except AttributeError:  # a text in place of an array
             raise UsageError(f"{self.shown} cannot be evaluated: text is not a number") from None
         except (ArithmeticError, TypeError, ValueError, IndexError, RecursionError, MemoryError) as e:
             raise UsageError(f"{self.shown} cannot be evaluated: {e or 'there is not enough memory'}") from None
 
 
 def expanded(text: str, definitions: Mapping[str, str], where: str, within: tuple[str, ...] = ()) -> str:
-    """The text with each defined name replaced by its definition; `within` which definitions it stands."""
+    """Replace each defined name in a text by its definition.
+
+    Args:
+        text: An expression.
+        definitions: Expressions by name, which may use each other.
+        where: File and key, for messages.
+        within: The names being replaced, to detect a cycle.
+
+    Raises:
+        UsageError: A definition uses itself, or is invalid.
+    """
 
     class Replaced(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -153,13 +163,13 @@ def expanded(text: str, definitions: Mapping[str, str], where: str, within: tupl
     return ast.unparse(Replaced().visit(_parsed(text, where)))
 
 
-# Kernels like to call an array `in`, which Python's parser takes for a keyword.
+# Many kernels have an array called `in`, a keyword of Python.
 _IN = re.compile(r"\bin\b")
 _SAFE = "_the_array_in"
 
 
 class _Restored(ast.NodeTransformer):
-    """Names as the YAML has them: `in`, and `in.x`, which is the name of a part."""
+    """Restores the YAML's names: `in`, and `in.x` as one name, of a part of an array."""
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
         return ast.Name("in", node.ctx) if node.id == _SAFE else node
@@ -171,25 +181,25 @@ class _Restored(ast.NodeTransformer):
 
 
 def called(tree: ast.AST) -> frozenset[str]:
-    """The names of functions."""
+    """The names of the functions that a tree calls."""
     functions = (n.func for n in ast.walk(tree) if isinstance(n, ast.Call))
     return frozenset(f.id for f in functions if isinstance(f, ast.Name))
 
 
 def named(tree: ast.AST) -> frozenset[str]:
-    """The names that are not functions: one may be both."""
+    """The names that a tree reads as values; a function's name counts where it is not called."""
     functions = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
     return frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in functions)
 
 
 @functools.lru_cache(maxsize=4096)
 def parse(text: str, where: str) -> ast.Expression:
-    """The tree of a text; a `UsageError` if it has none."""
+    """Parse an expression. Raises UsageError if it is invalid. The tree is shared: do not change it."""
     return _parsed(text, where)
 
 
 def _parsed(text: str, where: str) -> ast.Expression:
-    """The same, not shared, so that it can be changed."""
+    """As `parse`, but a new tree, which the caller may change."""
     if len(text) > LONGEST:
         raise UsageError(f"{where}: '{shortened(text)}' has more than {LONGEST:,} characters")
     if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text.strip()):
@@ -213,7 +223,12 @@ def _evaluator(text: str, where: str, kind: type[Any]) -> Evaluate:
 
 
 def function_of(node: ast.expr, table: Table) -> Evaluate:
-    """A function that evaluates a node: most expressions are evaluated often, some for each thread of a block."""
+    """Compile a node to a function, as most expressions are evaluated often.
+
+    Args:
+        node: A part of a tree from `parse`.
+        table: The functions of operators (by AST class) and of functions (by name).
+    """
     match node:
         case ast.Constant(value=value):
             return lambda _, leaf: leaf(value)

@@ -1,8 +1,8 @@
-"""Indices whose keys are equal: a right kernel may break such a tie otherwise than the reference.
+"""Indices of equal keys: a right kernel may break a tie differently from the reference.
 
-Where an output is the argsort, argmax or argmin of something, or a part of it such as the largest k, every valid index
-is right: its key equals the key of the expected index, and no index occurs twice in a row of an argsort. Where an
-expression does more with the indices, the result does not show which were chosen.
+If an output is an argsort, argmax or argmin, or a part of one such as the top k, every valid index is right: its key
+equals the key of the expected index, and an argsort has each index once in a row. If an expression computes with the
+indices, its result does not show which ones were chosen.
 """
 
 from __future__ import annotations
@@ -25,13 +25,16 @@ from runner.bounds.rounding import Arithmetic
 Array = NDArray[Any]
 INDICES = ("argsort", "argmax", "argmin")
 MOVES = PERMUTING - {"repeat"}
-HOLE = "the indices"  # no name of an array has a space
+HOLE = "the indices"  # the space keeps it apart from names of arrays
 
 
 def accepting(expression: ArrayExpression, names: Mapping[str, Any], how: Arithmetic | None) -> Valid | None:
-    """What judges the indices of an output that differ from the reference; `None` if it does not give indices.
+    """The judge of an output's indices that differ from the reference; `None` if the output has no indices.
 
-    `names` are the arrays and the parameters, `how` the kernel's arithmetic. Nothing is evaluated before it is called.
+    Args:
+        expression: The output's.
+        names: Arrays and parameters by name. They are evaluated when the judge is called.
+        how: The kernel's arithmetic.
     """
     found = _at_the_end(expression, [n for n, v in names.items() if isinstance(v, np.ndarray)])
     return functools.partial(_wrong, expression, found, names, how) if found else None
@@ -43,7 +46,7 @@ def hides_indices(expression: ArrayExpression, arrays: Collection[str]) -> bool:
 
 
 class _Replaced(ast.NodeTransformer):
-    """A tree in which names stand for other trees, or one node for a name."""
+    """Substitutes trees for names, and the name `HOLE` for one node."""
 
     def __init__(self, trees: Mapping[str, ast.expr], hole: ast.AST | None = None) -> None:
         self.trees, self.hole = trees, hole
@@ -56,7 +59,7 @@ class _Replaced(ast.NodeTransformer):
 
 
 def _whole(expression: ArrayExpression) -> ast.expr:
-    """The tree of an expression, with what names of `let` stand for."""
+    """The tree of an expression with the definitions of `let` inserted."""
     trees: dict[str, ast.expr] = {}
     for name, helper in expression.helpers:
         if isinstance(helper, ArrayExpression):
@@ -72,7 +75,7 @@ def _indices(tree: ast.AST) -> Iterator[ast.Call]:
 
 
 def _at_the_end(expression: ArrayExpression, arrays: Collection[str]) -> tuple[ast.expr, ast.Call] | None:
-    """The tree, and the only argsort, argmax or argmin within it, whose result is only moved."""
+    """The tree and its one argsort, argmax or argmin; `None` unless the result is only moved afterwards."""
     if not any(next(_indices(t), None) for t in (expression.tree, *(e.tree for _, e in expression.helpers))):
         return None
     whole = _whole(expression)
@@ -95,13 +98,13 @@ def _wrong(
     got: Array,
     differs: Array,
 ) -> Array:
-    """Which of the elements that differ from the reference are no valid indices; `got` and `differs` are flat."""
+    """The mask of the differing elements that are invalid indices; `got` and `differs` have the shape (n,)."""
     whole, call = at
     known = {**names, **{n: e(names) for n, e in expression.helpers if not isinstance(e, ArrayExpression)}}
     leaf = functools.partial(plain, arithmetic=how)
     with np.errstate(all="ignore"):
         keys = expression.part(call.args[0])(known, leaf)
-        if not keys.certain:  # the bounds of the indices have all that rounding allows
+        if not keys.certain:  # the indices' own bounds include every choice that rounding allows
             return differs
         given = [*call.args[1:], *(k.value for k in call.keywords)]
         axis = amount(expression.part(given[0])(known, leaf)) if given else None
@@ -121,7 +124,7 @@ def _wrong(
 
 
 def _rows(name: str, keys: Array, axis: int | None) -> tuple[Array, Array, Array]:
-    """Of each index its row and its key, in the shape of the result, and the keys as a table with a row for each."""
+    """For each index its row and its key, shaped as the result, and the keys as a table of shape (rows, length)."""
     if name == "argsort":
         axis = -1 if axis is None else axis
         last = np.moveaxis(keys, axis, -1)
