@@ -17,7 +17,7 @@ Value = int | float | bool | str
 
 
 def ceil_div(a: int, b: int) -> int:
-    """`a / b`, rounded up. Messages of Python's own name it."""
+    """`a / b`, rounded up. Python's error messages show this function's name."""
     return -(-a // b)
 
 
@@ -28,7 +28,7 @@ def _itemsize(dtype: str) -> int:
 
 
 def _checked(operation: Callable[[Any, Any], Any], *, grows: bool = False) -> Callable[[Any, Any], Any]:
-    """An operation on numbers that refuses text and results that are too long."""
+    """An operation on numbers that refuses text, and results of more than `LARGEST_BITS` bits."""
 
     def checked(left: Any, right: Any) -> Any:
         if isinstance(left, str) or isinstance(right, str):
@@ -76,9 +76,11 @@ class Expression(Formula):
     WHOLE: ClassVar[bool] = True  # whether a number must be an integer
 
     def __call__(self, variables: Mapping[str, Value]) -> Any:
-        """Evaluate.
+        """Evaluate with parameters by name.
 
-        A `UsageError` if a name is unknown, a divisor is zero, or a result needs more than 128 bits or is no integer.
+        Raises:
+            UsageError: A name is unknown, a divisor is zero, a result needs more than 128 bits, or an integer is
+                expected and the result is a fraction or text.
         """
         value = self.evaluate(variables, lambda v: v)
         if self.number and isinstance(value, str):
@@ -104,10 +106,7 @@ class RealExpression(Expression):
 
 
 def integer(text: str) -> int:
-    """Evaluate an integer expression without variables, such as `2**24`, `0xff` or `1<<24`.
-
-    A `ValueError` if it is none.
-    """
+    """Evaluate an integer expression of constants, such as `2**24`, `0xff` or `1<<24`. Raises ValueError otherwise."""
     try:
         value = Expression(text, "value")({})
     except UsageError as e:

@@ -42,7 +42,7 @@ from runner.kernel.recipes import Recipe
 __all__ = ["Array", "Expected", "ExpectedArray", "Inputs", "Parameters", "cached_per_array"]  # what references import
 
 Parameters = Mapping[str, Canonical]
-MESSAGE = 300  # characters of what a reference raises
+MESSAGE = 300  # characters of a reference's exception in a message
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,13 @@ class Expected:
     """The expected outputs of a launch."""
 
     outputs: Mapping[str, ExpectedArray]  # by name; only these are compared
-    value: int | float | None = None  # the one number that sums the outputs up, if there is one
+    value: int | float | None = None  # one number that summarizes the outputs, such as their sum
     seconds: float | None = None  # the host's time for that number, or else for all outputs
-    looser: Callable[[], Expected] | None = None  # for a kernel that rounds more often, and is right, too
-    narrow: Callable[[], Expected] | None = None  # for one that computes in a half type throughout
+    looser: Callable[[], Expected] | None = None  # under the assumption `Halves.MIXED`, which is right, too
+    narrow: Callable[[], Expected] | None = None  # under the assumption `Halves.NARROW`
 
 
-DEFAULT_ULPS = {1: 1, 2: 4, 4: 16, 8: 16}  # by the type's bytes; for references that say nothing of their error
+DEFAULT_ULPS = {1: 1, 2: 4, 4: 16, 8: 16}  # by the type's bytes; for references that return plain arrays
 
 
 def expect(
@@ -64,9 +64,15 @@ def expect(
 ) -> Expected:
     """Compute the expected outputs of a launch from the arrays before it.
 
-    `fast` is for `-use_fast_math`, `random_signs` for inputs whose signs were drawn at random. `halves` says how a
-    kernel of half types computes; the result leads to what the other assumptions give. A `UsageError` if the reference
-    cannot be found or does not return what it should.
+    Args:
+        case: The case.
+        inputs: The arrays by name; results for read-only arrays are cached.
+        fast: Whether the kernel is compiled with `-use_fast_math`.
+        random_signs: Whether the inputs' signs were drawn at random.
+        halves: How a kernel with half types computes; `Expected.looser` and `narrow` have the other assumptions.
+
+    Raises:
+        UsageError: The reference is not found, raises an exception, or returns something else than expected outputs.
     """
 
     def calculated() -> Expected:
@@ -86,7 +92,7 @@ def expect(
 
 
 def _assumes_halves(case: Case) -> bool:
-    """Whether it must be assumed how the kernel computes with half types: its YAML does not say."""
+    """Whether the outputs depend on an assumption on half types, as the YAML has no `compute`."""
     kernel = case.kernel
     if isinstance(kernel.reference, str) or kernel.compute:
         return False
@@ -94,7 +100,7 @@ def _assumes_halves(case: Case) -> bool:
 
 
 def _depends_on(case: Case) -> tuple[Any, ...]:
-    """What the reference depends on besides the arrays: cases that differ in the block only may share a result."""
+    """The cache key apart from the arrays, which lets cases that differ only in the block share a result."""
     kernel, values = case.kernel, case.variables
     if isinstance(kernel.reference, str):
         return (kernel, *values.items(), case.grid)
@@ -107,16 +113,16 @@ def _depends_on(case: Case) -> tuple[Any, ...]:
 
 
 class _Recent:
-    """The latest 1024 results, as rounds and further cases need them again; at most a sixteenth of the memory."""
+    """The 1024 most recently used results, in at most a sixteenth of the memory, for rounds and further cases."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[Any, ...], tuple[Inputs, Expected]] = OrderedDict()
         self._bytes = 0
 
     def get(self, key: tuple[Any, ...], inputs: Inputs, make: Callable[[], Expected], *, once: bool) -> Expected:
-        """The result for some inputs, which are kept with it so that no other arrays have their ids.
+        """The cached result, or that of `make`. The inputs are kept with it, so that their ids stay unique.
 
-        One that a case needs only `once` is the first to go.
+        A result that is needed only `once` is evicted first.
         """
         if key not in self._kept:
             self._kept[key] = (inputs, make())
@@ -134,7 +140,7 @@ _recent = _Recent()
 
 
 def _nbytes(inputs: Inputs, expected: Expected) -> int:
-    """The memory of a result and of what it was made from."""
+    """The bytes of a result and of its inputs."""
     parts = [part for one in expected.outputs.values() for part in vars(one).values()]
     arrays = [a for part in parts for a in (part if isinstance(part, tuple) else (part,)) if isinstance(a, np.ndarray)]
     return sum(a.nbytes for a in (*arrays, *inputs.values()))
@@ -186,14 +192,14 @@ def _calculated(case: Case, inputs: Inputs, fast: bool, random_signs: bool, halv
 
 
 def _raised_at(error: BaseException) -> str:
-    """The last line of the function's own file that an exception passed, in parentheses; empty if the call failed."""
+    """The last line of the function's own file in the traceback, in parentheses; empty if the call itself failed."""
     passed = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)][1:]
     own = [line for file, line in passed if file == passed[0][0]]
     return f" ({Path(passed[0][0]).name}:{own[-1]})" if own else ""
 
 
 def _check_parts(what: str, name: str, given: ExpectedArray) -> None:
-    """A `UsageError` if what a function says of the elements of an output is not of these elements."""
+    """Raise UsageError if `error` or `defined` of an output has a wrong type or shape."""
     if given.defined is not None and (dtype := np.asarray(given.defined).dtype) != np.bool_:
         raise UsageError(f"{what}: expected booleans in 'defined' of '{name}', not {dtype}")
     shape = given.values.shape
@@ -212,7 +218,7 @@ def _types(case: Case) -> dict[str, np.dtype[Any]]:
 
 
 def missing(name: str, dtype: DType, given: Collection[str]) -> list[str]:
-    """What an output lacks in a reference that gives `given`: the array itself, or else each of its parts."""
+    """The names that a reference must give besides `given` to cover an output: the array itself, or its parts."""
     if name in given and dtype.is_whole:
         return []
     types, parts = part_types(name, dtype), [f"{name}.{part}" for part in dtype.parts]
@@ -222,7 +228,7 @@ def missing(name: str, dtype: DType, given: Collection[str]) -> list[str]:
 
 
 def _arithmetic(case: Case, output: str, expression: ArrayExpression, fast: bool, random_signs: bool) -> Arithmetic:  # noqa: FBT001
-    """The arithmetic of the kernel: of `compute`, else of the coarsest type among the output and what it is made of."""
+    """The kernel's arithmetic: in the type `compute`, else in the coarsest one among the output and its inputs."""
     word = case.kernel.compute
     dtype = coarsest(case.dtype(word).numpy) if word else _coarsest(case, output, expression)
     signs = (random_signs or _symmetric(case)) and not expression.orders
@@ -237,13 +243,13 @@ def _coarsest(case: Case, output: str, expression: ArrayExpression) -> np.dtype[
 
 
 def _symmetric(case: Case) -> bool:
-    """Whether all floats that the kernel reads have random signs, independent of the order of additions."""
+    """Whether all floats that the kernel reads have random signs."""
     fills = [c.fill for a in case.arrays() if a.role in READ for c in a.columns() if c.dtype.is_float]
     return all(f == "random" or (isinstance(f, Recipe) and f.symmetric) for f in fills)
 
 
 def _by_default(given: Any, dtype: np.dtype[Any] | None) -> ExpectedArray:
-    """What a plain array stands for: 16 ulp (4 in half types) of the value, or of the array's median magnitude."""
+    """Add the default error to a plain array: 16 ulp (4 in half types) of the value or of the median magnitude."""
     if isinstance(given, ExpectedArray):
         return dataclasses.replace(given, values=np.asarray(given.values))
     values = np.asarray(given)
@@ -266,15 +272,15 @@ MOVED = {
 
 @functools.lru_cache(maxsize=256)
 def _load(path: Path) -> ModuleType:
-    """A module by its file: modules in different folders may have the same name."""
+    """Load a module from its file, as modules in different folders may have the same name."""
     for former, now in MOVED.items():
         sys.modules.setdefault(former, importlib.import_module(now))
     spec = importlib.util.spec_from_file_location(f"reference_{zlib.crc32(str(path).encode()):08x}", path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path.name} is not a module")
     module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.parent))  # for what it imports itself
-    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # nothing is written beside it: it may be a run's
+    sys.path.insert(0, str(path.parent))  # for its own imports
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # writes no __pycache__ into a run folder
     try:
         spec.loader.exec_module(module)
     finally:
@@ -284,21 +290,21 @@ def _load(path: Path) -> ModuleType:
 
 
 def module_file(kernel: Kernel) -> Path | None:
-    """The file of a reference beside the YAML, beside the `.cu`, or in `references/` beside it; `None` if none is."""
+    """The file of a reference: beside the YAML, beside the `.cu` or in `references/` there; `None` if not found."""
     module = str(kernel.reference).rpartition(".")[0].replace(".", "/") + ".py"
     folders = (kernel.yaml.parent, kernel.source.parent, kernel.source.parent / "references")
     return next((folder / module for folder in folders if (folder / module).is_file()), None)
 
 
 def find(kernel: Kernel) -> Callable[[Inputs, Parameters, tuple[int, int, int]], Any]:
-    """Import a kernel's reference by its dotted path; a `UsageError` if there is no such function."""
+    """Import a kernel's reference by its dotted path. Raises UsageError if that fails."""
     path = str(kernel.reference)
     module_name, _, function = path.rpartition(".")
     file = module_file(kernel)
     try:
         module = _load(file) if file else importlib.import_module(module_name)
     except BaseException as e:  # noqa: BLE001  (the code is the user's, it may raise anything)
-        interruption.check()  # raises again what the user pressed
+        interruption.check()  # raises KeyboardInterrupt if the user pressed Ctrl-C
         searched = "" if file else " (there is no such file beside the YAML or the .cu, nor in references/ beside it)"
         raise UsageError(f"reference {path}: {type(e).__name__}: {shortened(str(e), MESSAGE)}{searched}") from None
     found: Any = getattr(module, function, None)

@@ -23,7 +23,7 @@ Array = NDArray[Any]
 def opaque(case: Case) -> bool:
     """Whether the reference computes with indices instead of giving them."""
     if isinstance(case.kernel.reference, str):
-        return False  # nothing is known of it
+        return False  # unknown
     arrays = [n for a in case.arrays() if a.role in READ for n in part_types(a.name, a.dtype)]
     return any(hides_indices(expression, arrays) for _, expression in case.kernel.reference)
 
@@ -32,9 +32,13 @@ TIES = "if any of them is right, use a fill without equal numbers, such as fill:
 
 
 def told(case: Case, inputs: Mapping[str, Array], found: Mapping[str, Array], expected: Mapping[str, Any]) -> str:
-    """That what a launch left may be wrong because of equal keys alone; empty if that is known not to be so.
+    """Why equal keys alone may explain a mismatch, in words; empty if they cannot.
 
-    `inputs` are the arrays before the launch, `found` those that it left, `expected` has an `ExpectedArray` for each.
+    Args:
+        case: The case.
+        inputs: The arrays before the launch, by name.
+        found: The outputs after the launch, by name.
+        expected: The `ExpectedArray` of each output, by name.
     """
     if not isinstance(case.kernel.reference, str):
         tied = sorted(Branches(case)(inputs).tied) if opaque(case) else []
@@ -54,7 +58,7 @@ def told(case: Case, inputs: Mapping[str, Array], found: Mapping[str, Array], ex
 
 
 def _equal_keys(inputs: Mapping[str, Array], found: Array, expected: Array) -> str:
-    """The input whose elements at the indices found equal those at the indices expected; empty if there is none."""
+    """The name of an input whose elements at the found and at the expected indices are equal, or an empty text."""
     if found.dtype.kind not in "iu" or expected.dtype.kind not in "iu":
         return ""
     found, expected = found.reshape(-1).astype(np.int64), expected.reshape(-1).astype(np.int64)
@@ -62,9 +66,9 @@ def _equal_keys(inputs: Mapping[str, Array], found: Array, expected: Array) -> s
     f, e = found[at], expected[at]
     largest = int(max(found.max(), expected.max()))
     for name, keys in inputs.items():
-        if not keys.size or (keys == keys.reshape(-1)[0]).all():  # there is nothing to sort
+        if not keys.size or (keys == keys.reshape(-1)[0]).all():  # all elements are equal
             continue
-        # The rows that are indexed: all of it, those of its shape, or as long as the indices tell.
+        # Candidates for the length of an indexed row: the whole array, its last axis, the largest index + 1.
         for length in (keys.size, *keys.shape[-1:], largest + 1):
             rows = keys.size // max(length, 1)
             if (
