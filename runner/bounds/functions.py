@@ -53,7 +53,7 @@ def _contracted(product: Product, count: int, operands: tuple[Bounded, ...]) -> 
     how = arithmetic_of(*operands)
     if how is None or all(x.whole and x.certain for x in operands):
         value = product(*(integral(x.value) for x in operands))
-        return Bounded(value, value, value, how)
+        return exactly(value, how)
     numbers, sums_in = [numeric(x, how) for x in operands], how.accumulating
     value = product(*(x.value for x in numbers))
     magnitude = product(*(np.abs(x.value) for x in numbers))
@@ -127,7 +127,7 @@ def _prod(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
     if how is None or (x.whole and x.certain):
         given = integral(np.asarray(x.value))
         value = np.prod(given, dtype=given.dtype if given.dtype.kind in "iu" else None, **options)
-        return Bounded(value, value, value, how)
+        return exactly(value, how)
     x = numeric(x, how)
     value = np.prod(x.value, **options)
     count = np.size(x.value) // max(np.size(value), 1)
@@ -161,7 +161,7 @@ def _where_extreme(sign: int) -> Callable[..., Bounded]:
         find = np.argmax if sign > 0 else np.argmin
         value = find(x.value, axis=at)
         if x.certain:
-            return Bounded(value, value, value, x.arithmetic)
+            return exactly(value, x.arithmetic)
         best, worst = (x.high, x.low) if sign > 0 else (-np.asarray(x.low), -np.asarray(x.high))
         candidates = best >= np.max(worst, axis=at, keepdims=True)
         low = np.argmax(candidates, axis=at)
@@ -227,7 +227,7 @@ def _bincount(x: Bounded, bins: Bounded, weights: Bounded | None = None) -> Boun
         raise IndexError(f"bincount: {where.max()} is not below {count}")
     counts = np.bincount(where, minlength=count)
     if weights is None:
-        return Bounded(counts, counts, counts, x.arithmetic)
+        return exactly(counts, x.arithmetic)
 
     def add(values: Any) -> Array:
         same = np.size(values) == where.size
@@ -239,7 +239,7 @@ def _bincount(x: Bounded, bins: Bounded, weights: Bounded | None = None) -> Boun
     how = arithmetic_of(x, weights)
     value = add(weights.value)
     if how is None or (weights.whole and weights.certain):
-        return Bounded(value, value, value, how)
+        return exactly(value, how)
     w, sums_in = numeric(weights, how), how.accumulating
     magnitude = add(magnitude_of(w))
     if w.grain:
@@ -284,7 +284,7 @@ def _argsort(x: Bounded, axis: Any = None) -> Bounded:
     if not x.certain:
         raise TypeError("argsort of rounded numbers is not known; sort the numbers of an array")
     order = np.argsort(x.value, axis=-1 if axis is None else amount(axis), kind="stable")
-    return Bounded(order, order, order, x.arithmetic)
+    return exactly(order, x.arithmetic)
 
 
 def _running(function: Any) -> Callable[..., Bounded]:
@@ -294,14 +294,14 @@ def _running(function: Any) -> Callable[..., Bounded]:
 
 def _is_nan(x: Bounded) -> Bounded:
     found = np.isnan(np.asarray(x.value, np.float64))
-    return Bounded(found, found, found, x.arithmetic)
+    return exactly(found, x.arithmetic)
 
 
 def _inverted(x: Bounded) -> Bounded:
     if not x.certain:
         return Bounded(~np.asarray(x.value), ~np.asarray(x.high), ~np.asarray(x.low), x.arithmetic)
     found = ~np.asarray(x.value)
-    return Bounded(found, found, found, x.arithmetic)
+    return exactly(found, x.arithmetic)
 
 
 def _stepped(function: Callable[[Any], Any]) -> Callable[[Bounded], Bounded]:
@@ -310,11 +310,11 @@ def _stepped(function: Callable[[Any], Any]) -> Callable[[Bounded], Bounded]:
     def call(x: Bounded) -> Bounded:
         if x.whole and x.certain:
             found = function(integral(np.asarray(x.value)))
-            return Bounded(found, found, found, x.arithmetic)
+            return exactly(found, x.arithmetic)
         value = function(x.value)
         if x.certain:
             how = x.arithmetic
-            return Bounded(value, value, value, how, grain(value, how.digits) if how else None)
+            return exactly(value, how, grain(value, how.digits) if how else None)
         return Bounded(value, function(x.low), function(x.high), x.arithmetic)
 
     return call

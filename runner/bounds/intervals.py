@@ -97,17 +97,17 @@ def plain(value: Any, arithmetic: Arithmetic | None = None) -> Bounded:
         return value
     if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.dtype.itemsize < INT_BYTES:
         value = value.astype(np.int32)
-    exact = Bounded(value, value, value, arithmetic)
+    exact = exactly(value, arithmetic)
     if arithmetic is None or exact.whole or isinstance(value, str):
         return exact
     wide = np.asarray(value).astype(arithmetic.wide, copy=False)
     if np.asarray(value).dtype == arithmetic.dtype and not arithmetic.flushed:
-        return Bounded(wide, wide, wide, arithmetic, grain(wide, arithmetic.digits))
+        return exactly(wide, arithmetic, grain(wide, arithmetic.digits))
     held = wide.astype(arithmetic.dtype).astype(arithmetic.wide)
     if arithmetic.flushed:
         held = np.where(np.abs(held) < arithmetic.tiny, 0, held)
     if np.array_equal(held, wide, equal_nan=True):
-        return Bounded(wide, wide, wide, arithmetic, grain(wide, arithmetic.digits))
+        return exactly(wide, arithmetic, grain(wide, arithmetic.digits))
     return Bounded(wide, np.minimum(wide, held), np.maximum(wide, held), arithmetic)
 
 
@@ -120,7 +120,7 @@ def numeric(x: Bounded, how: Arithmetic) -> Bounded:
         return Bounded(value, np.asarray(x.low).astype(how.wide), np.asarray(x.high).astype(how.wide), how)
     most = float(np.max(np.abs(value), initial=0))
     if most <= how.digits:
-        return Bounded(value, value, value, how, (1.0, most) if value.ndim else grain(value, how.digits))
+        return exactly(value, how, (1.0, most) if value.ndim else grain(value, how.digits))
     return _widened(value, value, value, how, 1)
 
 
@@ -162,8 +162,8 @@ def _widened(
     return made(value, low - below, high + above, how, growth=growth, **more)
 
 
-def exactly(value: Array, how: Arithmetic, found: tuple[float, float], **more: Any) -> Bounded:
-    """A result that is exact in every order of operations; `found` is its grain."""
+def exactly(value: Any, how: Arithmetic | None, found: tuple[float, float] | None = None, **more: Any) -> Bounded:
+    """A result that is exact in every order of operations; `found` is its grain, if it has one."""
     return Bounded(value, value, value, how, found, **more)
 
 
@@ -201,7 +201,7 @@ def _operation(integers: Operation, floats: Callable[[Bounded, Bounded, Arithmet
         if a.whole and b.whole and a.certain and b.certain:
             value = integers(integral(a.value), integral(b.value))
             if np.asarray(value).dtype.kind in "biuO":
-                return Bounded(value, value, value, how)
+                return exactly(value, how)
         return floats(numeric(a, how), numeric(b, how), how)
 
     return calculate
@@ -238,7 +238,7 @@ def combined(function: Operation, parts: tuple[Bounded, ...]) -> Bounded:
     if all(x.certain for x in parts):
         grains = [x.grain for x in parts if x.grain]
         common = (min(g[0] for g in grains), max(g[1] for g in grains)) if len(grains) == len(parts) else None
-        return Bounded(value, value, value, how, common)
+        return exactly(value, how, common)
     return Bounded(value, function(*(x.low for x in parts)), function(*(x.high for x in parts)), how)
 
 
@@ -298,7 +298,7 @@ def _scaled(a: Bounded, by: float, how: Arithmetic) -> Bounded | None:
     kept: dict[str, Any] = {"factors": a.factors, "rounded": a.rounded, "growth": a.growth}
     if a.certain:
         found = (a.grain[0] * abs(by), a.grain[1] * abs(by)) if a.grain else None
-        return Bounded(value, value, value, how, found, **kept)
+        return exactly(value, how, found, **kept)
     low, high = (a.low * by, a.high * by) if by > 0 else (a.high * by, a.low * by)
     return made(value, low - how.tiny / 2, high + how.tiny / 2, how, **kept)
 
@@ -377,11 +377,11 @@ def _ordered(compare: Operation, certainly: Operation, possibly: Operation) -> O
         how = a.arithmetic or b.arithmetic
         value = compare(a.value, b.value)
         if how is None or (a.certain and b.certain):
-            return Bounded(value, value, value, how)
+            return exactly(value, how)
         x, y = numeric(a, how), numeric(b, how)
         low, high = certainly(x, y), possibly(x, y)
         if np.array_equal(low, high):
-            return Bounded(value, value, value, how)
+            return exactly(value, how)
         return Bounded(value, low, high, how)
 
     return calculate
@@ -400,7 +400,7 @@ def _bitwise(operation: Operation) -> Operation:
         value = operation(a.value, b.value)
         how = a.arithmetic or b.arithmetic
         if a.certain and b.certain:
-            return Bounded(value, value, value, how)
+            return exactly(value, how)
         ends = [operation(x, y) for x in _ends(a) for y in _ends(b)]
         return Bounded(value, functools.reduce(np.minimum, ends), functools.reduce(np.maximum, ends), how)
 
@@ -410,14 +410,14 @@ def _bitwise(operation: Operation) -> Operation:
 def _negative(x: Bounded) -> Bounded:
     value = -x.value
     if x.certain:
-        return Bounded(value, value, value, x.arithmetic, x.grain)
+        return exactly(value, x.arithmetic, x.grain)
     return Bounded(value, -x.high, -x.low, x.arithmetic)
 
 
 def _absolute(x: Bounded) -> Bounded:
     value = np.abs(x.value)
     if x.certain:
-        return Bounded(value, value, value, x.arithmetic, x.grain)
+        return exactly(value, x.arithmetic, x.grain)
     low = np.where((x.low <= 0) & (x.high >= 0), 0, np.minimum(np.abs(x.low), np.abs(x.high)))
     return Bounded(value, low, magnitude_of(x), x.arithmetic)
 
@@ -514,7 +514,7 @@ def _adding(function: Operation, *, running: bool) -> Operation:
         value = add(x.value)
         if how is None or x.whole:
             if x.certain:
-                return Bounded(value, value, value, how)
+                return exactly(value, how)
             return Bounded(value, add(x.low), add(x.high), how)
         magnitude = add(magnitude_of(x))
         sums_in = how.accumulating

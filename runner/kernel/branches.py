@@ -20,13 +20,11 @@ from runner.bounds.formula import named, shortened
 from runner.bounds.intervals import Bounded, amount, plain
 from runner.bounds.rounding import Arithmetic, is_float
 from runner.bounds.tied_indices import INDICES
-from runner.device import Role
 from runner.errors import UsageError
 from runner.kernel.arrays import DType, part_types, with_parts
-from runner.kernel.case import Case
+from runner.kernel.case import READ, Case
 
 Array = NDArray[Any]
-READ = (Role.IN, Role.INOUT)
 
 
 @dataclass(frozen=True)
@@ -216,9 +214,10 @@ class Branches:
         self.found: set[Side] = set()
         self.tied: set[str] = set()
         arrays = {n for a in case.arrays() if a.role in READ for n in part_types(a.name, a.dtype)}
-        reference = () if isinstance(case.kernel.reference, str) else case.kernel.reference
         types = {n: d for a in case.arrays() for n, d in part_types(a.name, a.dtype).items()}
-        self._outputs = [(_largest(types.get(n)), self._steps(expression, arrays)) for n, expression in reference]
+        self._outputs = [
+            (_largest(types.get(n)), self._steps(expression, arrays)) for n, expression in case.kernel.expressions
+        ]
 
     def _steps(self, expression: ArrayExpression, arrays: set[str]) -> list[tuple[str, Callable[..., Any]]]:
         """The definitions of `let` that it uses, by name, then the expression itself with an empty name."""
@@ -269,28 +268,29 @@ def _double(value: Any) -> Bounded:
 
 def constants(case: Case) -> list[float]:
     """The numbers in a case's reference: constants and the values of parameters, by magnitude."""
-    reference = () if isinstance(case.kernel.reference, str) else case.kernel.reference
     found: set[float] = set()
-    for _, expression in reference:
-        trees = [expression.tree, *(e.tree for _, e in expression.helpers)]
-        for node in (n for tree in trees for n in ast.walk(tree)):
-            value = node.value if isinstance(node, ast.Constant) else None
-            if isinstance(node, ast.Name):
-                value = case.variables.get(node.id)
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                found.add(float(value))
+    for node in _nodes(case):
+        value = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(node, ast.Name):
+            value = case.variables.get(node.id)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            found.add(float(value))
     return sorted(found, key=abs)
 
 
 def indices(case: Case) -> frozenset[str]:
     """The arrays that the reference uses as indices or bins."""
-    reference = () if isinstance(case.kernel.reference, str) else case.kernel.reference
     found: set[str] = set()
-    for _, expression in reference:
-        for tree in (expression.tree, *(e.tree for _, e in expression.helpers)):
-            for node in ast.walk(tree):
-                parts: list[ast.AST] = [node.slice] if isinstance(node, ast.Subscript) else []
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                    parts += {"take": node.args[1:2], "bincount": node.args[:2]}.get(node.func.id, [])
-                found.update(n for part in parts for n in named(part))
+    for node in _nodes(case):
+        parts: list[ast.AST] = [node.slice] if isinstance(node, ast.Subscript) else []
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            parts += {"take": node.args[1:2], "bincount": node.args[:2]}.get(node.func.id, [])
+        found.update(n for part in parts for n in named(part))
     return frozenset(found)
+
+
+def _nodes(case: Case) -> Iterator[ast.AST]:
+    """The nodes of a case's reference expressions and of their definitions."""
+    for _, expression in case.kernel.expressions:
+        for one in (expression, *(helper for _, helper in expression.helpers)):
+            yield from ast.walk(one.tree)

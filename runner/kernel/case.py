@@ -39,6 +39,7 @@ from runner.kernel.declaration import (
 from runner.kernel.expression import Expression
 from runner.kernel.recipes import Fill, OfFields, Recipe
 
+READ = (Role.IN, Role.INOUT)  # of arrays whose content the kernel reads
 MOST_TURNS = 100_000  # iterations of the loops around launches
 
 

@@ -377,6 +377,11 @@ class Kernel:
         return next((p for p in self.parameters if p.name == name), None)
 
     @property
+    def expressions(self) -> tuple[tuple[str, ArrayExpression], ...]:
+        """The reference's expressions by output; empty if the reference is a function."""
+        return () if isinstance(self.reference, str) else self.reference
+
+    @property
     def arrays(self) -> tuple[ArrayArgument, ...]:
         """The arrays among the arguments, `__constant__` ones included."""
         return tuple(a for a in self.arguments if isinstance(a, ArrayArgument))

@@ -112,14 +112,13 @@ _found: dict[Any, Further] = {}
 
 def _key(case: Case) -> Any:
     kernel = case.kernel
-    names = set() if isinstance(kernel.reference, str) else {n for _, e in kernel.reference for n in e.names}
+    names = {n for _, e in kernel.expressions for n in e.names}
     values = tuple((n, v) for n, v in case.variables.items() if n in names)
     return kernel.yaml, kernel.name, kernel.reference, values, case.arrays(), case.seed
 
 
 def _selects(case: Case) -> bool:
-    reference = case.kernel.reference
-    return not isinstance(reference, str) and any(e.selects for _, e in reference)
+    return any(e.selects for _, e in case.kernel.expressions)
 
 
 def _chosen_for(case: Case) -> Further:
@@ -150,8 +149,7 @@ def equal_sets(case: Case) -> tuple[InputSet, ...]:
 
     Empty for long arrays, and if the reference divides, as a range's ends may not be meant as divisors.
     """
-    reference = case.kernel.reference
-    if isinstance(reference, str) or any(e.divides for _, e in reference):
+    if isinstance(case.kernel.reference, str) or any(e.divides for _, e in case.kernel.expressions):
         return ()
     if sum(math.prod(a.shape) for a in case.arrays()) > MOST[0][0]:
         return ()
@@ -347,8 +345,7 @@ class _Search:
         self.constants = constants(case)
         self.no_index = indices(case)
         self.columns = [c for a in case.arrays() for c in a.columns() if _span(c)]
-        reference = case.kernel.reference
-        self.adds = not isinstance(reference, str) and any(e.adds for _, e in reference)
+        self.adds = any(e.adds for _, e in case.kernel.expressions)
 
     def sets(self) -> Further:
         """The input sets, and the note on branches that remain unreached."""

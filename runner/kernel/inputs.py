@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Role
 from runner.errors import UsageError
 from runner.kernel.arrays import cached, with_parts
-from runner.kernel.case import ArraySpec, Case
+from runner.kernel.case import READ, ArraySpec, Case
 from runner.kernel.recipes import Fill, Recipe, make
 
 Contents = Mapping[str, NDArray[Any]]
@@ -28,7 +27,6 @@ SEEDED = {
     "random_bytes": "random_bytes",
 }  # fills, and the one for the second trial
 MOST_INPUTS = 256 << 20  # bytes of inputs up to which a second trial is worth the host's time
-READ = (Role.IN, Role.INOUT)
 
 
 def contents(case: Case, choice: Choice | None = None, *, keep: bool = True) -> dict[str, NDArray[Any]]:

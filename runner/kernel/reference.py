@@ -32,10 +32,9 @@ from runner.bounds.expected import ExpectedArray
 from runner.bounds.formula import shortened
 from runner.bounds.rounding import Arithmetic, Halves, coarsest, is_float, is_half, of_halves, wider
 from runner.bounds.tied_indices import accepting
-from runner.device import Role
 from runner.errors import UsageError
 from runner.kernel.arrays import CACHED, DType, part_types, with_parts
-from runner.kernel.case import Case
+from runner.kernel.case import READ, Case
 from runner.kernel.declaration import Canonical, Kernel
 from runner.kernel.recipes import Recipe
 
@@ -93,10 +92,9 @@ def expect(
 
 def _assumes_halves(case: Case) -> bool:
     """Whether the outputs depend on an assumption on half types, as the YAML has no `compute`."""
-    kernel = case.kernel
-    if isinstance(kernel.reference, str) or kernel.compute:
+    if case.kernel.compute:
         return False
-    return any(is_half(_coarsest(case, name, expression)) for name, expression in kernel.reference)
+    return any(is_half(_coarsest(case, name, expression)) for name, expression in case.kernel.expressions)
 
 
 def _depends_on(case: Case) -> tuple[Any, ...]:
@@ -135,7 +133,6 @@ class _Recent:
 
 
 MOST_KEPT = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 16
-READ = (Role.IN, Role.INOUT)
 _recent = _Recent()
 
 

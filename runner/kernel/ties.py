@@ -14,18 +14,16 @@ from numpy.typing import NDArray
 
 from runner.bounds.tied_indices import hides_indices
 from runner.kernel.arrays import part_types
-from runner.kernel.branches import READ, Branches
-from runner.kernel.case import Case
+from runner.kernel.branches import Branches
+from runner.kernel.case import READ, Case
 
 Array = NDArray[Any]
 
 
 def opaque(case: Case) -> bool:
-    """Whether the reference computes with indices instead of giving them."""
-    if isinstance(case.kernel.reference, str):
-        return False  # unknown
+    """Whether the reference computes with indices instead of giving them; false for a function, as that is unknown."""
     arrays = [n for a in case.arrays() if a.role in READ for n in part_types(a.name, a.dtype)]
-    return any(hides_indices(expression, arrays) for _, expression in case.kernel.reference)
+    return any(hides_indices(expression, arrays) for _, expression in case.kernel.expressions)
 
 
 TIES = "if any of them is right, use a fill without equal numbers, such as fill: permutation"
