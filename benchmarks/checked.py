@@ -45,7 +45,7 @@ from runner.device.config import DeviceConfig
 from runner.device.kinds import compiler_for, open_device
 from runner.errors import CompileError, Hazard, RunnerError
 from runner.kernel.case import Case
-from runner.kernel.contents import contents
+from runner.kernel.inputs import contents
 from runner.kernel.resolve import make
 from runner.stages.profile.sanitizer import Said, sanitizer_records
 from runner.sweep.trial import poison, upload

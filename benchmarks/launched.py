@@ -22,7 +22,7 @@ from typing import Any
 from runner.device import Binary
 from runner.errors import RunnerError
 from runner.kernel.case import Case
-from runner.kernel.contents import contents
+from runner.kernel.inputs import contents
 from runner.sweep.trial import upload
 
 AGAIN = 3  # exit status

@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 import support
 
-from runner.kernel.arrays import is_float
+from runner.bounds.rounding import is_float
 
 TOPICS = {
     "test_groups": "cooperative groups, libcu++",

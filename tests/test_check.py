@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 from support import shipped
 
+from runner.bounds.array_expression import ArrayExpression
+from runner.bounds.evaluation import evaluate
 from runner.errors import UsageError
 from runner.kernel.check import check
-from runner.kernel.expression import ArrayExpression
-from runner.kernel.reference import ExpectedArray, evaluate, find
+from runner.kernel.reference import ExpectedArray, find
 
 
 def test_integers_are_compared_exactly():

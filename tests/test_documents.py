@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from support import ROOT
 
+from runner.bounds.array_expression import ArrayExpression
 from runner.kernel.arrays import FILLS
 from runner.kernel.declaration import VOCABULARY
-from runner.kernel.expression import ArrayExpression
 from runner.kernel.from_yaml import KEYS
 from runner.kernel.recipes import KINDS
 

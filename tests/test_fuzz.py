@@ -35,13 +35,13 @@ from processes import OWN, run
 from support import ROOT
 from told import look_at
 
+from runner.bounds.array_expression import ArrayExpression
 from runner.compose import contents
 from runner.device.cpu.translate import rewrite
 from runner.errors import UsageError
 from runner.jobs.job import CONF, read_kernel
-from runner.kernel import array_functions, bounded
 from runner.kernel.declaration import Kind, canonical
-from runner.kernel.expression import ArrayExpression, Expression, RealExpression
+from runner.kernel.expression import Expression, RealExpression
 from runner.kernel.resolve import make
 from runner.kernel.yaml_reader import read_yaml
 
@@ -53,12 +53,7 @@ NUMBERS = [
 ]  # fmt: skip
 NAMES = ["size", "block", "dtype", "x", "y", "grid", "nope", "in", "__import__", "x.real"]
 FUNCTIONS = sorted(
-    {
-        str(k)
-        for table in (array_functions.TABLE, bounded.TABLE, RealExpression.TABLE)
-        for k in table
-        if isinstance(k, str)
-    }
+    {str(k) for table in (ArrayExpression.TABLE, RealExpression.TABLE) for k in table if isinstance(k, str)}
 )
 VARIABLES = {"size": 1000, "block": 64, "dtype": "float32", "grid": 16}
 ARRAYS = {**VARIABLES, "x": np.linspace(-1, 1, 64, dtype=np.float32), "y": np.arange(64, dtype=np.int32).reshape(8, 8)}

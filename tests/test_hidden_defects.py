@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from support import case_of
 
+from runner.bounds.array_expression import ArrayExpression
+from runner.bounds.rounding import Arithmetic
 from runner.kernel import from_yaml
-from runner.kernel.expression import ArrayExpression
-from runner.kernel.precision import Arithmetic
 
 SOURCE = Path(__file__).parent / "kernels" / "cheats" / "hidden.cu"
 CHAOS = {"x1": "3.99 * in * (1 - in)", **{f"x{i + 1}": f"3.99 * x{i} * (1 - x{i})" for i in range(1, 30)}}

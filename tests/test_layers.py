@@ -11,7 +11,7 @@ RUNNER = Path(__file__).parent.parent / "runner"
 # From the bottom to the top. A module of runner/ itself is a package of its own; those of a floor do not know each other.
 FLOORS = (
     "children display errors interruption statistics",
-    "columns files",
+    "bounds columns files",
     "cli device",
     "device.cpu device.cuda kernel",
     "device.checked jobs",

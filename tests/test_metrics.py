@@ -127,7 +127,7 @@ def test_a_wrong_metric_is_one_sentence(metrics, sentence):
 @pytest.mark.parametrize(
     ("rank_by", "sentence"),
     [
-        ("speed", "has no such metric; there are median_us, gbps, percent_peak, percent_copy, gflops, a, b"),
+        ("speed", "has no such metric; available: median_us, gbps, percent_peak, percent_copy, gflops, a, b"),
         ("a", "does not say which values are better"),
         ("b", "does not depend on times"),
     ],

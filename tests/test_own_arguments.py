@@ -11,7 +11,7 @@ import pytest
 from outcomes import sentence_about
 from support import ROOT, case_of, read_kernel
 
-from runner.kernel.contents import contents
+from runner.kernel.inputs import contents
 
 FOLDER = ROOT / "tests" / "kernels" / "arguments"
 RIGHT = sorted(path.stem for path in FOLDER.glob("*.yaml") if path.stem not in ("forgetful", "fp8Bits"))

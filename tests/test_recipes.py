@@ -8,8 +8,8 @@ import pytest
 from support import case_of, read_kernel
 
 from runner.errors import UsageError
-from runner.kernel.contents import contents, second
 from runner.kernel.further import exact_set
+from runner.kernel.inputs import contents, second
 
 CU = 'extern "C" __global__ void k(const int* a, int* out) { out[0] = 0; }\n'
 ARRAYS = """

@@ -9,10 +9,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from runner.bounds.array_expression import ArrayExpression
+from runner.bounds.evaluation import evaluate
+from runner.bounds.rounding import Arithmetic, Halves, of_halves
 from runner.kernel.check import check, ulp
-from runner.kernel.expression import ArrayExpression
-from runner.kernel.precision import Arithmetic, Halves, of_halves
-from runner.kernel.reference import evaluate
 
 MIXED, NARROW = Halves.MIXED, Halves.NARROW
 SIZE = 257

@@ -6,11 +6,11 @@ import pytest
 import yaml
 from support import case_of
 
+from runner.bounds.expected import Tolerance
 from runner.device.config import DeviceConfig
 from runner.errors import UsageError
 from runner.kernel import from_yaml
 from runner.kernel.check import check, power
-from runner.kernel.declaration import Tolerance
 from runner.kernel.further import exact_set
 from runner.kernel.reference import ExpectedArray, expect
 from runner.sweep.proof import why_unproven
@@ -139,6 +139,19 @@ def test_a_plain_dictionary_allows_16_ulp_and_an_expected_array_its_own_error(de
     case = case_of(declared(reference="own.bounded"))
     assert check({"y": (3 * x + 0.49).astype(np.float32)}, expect(case, contents(case)).outputs).ok
     assert not check({"y": (3 * x + 0.51).astype(np.float32)}, expect(case, contents(case)).outputs).ok
+
+
+def test_a_kept_reference_finds_modules_by_their_former_names(declared, tmp_path):
+    """Run folders of earlier versions have such references, and `repeat` imports them."""
+    (tmp_path / "own.py").write_text(
+        "from runner.kernel.dtypes import is_float\n"
+        "from runner.kernel.pieces import in_pieces\n"
+        "from runner.kernel.precision import Arithmetic, grain, wider\n"
+        "from runner.kernel.reference import Array, Expected, ExpectedArray, Inputs, Parameters, cached_per_array, wider\n"
+        "def f(inputs, p, grid): return {'y': inputs['x']}\n"
+    )
+    case = case_of(declared(reference="own.f"))
+    assert list(expect(case, contents(case)).outputs) == ["y"]
 
 
 def test_cases_share_a_reference_unless_it_differs(declared):

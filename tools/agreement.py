@@ -23,11 +23,11 @@ import numpy as np
 import pandas as pd
 import shipped
 
+from runner.bounds.rounding import is_float
 from runner.device import Binary, Device
 from runner.device.config import DeviceConfig
 from runner.device.kinds import CPU, CUDA, compiler_for, open_device
 from runner.errors import RunnerError
-from runner.kernel.arrays import is_float
 from runner.kernel.case import Case
 from runner.kernel.check import check
 from runner.kernel.declaration import NEUTRAL, Kernel

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from runner.kernel.pieces import in_pieces
-from runner.kernel.precision import wider
+from runner.bounds.chunked import in_pieces
+from runner.bounds.rounding import wider
 from runner.kernel.reference import Array, Expected, ExpectedArray, Inputs, Parameters
 
 _DEPTH = 2 + 4  # the first pair's subtraction and product, then four additions

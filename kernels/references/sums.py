@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from runner.kernel.arrays import is_float
+from runner.bounds.rounding import Arithmetic, grain, is_float, wider
 from runner.kernel.lanes import WARP, taking_part
-from runner.kernel.precision import Arithmetic, grain, wider
 from runner.kernel.reference import Array, Expected, ExpectedArray, Inputs, Parameters, cached_per_array
 
 Grid = tuple[int, int, int]

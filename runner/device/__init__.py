@@ -2,7 +2,9 @@
 
 A `Compiler` turns a `Source` into a `Binary`. It runs in the parent process, on several threads, and never touches the
 device. A `Device` lives in the worker process. It loads binaries, uploads arrays, launches kernels and times launches.
-It knows nothing of statistics, files, or the meaning of the numbers.
+
+What may not cross the door: cases, expected values, tolerances, statistics, run folders. A device sees arrays of bytes
+and launches, and reports times and errors.
 
 `runner.device.cuda` (PyCUDA) and `runner.device.cpu` (SIMT execution on the host) implement both. A further back end is
 a package with the functions of `kinds.Backend`, and an entry in `kinds.KINDS`.
@@ -26,14 +28,14 @@ if TYPE_CHECKING:  # the parent starts its worker before it imports NumPy
 
 Dim3 = tuple[int, int, int]
 
-EARLY = re.compile(r"[A-Z][A-Z0-9_]{3,}")  # macros that come before all headers, so that these may ask for them
+EARLY = re.compile(r"[A-Z][A-Z0-9_]{3,}")  # macros that precede all headers, so that headers may test them
 
 
 _OVERLOAD = re.compile(r"(?P<name>[\w:]+\s*(?:<.*>)?)\s*(?P<types>\(.*\))?", re.DOTALL)
 
 
 def plain(function: str) -> str:
-    """A function's own name, without namespaces, template arguments and parameter types."""
+    """A function's unqualified name, without template arguments and parameter types."""
     return re.split(r"[<(]", function)[0].rpartition("::")[2].strip()
 
 
@@ -58,7 +60,7 @@ class Role(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Texture:
-    """How a kernel reads an array through a texture object, in the words of cudaResourceDesc and cudaTextureDesc."""
+    """A texture object, with the fields of cudaResourceDesc and cudaTextureDesc."""
 
     resource: str = "array"  # or linear, pitch2d
     address_mode: tuple[str, str, str] = ("wrap", "wrap", "wrap")  # in x, y, z; or clamp, mirror, border
@@ -74,16 +76,16 @@ class Texture:
 
     @property
     def address_modes(self) -> tuple[str, str, str]:
-        """The modes in x, y, z. CUDA clamps unnormalized coordinates in place of wrapping them."""
+        """The effective modes in x, y, z: with unnormalized coordinates CUDA replaces wrap and mirror by clamp."""
         if self.normalized_coords:
             return self.address_mode
         x, y, z = (m if m == "border" else "clamp" for m in self.address_mode)
         return x, y, z
 
     def border(self, kind: str) -> bytes:
-        """The numbers of `border_color` as the driver takes them: floats, or integers of 32 bits read as such.
+        """`border_color` in the driver's format, 16 bytes: four floats, or four 32-bit integers.
 
-        `kind` is NumPy's letter for the array's numbers.
+        `kind` is NumPy's letter for the type of the array's elements.
         """
         letter = "f" if kind == "f" or self.promotes else "i" if kind == "i" else "I"
         return struct.pack(f"4{letter}", *(n if letter == "f" else int(n) for n in self.border_color))
@@ -91,15 +93,15 @@ class Texture:
 
 @dataclass(frozen=True)
 class Surface:
-    """A kernel reads and writes an array through a surface object."""
+    """A surface object, through which a kernel reads and writes an array."""
 
 
 class Order(enum.IntEnum):
-    """In which order the CPU device runs what CUDA leaves open: a right kernel gives the same result in each."""
+    """The order in which the CPU device runs lanes, warps and blocks; a right kernel gives the same result in each."""
 
-    USUAL = 0  # as lanes, warps and blocks are numbered
+    USUAL = 0  # by their numbers
     REVERSE = 1
-    RANDOM = 2  # and the seed of its choices; larger numbers are other seeds
+    RANDOM = 2  # the number is also the seed; larger numbers are other seeds
 
     @property
     def words(self) -> str:
@@ -116,15 +118,15 @@ class Source:
     function: str  # the `__global__` function in it as C++ names it, such as `reduce` or `sums::reduce<float, BLOCK>`
     macros: tuple[tuple[str, str], ...] = ()  # (name, replacement) in order: `#define` lines, never `-D` flags
     constants: tuple[str, ...] = ()  # `__constant__` or `__device__` arrays that are set before a launch
-    headers: tuple[str, ...] = ()  # CUDA's headers that the macros need, such as `cuda_fp16.h`; included first
-    further: tuple[str, ...] = ()  # other `__global__` functions in it that a program of launches needs
-    cooperative: bool = False  # launched with all blocks resident at once, so that they can wait for each other
-    include: tuple[Path, ...] = ()  # further folders with what it includes
-    options: tuple[str, ...] = ()  # for a GPU's compiler; see `runner.device.options`
+    headers: tuple[str, ...] = ()  # CUDA headers that the macros need, such as `cuda_fp16.h`; included first
+    further: tuple[str, ...] = ()  # other `__global__` functions that a program of launches needs
+    cooperative: bool = False  # a cooperative launch: all blocks are resident at once and can synchronize
+    include: tuple[Path, ...] = ()  # further include folders
+    options: tuple[str, ...] = ()  # options of a GPU's compiler; see `runner.device.options`
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """The folders in which included files are searched."""
+        """The include path: the source's own folder, then `include`."""
         return (self.path.resolve().parent, *self.include)
 
     @property
@@ -134,18 +136,18 @@ class Source:
 
     @property
     def plain_function(self) -> str:
-        """The function's own name, without namespaces and a template's arguments."""
+        """The function's unqualified name, without template arguments."""
         return plain(self.function)
 
     @property
     def late_macros(self) -> tuple[tuple[str, str], ...]:
-        """The macros with short or lower-case names, which would change what a toolkit's headers mean."""
+        """The macros with short or lower-case names, which could change the meaning of a toolkit's headers."""
         return tuple((name, value) for name, value in self.macros if not EARLY.fullmatch(name))
 
     def defines(self, further: Sequence[str] = ()) -> str:
-        """The lines before the text: the headers, and one `#define` line per macro.
+        """The lines before the text: `#include` lines, and one `#define` line per macro.
 
-        `further` headers, which the text includes, come before the late macros, which they must not see.
+        `further` are headers that the text includes; they come before the late macros, which they must not see.
         """
         early = [macro for macro in self.macros if macro not in self.late_macros]
         lines = [f"#include <{name}>\n" for name in self.headers]
@@ -160,7 +162,7 @@ class Binary:
 
     path: Path  # complete as soon as it exists (written aside, then renamed)
     digest: str  # SHA-256 of its bytes, in hex
-    seconds: float  # compile time; for a cache hit, of the lookup
+    seconds: float  # compile time; for a cache hit, the time of the lookup
     cached: bool
     log: str = ""  # the compiler's warnings
 
@@ -171,29 +173,34 @@ class Binary:
 
 
 class Compiler(Protocol):
-    """Source to binary, through a cache that parallel writers share."""
+    """Compiles sources to binaries, through a cache that parallel writers share. It may not use an open device."""
 
     @property
     def identity(self) -> str:
-        """The toolchain, its version and its options, in one line; a `CompileError` if it is not installed.
+        """The toolchain, its version and its options, in one line. Results of different ones are not comparable.
 
-        Results of different toolchains are not comparable.
+        Raises:
+            CompileError: The toolchain is not installed.
         """
 
     def compile(self, source: Source) -> Binary:
-        """Compile, or take the binary from the cache. A `CompileError` has the message at the kernel's own lines."""
+        """Compile, or take the binary from the cache.
+
+        Raises:
+            CompileError: The message refers to the lines of the kernel's own file.
+        """
 
     def disassembled(self, source: Source, binary: Binary) -> tuple[str, str] | None:
-        """A GPU's machine code as nvdisasm writes it: the binary's own, and with lines; `None` if it is the host's.
+        """A GPU's machine code as nvdisasm prints it: the binary's own, and the same code with source lines.
 
-        An `OSError` if it cannot be disassembled; the message says why.
+        `None` if the binary has the host's code. Raises OSError if nvdisasm fails, with the reason.
         """
 
     def ptx(self, source: Source) -> str:
-        """The PTX that a GPU's machine code is made from; empty if there is none."""
+        """The PTX of the kernel; empty if the compiler makes code of the host."""
 
     def stop(self) -> None:
-        """End what other threads compile, and compile nothing else."""
+        """Abort the compilations of other threads, and refuse new ones."""
 
 
 @dataclass(frozen=True)
@@ -212,33 +219,33 @@ class DeviceInfo:
     kind: str  # a key of `kinds.KINDS`; the column `device`
     name: str  # such as `NVIDIA H200`
     arch: str  # the compiler's target, such as `sm_90` or `x86_64`
-    peak_gbps: float | None  # theoretical memory bandwidth, 10^9 bytes per second; None where it means nothing
-    l2_bytes: int  # size of the last-level cache that a cold sample flushes; 0 where none is flushed
+    peak_gbps: float | None  # theoretical memory bandwidth, 10^9 bytes per second; None if unknown or emulated
+    l2_bytes: int  # size of the last-level cache, which a cold sample flushes; 0 if samples flush no cache
     shared_limit: int  # largest static + dynamic shared memory of a block, in bytes
     memory_bytes: int  # total memory
-    schedules: int = 0  # orders of threads in which it looks for races; 0 if it does not
+    schedules: int = 0  # orders of threads in which it detects races; 0 without race detection
     versions: dict[str, str] = field(default_factory=dict)  # driver, toolkit, compiler and the like, by name
     details: dict[str, Any] = field(default_factory=dict)  # clocks, bus width, multiprocessors and the like, by name
 
     @property
     def gpu(self) -> str:
-        """Its name and UUID, which tell GPUs of one model apart; empty for the CPU device."""
+        """Name and UUID, which distinguish GPUs of one model; empty for the CPU device."""
         return f"{self.name} {self.details.get('uuid', '')}".strip() if self.is_gpu else ""
 
     @property
     def is_gpu(self) -> bool:
-        """Whether kernels run on a GPU; otherwise their times say nothing about one."""
+        """Whether kernels run on a GPU, so that their times are a GPU's."""
         return kinds.is_gpu(self.kind)
 
     @property
     def label(self) -> str:
-        """What people call this kind of device."""
+        """The usual name of this kind of device."""
         return kinds.label(self.kind)
 
 
 @dataclass(frozen=True)
 class Requirements:
-    """What a case needs from a device beyond what every device offers."""
+    """What a case needs from a device beyond the abilities of every device."""
 
     kernel: str  # its name, for messages
     min_arch: int  # the lowest compute capability, such as 90 for `sm_90`; 0 for any
@@ -251,9 +258,9 @@ class Requirements:
 class LaunchDiagnostics:
     """Observations during a launch that are not errors."""
 
-    undefined_reads: int | None = None  # reads of a lane that is not in the mask, or has exited; None if unknown
+    undefined_reads: int | None = None  # shuffles that read a lane outside the mask or an exited one; None if unknown
     first: str = ""  # the first such read, in words
-    printed: str = ""  # by the kernel
+    printed: str = ""  # the kernel's output of printf
 
 
 @dataclass(frozen=True)
@@ -261,7 +268,7 @@ class Timed:
     """Launches that were timed one by one."""
 
     us: NDArray[np.float64]  # microseconds of each launch alone, shape (n,)
-    enqueue_us: NDArray[np.float64]  # microseconds for which the host queued each launch; zeros without a queue
+    enqueue_us: NDArray[np.float64]  # host time to queue each launch, microseconds, shape (n,); zeros without a queue
 
 
 @dataclass(frozen=True)
@@ -271,42 +278,42 @@ class GpuState:
     sm_mhz: int  # clock of the multiprocessors
     temperature_c: int | None  # None if unknown
     power_w: float | None  # power draw; None if unknown
-    reasons: tuple[str, ...]  # why the clocks are below their maximum, in NVML's words
-    throttled: bool  # slowed down so much that times cannot be trusted
+    reasons: tuple[str, ...]  # why the clocks are below their maximum (NVML's clocks event reasons)
+    throttled: bool  # slowed down so much that times are not reliable
 
 
 @dataclass(frozen=True)
 class Energy:
-    """A stretch of launches back to back, between two updates of a GPU's energy counter."""
+    """Launches back to back, measured between two updates of a GPU's energy counter."""
 
-    watts: float  # of the whole board
+    watts: float  # mean power of the whole board
     seconds: float
     us: float  # duration of a launch
-    idle_w: float  # while nothing runs and the context is open
+    idle_w: float  # power while the GPU is idle with an open context
     alone: bool = True  # whether no other process used the GPU
 
     @property
     def joules(self) -> float:
-        """Of a launch."""
+        """The energy of a launch."""
         return self.watts * self.us * 1e-6
 
 
 class Program(Protocol):
-    """A kernel loaded on a device."""
+    """A kernel loaded on a device. It stays in the worker process; results hold `resources` alone."""
 
     @property
     def resources(self) -> Resources:
-        """Its use of registers and memory."""
+        """The registers and memory that it uses."""
 
     def sibling(self, function: str) -> Program:
-        """Another function of the same module; `Source.further` names it."""
+        """Another function of the same module, one of `Source.further`."""
 
     def reset(self) -> None:
-        """Bring its `__device__` and `__constant__` variables back to their content at the first call."""
+        """Restore its `__device__` and `__constant__` variables to their content at the first call of `reset`."""
 
 
 class Array(Protocol):
-    """An array on a device."""
+    """An array on a device. It stays in the worker process; `read` copies the content."""
 
     @property
     def role(self) -> Role:
@@ -317,30 +324,30 @@ class Array(Protocol):
         """The address that a kernel receives."""
 
     def read(self) -> NDArray[Any]:
-        """Copy the content back, in the shape in which it was uploaded."""
+        """Copy the content to the host, in the shape in which it was uploaded."""
 
     def fill_bytes(self, value: int) -> None:
         """Set every byte to `value` (0 to 255): poison, or zero."""
 
     def restore(self) -> None:
-        """Bring back the content that was uploaded."""
+        """Restore the uploaded content."""
 
     def digest(self) -> int:
-        """A hash of the content, and of the bytes around it that `overrun` looks at."""
+        """A hash of the content, and of the guard bytes around it."""
 
     def overrun(self) -> str:
-        """Where the kernel wrote outside the array, in words; empty if it did not, or if the launch failed for it."""
+        """Where the kernel wrote outside the array, in words; empty if no guard byte changed."""
 
     def free(self) -> None:
-        """Give the memory back. The array is dead afterwards."""
+        """Free the memory. The array must not be used afterwards."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """A vector or a structure that is passed by value, or a null pointer."""
+    """A vector or a structure passed by value, or a null pointer."""
 
     content: bytes
-    alignment: int  # of the parameter
+    alignment: int  # of the parameter, in bytes
     name: str  # its type, for messages; empty for a null pointer
 
 
@@ -349,7 +356,7 @@ NULL = Value(bytes(8), 8, "")
 
 @dataclass(frozen=True)
 class Inside:
-    """A pointer into an array that is an argument of its own, too."""
+    """A pointer into an array that is also an argument itself."""
 
     array: Array
     offset: int  # bytes from the array's first element
@@ -357,19 +364,19 @@ class Inside:
 
 @dataclass(frozen=True)
 class View:
-    """A texture object of an array that the kernel also accesses in another way."""
+    """A texture object of an array that the kernel also accesses by a pointer or another object."""
 
     array: Array
-    pointer: int  # the object
+    pointer: int  # the object's handle
     name: str  # of the array, for messages
-    kept: object  # what the object needs in memory
+    kept: object  # keeps alive what the object refers to
 
     what = "texture"
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel launch, with everything that a device needs for it; or several in order, timed as one."""
+    """One kernel launch with all that a device needs for it; `then` has further launches, timed as one with it."""
 
     program: Program  # from `Device.load`
     grid: Dim3  # blocks in x, y, z
@@ -377,13 +384,13 @@ class Launch:
     shared: int  # dynamic shared memory per block, in bytes
     arguments: tuple[Array | np.generic | Value | Inside | View, ...]  # NumPy scalars have the kernel's own types
     cache: str = "none"  # preferred split of on-chip memory: shared, l1, equal, or percent of it as shared memory; none
-    order: int = Order.USUAL  # in which lanes, warps and blocks run, where the device can choose; see `Order`
+    order: int = Order.USUAL  # the order of lanes, warps and blocks, for the CPU device; see `Order`
     variables: tuple[Array, ...] = ()  # `__device__` arrays that the kernel writes
-    then: tuple[Launch, ...] = ()  # the launches that follow it; they run in its order
+    then: tuple[Launch, ...] = ()  # the launches that follow; `order` applies to them, too
 
     @property
     def all(self) -> tuple[Launch, ...]:
-        """Itself and those that follow."""
+        """This launch and those that follow."""
         return (self, *self.then)
 
     def arrays(self, *roles: Role) -> list[Array]:
@@ -396,11 +403,15 @@ class Launch:
         return [a for a in each.values() if a.role in roles]
 
 
-Around = Callable[[Launch], None]  # what is done before and after a timed launch
+Around = Callable[[Launch], None]  # called before or after a timed launch
 
 
 class Device(Protocol):
-    """A device that runs kernels. It is opened in the worker process and used by one thread."""
+    """A device that runs kernels. It is opened in the worker process and used by one thread.
+
+    In come programs, arrays, roles and launches; out go arrays, times and errors. A device never judges a result: which
+    values are right, and which cases are fast, is decided by its callers.
+    """
 
     @property
     def info(self) -> DeviceInfo:
@@ -408,76 +419,93 @@ class Device(Protocol):
 
     @property
     def usable(self) -> bool:
-        """Whether another launch can be made; a faulted CUDA context cannot."""
+        """Whether further launches are possible; false after a fault of the CUDA context."""
 
     @property
     def survives_errors(self) -> bool:
         """Whether the device can still be used after an unexpected exception."""
 
     def load(self, source: Source, binary: Binary) -> Program:
-        """Make the kernel ready to launch."""
+        """Load the kernel. Raises LaunchError if the device refuses the binary."""
 
     def set_constant(self, program: Any, name: str, value: NDArray[Any]) -> None:
-        """Write a `__constant__` or `__device__` array of the program (`Source.constants` names it)."""
+        """Write a `__constant__` or `__device__` array of the program, one of `Source.constants`."""
 
     def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0, lead: int = 0) -> Array:
-        """Copy an array to the device; `OutOfMemory` if it does not fit.
+        """Copy an array to the device.
 
         Args:
-            name: The kernel's name for it; messages use it.
+            name: The kernel's name for it, for messages.
             value: The content, of any shape; C-contiguous.
             role: What the kernel may do with it.
-            offset: Elements of nobody before the content, for a deliberate misalignment; guarded.
+            offset: Padding elements before the content, for a deliberate misalignment; guarded.
             lead: Elements of the content before the pointer that the kernel gets, such as a halo.
+
+        Raises:
+            OutOfMemory: The array does not fit.
         """
 
     def image(self, name: str, value: NDArray[Any], role: Role, channels: int, how: Texture | Surface) -> Array:
         """Copy an array to the device, for a kernel that gets a texture or surface object of it.
 
         Args:
-            name: The kernel's name for it; messages use it.
-            value: The content: up to three axes, x last, and one more of the channels if there are several.
+            name: The kernel's name for it, for messages.
+            value: The content, shape (x,), (y, x) or (z, y, x), followed by an axis of channels if `channels` > 1.
             role: What the kernel may do with it.
-            channels: Numbers of a texel: 1, 2 or 4.
+            channels: Numbers per texel: 1, 2 or 4.
             how: The object.
+
+        Raises:
+            OutOfMemory: The array does not fit.
         """
 
     def view(self, name: str, array: Any, channels: int, how: Texture) -> View:
-        """A texture object of an array from `place` or, for a CUDA array, from `image`; `release` destroys it."""
+        """Create a texture object of an array from `place`, or of a CUDA array from `image`; `release` destroys it."""
 
     def release(self, view: View) -> None:
         """Destroy a view's object, before its array is freed."""
 
     def variable(self, program: Any, name: str, value: NDArray[Any], role: Role) -> Array:
-        """A `__device__` array of the program as an array that the kernel writes; `value` is its first content."""
+        """A `__device__` array of the program as an array that the kernel writes; `value` is its initial content."""
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
-        """Launch once and wait for the end, at most `time_limit` seconds; a `LaunchError` says why not."""
+        """Launch once and wait for the end.
+
+        Args:
+            launch: What to launch.
+            time_limit: Seconds after which the launch fails.
+
+        Raises:
+            LaunchError: The launch failed or took too long; the message says why.
+        """
 
     def active_blocks(self, launch: Launch) -> int | None:
-        """How many of the launch's blocks fit on a multiprocessor at once; `None` where there is none."""
+        """The occupancy: blocks of the launch that one multiprocessor can hold; `None` on the CPU device."""
 
     def sample(self, launches: Sequence[Launch], time_limit: float, prepare: Around, accept: Around) -> Timed:
         """Time launches one by one, on a GPU each with a flushed L2 cache.
 
         Args:
             launches: What to launch, in order.
-            time_limit: Seconds that each may take.
-            prepare: Called before each launch, and before the flush: it poisons the outputs and restores the inputs.
-            accept: Called after each launch: it checks the outputs. Neither is within the time.
+            time_limit: Seconds for each launch.
+            prepare: Called before each launch and its flush, outside the time: it poisons outputs, restores inputs.
+            accept: Called after each launch, outside the time: it checks the outputs.
+
+        Raises:
+            LaunchError: As for `launch`.
         """
 
     def batch(self, launches: Sequence[Launch], time_limit: float) -> float:
-        """Total microseconds of launches back to back, with nothing restored or flushed."""
+        """Total microseconds of launches back to back, without restoring arrays or flushing caches between them."""
 
     def energy(self, launch: Launch, seconds: float, time_limit: float) -> Energy | str:
-        """The energy of launches back to back for at least so many seconds, or why it cannot be measured."""
+        """Measure the energy of launches back to back for at least `seconds`; a text says why that is impossible."""
 
     def conditions(self) -> GpuState | None:
-        """The device's state now; `None` if it is unknown."""
+        """The GPU's current state; `None` if unknown."""
 
     def forget_spoilt_inputs(self) -> bool:
-        """Drop the inputs kept for further cases if a kernel wrote to them; return whether one did."""
+        """Drop the cached inputs if a kernel has written to them; returns whether one has."""
 
     def close(self) -> None:
         """Release the memory and the context of the device."""

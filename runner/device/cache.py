@@ -1,4 +1,4 @@
-"""A folder of compiled kernels, safe for any number of processes that fill it at once."""
+"""A cache folder of compiled kernels, which any number of processes may fill concurrently."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from runner.files import atomic
 INCLUDE = re.compile(r'^(?P<head>[ \t]*#[ \t]*include[ \t]*)(?P<open>["<])(?P<name>[^">\n]+)[">]', re.MULTILINE)
 _COMPUTED = re.compile(r"^[ \t]*#[ \t]*include[ \t]+[A-Za-z_]", re.MULTILINE)
 MOST_SOURCE = 4 << 20  # bytes of a file; reading 2 MiB of dense code takes half a minute
-PATIENCE_S = 300.0  # with another process that builds the same
+PATIENCE_S = 300.0  # longest wait for another process that builds the same file
 _HEADERS = (".cuh", ".h", ".hpp", ".inc")
 
 
@@ -30,7 +30,7 @@ def default_folder(kind: str) -> Path:
 
 
 def require_writable() -> None:
-    """Refuse a cache in which no kernel can be kept: a `UsageError`."""
+    """Raise UsageError if the user's cache folder is not writable."""
     folder = platformdirs.user_cache_path("kernel-runner")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -43,7 +43,7 @@ def require_writable() -> None:
 
 
 def key(*parts: str) -> str:
-    """A name that depends on `parts` and on nothing else."""
+    """A name for a cached file: a hash of `parts` and of their boundaries."""
     encoded = [part.encode(errors="surrogateescape") for part in parts]
     return hashlib.sha256(b"".join(len(e).to_bytes(8, "little") + e for e in encoded)).hexdigest()[:32]
 
@@ -55,10 +55,10 @@ def digest(path: Path) -> str:
 
 @contextlib.contextmanager
 def alone(path: Path, stopped: Callable[[], bool]) -> Iterator[None]:
-    """Let one process at a time build a file of the cache: the others wait, and then find it.
+    """Let one process at a time build a file of the cache; the others wait, and then find it.
 
-    Nothing depends on it but time: where a file system has no locks, or somebody takes longer than `PATIENCE_S`, a file
-    is built twice. `stopped` ends the wait.
+    This only saves time: on a file system without locks, or after `PATIENCE_S`, a file is built twice. The wait also
+    ends when `stopped` returns true.
     """
     aside = path.with_name(f".{path.name}.lock")
     try:
@@ -85,12 +85,12 @@ def alone(path: Path, stopped: Callable[[], bool]) -> Iterator[None]:
 
 
 def seal(path: Path) -> None:
-    """Record a file's digest, so that damage is detected."""
+    """Record a file's digest beside it, for `intact`."""
     atomic.write_text(_sealed(path), digest(path))
 
 
 def intact(path: Path) -> bool:
-    """Whether a file exists and has not changed since it was sealed."""
+    """Whether a file exists and is unchanged since `seal`."""
     try:
         return _sealed(path).read_text(encoding="ascii") == digest(path)
     except (OSError, ValueError):
@@ -102,7 +102,7 @@ def _sealed(path: Path) -> Path:
 
 
 def read(path: Path) -> str:
-    """The text of a source file, in any encoding and without a byte order mark; an `OSError` if it is too large."""
+    """The text of a source file in any encoding, without a byte order mark. Raises OSError beyond `MOST_SOURCE`."""
     if path.stat().st_size > MOST_SOURCE:
         raise OSError(errno.EFBIG, f"larger than {MOST_SOURCE >> 20} MiB, the most for a kernel's file", str(path))
     return path.read_text(encoding="utf-8-sig", errors="replace")
@@ -111,14 +111,14 @@ def read(path: Path) -> str:
 def find(
     name: str, beside: Path, folders: Sequence[Path], *, quoted: bool = True, among: Collection[Path] | None = None
 ) -> Path | None:
-    """The file that an #include means, unless it is one of the system.
+    """Resolve an #include; `None` for a system header.
 
     Args:
         name: The file's name, as written.
         beside: The folder of the including file.
-        folders: That of the kernel's own file, and the further ones in which `#include <name>` looks, too.
+        folders: The folder of the kernel's file, then the include path, which `#include <name>` searches, too.
         quoted: Whether it is `#include "name"`.
-        among: The only files that count, if not all do.
+        among: The files to consider; by default all files on disk.
     """
     where = (beside, *folders) if quoted else folders[1:]
     paths = ((folder / name).resolve() for folder in where)
@@ -128,10 +128,9 @@ def find(
 def includes(
     text: str, folders: Sequence[Path], among: Collection[Path] | None = None, reader: Callable[[Path], str] = read
 ) -> Iterator[Path]:
-    """The files that a text includes and reaches in `folders` (see `find`), each once.
+    """The files that a text includes, directly or not, each once; the arguments are those of `find`.
 
-    Where a macro names the file (`#include NAME`), all headers
-    beside the including file count, because it may be any of them.
+    For a computed include (`#include NAME`) all headers beside the including file count.
     """
     seen: set[Path] = set()
     waiting = [(text, folders[0])]

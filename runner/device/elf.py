@@ -1,6 +1,6 @@
 """The symbols of a compiled kernel: cubins and shared objects are both 64-bit little-endian ELF files.
 
-Read by hand, as the libraries for it are far larger than these lines (System V ABI, "Object Files").
+The format is that of the System V ABI, chapter "Object Files"; libraries that read it are far larger than this module.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from runner.device import pointer_to
 
 OBJECT, FUNCTION, TLS = 1, 2, 6  # kinds of a symbol: STT_OBJECT, STT_FUNC, STT_TLS
 
-_NAMING = "runner_naming"  # of the kernel that `naming` adds
-NAMING_FILE = "<function>"  # the name of its lines in messages
+_NAMING = "runner_naming"  # name of the kernel template that `naming` adds
+NAMING_FILE = "<function>"  # file name of its lines in compiler messages
 
 _SYMBOL_TABLE = 2  # SHT_SYMTAB
 _LOADED_SEGMENT, _TLS_SEGMENT = 1, 7  # PT_LOAD, PT_TLS
 _EXECUTABLE = 1  # PF_X
-_UNDEFINED, _RESERVED = 0, 0xFF00  # numbers of a section
+_UNDEFINED, _RESERVED = 0, 0xFF00  # SHN_UNDEF, SHN_LORESERVE
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ class Symbol:
 
     name: str  # as the linker sees it
     kind: int
-    section: str  # such as `.bss`, or `.nv.global` for `__device__` variables; empty if it is in none
-    value: int  # its place: in its section (cubins), from the base address, or in the module's thread-local block
+    section: str  # such as `.bss`, or `.nv.global` for `__device__` variables; empty for an absolute symbol
+    value: int  # offset in its section (cubins), from the base address, or in the module's thread-local block
     size: int  # bytes
 
 
 def symbols(content: bytes) -> Iterator[Symbol]:
-    """The symbols that the file defines; none if it is no such file."""
+    """The symbols that an ELF file defines; empty for any other content."""
     if content[:6] != b"\x7fELF\x02\x01":
         return
     (headers_at,) = struct.unpack_from("<Q", content, 0x28)
@@ -58,7 +58,7 @@ def symbols(content: bytes) -> Iterator[Symbol]:
 
 
 def variables(content: bytes) -> Iterator[Symbol]:
-    """The variables among them; those of the kind `TLS` are thread-local."""
+    """The variables among the symbols; those of the kind `TLS` are thread-local."""
     return (s for s in symbols(content) if s.kind in (OBJECT, TLS) and s.section and s.size)
 
 
@@ -68,14 +68,14 @@ def tls_bytes(content: bytes) -> int:
 
 
 def code_range(content: bytes) -> tuple[int, int]:
-    """Begin and end of an ELF file's instructions in memory, from its base address on."""
+    """Begin and end of the executable segments, as offsets from the base address."""
     parts = [(begin, begin + size) for kind, flags, begin, size in _segments(content)
              if kind == _LOADED_SEGMENT and flags & _EXECUTABLE]  # fmt: skip
     return min((begin for begin, _ in parts), default=0), max((end for _, end in parts), default=0)
 
 
 def _segments(content: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """Kind, flags, address from the base address, and bytes in memory of each segment."""
+    """Kind, flags, offset from the base address, and size in memory of each segment."""
     (headers_at,) = struct.unpack_from("<Q", content, 0x20)
     entry_bytes, count = struct.unpack_from("<HH", content, 0x36)
     for i in range(count):
@@ -84,7 +84,7 @@ def _segments(content: bytes) -> Iterator[tuple[int, int, int, int]]:
 
 
 def linked_name(content: bytes, name: str) -> str:
-    """What the linker calls a function or variable outside of namespaces; `name` itself if there is none, or several.
+    """The mangled name of a global function or variable; `name` itself if the match is missing or ambiguous.
 
     Without `extern "C"`, C++ adds the parameters' types to a function's name.
     """
@@ -95,10 +95,11 @@ def linked_name(content: bytes, name: str) -> str:
 
 
 def naming(functions: Sequence[str]) -> str:
-    """A kernel of nothing, instantiated for others, for the end of a source: `kernel_symbol` finds those by it.
+    """C++ text to append to a source, from which `kernel_symbol` finds the symbols of kernels.
 
-    It instantiates templates and keeps what is `static`. The names are long, as any shorter one may be a macro. The
-    first function is in the file's line 2, the next one in line 3, and so on.
+    It instantiates an empty kernel template for each function, which instantiates templates and keeps `static` kernels.
+    Its names are long, as a shorter one may be a macro. The first function is in line 2 of `NAMING_FILE`, the next in
+    line 3, and so on.
     """
     lines = (
         f"template __global__ void {_NAMING}<{number}, {', '.join(pointer_to(function))}>();\n"
@@ -112,13 +113,13 @@ def naming(functions: Sequence[str]) -> str:
 
 
 def kernel_symbol(content: bytes, function: str, number: int) -> str:
-    """What the linker calls a kernel: the one that `naming` was instantiated for, or the one of that name."""
+    """The mangled name of a kernel: of function `number` of `naming`, or else by its name."""
     functions = [s.name for s in symbols(content) if s.kind == FUNCTION]
     by = next((d for n in functions if _NAMING in n and f"{_NAMING}<{number}, " in (d := _demangled(n))), "")
     if not by:
         return linked_name(content, function)
     # For example `void runner_naming<0, void (*)(int*), &(void sums::reduce<int, 128>(int*))>()`.
-    # The demangler writes a function of a namespace without its parameters: `&sums::reduce>()`.
+    # The demangler omits the parameters of a function in a namespace: `&sums::reduce>()`.
     named = by.partition(", &")[2].removeprefix("(")
 
     def ends(name: str) -> tuple[str, ...]:
@@ -136,7 +137,7 @@ def _demangler() -> Any:
 
 
 def _demangled(symbol: str) -> str:
-    """A symbol as C++ writes it; itself if C++ did not make it."""
+    """The demangled symbol; the symbol itself if it is not mangled."""
     if not symbol.startswith("_Z"):
         return symbol
     text = _demangler()(symbol.encode(), None, None, None)

@@ -1,7 +1,7 @@
-"""What a kernel needs of the files in which it was written. The rest, such as `main`, is blanked; lines stay.
+"""The part of a source that a kernel needs. The rest, such as `main`, is blanked, and line numbers stay.
 
-A declaration is needed if a needed one mentions its name. So more may be kept than is needed, never a function or a
-variable of the host, which no kernel can use.
+A declaration is needed if a needed one mentions its name. This may keep more than necessary, but never a function or a
+variable of the host.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from runner.device import Source, cache, plain
 from runner.device.syntax import WORD, File, Item, What, parse
 
 _HOST_ONLY = frozenset((What.HOST, What.INSTANCE))
-# The other headers of C++ without `.h` declare nothing outside of namespace std.
+# C++ headers that also declare global names; the others without `.h` declare names in namespace std only.
 _OF_C = frozenset(
     "cassert cctype cerrno cfenv cfloat cinttypes climits cmath cstdarg cstddef cstdint cstdio cstdlib cstring "
     "ctime".split()
@@ -26,13 +26,18 @@ _OF_C = frozenset(
 class Excerpt:
     """The needed part of a kernel's files."""
 
-    texts: Mapping[Path, str]  # of the kernel's file and those that it includes, by their resolved paths
-    headers: frozenset[str]  # that are not there, so that their #include was blanked
-    host: frozenset[str]  # functions and variables of the host that were left out
+    texts: Mapping[Path, str]  # the kernel's file and the included ones, by their resolved paths
+    headers: frozenset[str]  # missing headers, whose #include was blanked
+    host: frozenset[str]  # omitted functions and variables of the host
 
 
 def excerpt(source: Source, has: Callable[[str], bool]) -> Excerpt | None:
-    """What a kernel needs; `None` if only a preprocessor could tell. `has` says if there is a header of that name."""
+    """Extract what a kernel needs; `None` if only a preprocessor could tell.
+
+    Args:
+        source: The kernel and its options.
+        has: Whether a header of a name can be included.
+    """
     files = dict(reached(source))
     items = [item for file in files.values() for item in file.items]
     if any(item.what is What.INCLUDE and not item.path for item in items):
@@ -59,7 +64,7 @@ def excerpt(source: Source, has: Callable[[str], bool]) -> Excerpt | None:
 
 
 def reached(source: Source) -> Iterator[tuple[Path, File]]:
-    """The kernel's file and those that it includes by `#include "..."`, parsed, each once."""
+    """The kernel's file and the files that it includes, except system headers, parsed, each once."""
     own = source.path.resolve()
     yield own, parse(source.text)
     for path in cache.includes(source.text, source.folders):
@@ -68,7 +73,7 @@ def reached(source: Source) -> Iterator[tuple[Path, File]]:
 
 
 def explained(source: Source, function: str, reason: str) -> str:
-    """Why a function cannot be named, and which there are; `reason` is the compiler's."""
+    """Why a function cannot be launched, with the available kernels; `reason` is the compiler's message."""
     declared = [k for _, file in reached(source) for k in file.kernels]
     kernels = [k for k in declared if k.has_body]
     names = f"its kernels are {', '.join(dict.fromkeys(map(str, kernels)))}" if kernels else "it has no other"
@@ -87,7 +92,7 @@ def explained(source: Source, function: str, reason: str) -> str:
 
 
 def unnamed(source: Source) -> str:
-    """The first function whose name is in no text, and which no macro can make; empty if there is none."""
+    """The first function whose name the files lack, and which no macro can create; empty if all are found."""
     files = [file for _, file in reached(source)]
     if any(file.makes_names for file in files):
         return ""
@@ -96,7 +101,7 @@ def unnamed(source: Source) -> str:
 
 
 def system_headers(source: Source, texts: Mapping[Path, str]) -> list[str]:
-    """What is included by `#include <...>` under no condition, in order; `texts` in place of some files' contents."""
+    """The unconditional `#include <...>` headers in order; `texts` replace the contents of some files."""
     files = [parse(texts[path]) if path in texts else file for path, file in reached(source)]
     found = (i for file in files for i in file.items if i.what is What.INCLUDE and not i.conditional)
     own = (i.path for i in found if i.path and not i.quoted)
@@ -112,7 +117,7 @@ def _names(items: Iterable[Item]) -> set[str]:
 
 
 def needed(source: Source, files: Mapping[Path, File]) -> dict[Path, set[Item]]:
-    """The needed items of each file."""
+    """The needed items of each file, by its resolved path."""
     fresh = set(WORD.findall(" ".join(source.functions))) | set(source.constants)
     fresh |= {word for _, value in source.macros for word in WORD.findall(value)} | {"operator"}
     taken: dict[Path, set[Item]] = {path: set() for path in files}
@@ -139,22 +144,22 @@ def needed(source: Source, files: Mapping[Path, File]) -> dict[Path, set[Item]]:
 
 
 def _mentioned(item: Item, path: Path, source: Source, files: Mapping[Path, File]) -> set[str]:
-    """The names that an item mentions; those of a file that is included within it, such as a table, count whole."""
+    """The names that an item mentions, with all names of a file included within it, such as a table."""
     inside = [found for name in item.includes if (found := _find(name, path, source))]
     return set(item.mentions) | {w for i in inside for w in WORD.findall(files[i].content.decode(errors="replace"))}
 
 
 def _is_free(item: Item, file: File) -> bool:
-    """Whether an item is kept whoever mentions it: all of a file that the parser could not divide."""
+    """Whether an item is always kept, as are all items of a file that the parser could not divide."""
     return item.what is What.USING or not (file.is_sound or item.what in (*_HOST_ONLY, What.INCLUDE))
 
 
 def _without(file: File, lost: Mapping[Item, bytes]) -> str:
-    """The text without some items, or with something in their place."""
+    """The text with some items replaced, and padded with blanks."""
     edits = [(i.begin, i.end, new + re.sub(rb"[^\n]", b" ", file.content[i.begin : i.end])) for i, new in lost.items()]
     aliases = _names(i for i in file.items if i.node.type == "namespace_alias_definition")
     for item in file.items:
-        # The namespace may be in a header that is not there, or in a part that is not needed.
+        # The namespace may be defined in a missing header or in an omitted part, so it is declared.
         name = re.match(rb"using\s+namespace\s+(?:::)?([\w:]+)", file.content[item.begin : item.end])
         if item.what is What.USING and name and name[1].decode() not in aliases:
             edits.append((item.begin, item.begin, b"namespace %s {} " % name[1]))

@@ -1,6 +1,6 @@
-"""The kinds of devices: their names, which stand in the column `device`, and how a device of a kind is opened.
+"""The kinds of devices: their names (the values of the column `device`), their properties, and how to open them.
 
-Code outside this package asks here instead of comparing with a name.
+Code outside this package asks here instead of comparing names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 CUDA = "cuda"
 CPU = "cpu"
 CHECKED = "checked"
-RECORDING = "recording"  # the column `device` of rows that another tuner has measured; it cannot be opened
+RECORDING = "recording"  # the value of the column `device` in rows measured by another tuner; it cannot be opened
 AUTO = "auto"  # the first kind below that is present
 
 
@@ -30,12 +30,12 @@ class DeviceKind:
     """A kind of device."""
 
     label: str  # its usual name, for the middle of a sentence
-    is_gpu: bool  # otherwise the host runs the kernels, and their times say nothing about a GPU
-    compilers: tuple[str, ...] = ()  # that a user can choose between; empty if there is no choice
-    automatic: bool = True  # `auto` may choose it
-    checked: str = ""  # what a run without a GPU has checked; {} is what values were checked for besides
-    unchecked: str = ""  # and what not
-    ordered: bool = True  # whether the former says of other orders of threads when they were tried
+    is_gpu: bool  # otherwise the host runs the kernels, and their times are emulated
+    compilers: tuple[str, ...] = ()  # the user's choices; empty if the compiler is fixed
+    automatic: bool = True  # whether `auto` may choose it
+    checked: str = ""  # what a run without a GPU checks; {} is replaced by further checks of values
+    unchecked: str = ""  # what it does not check
+    ordered: bool = True  # whether {} mentions other orders of threads
 
 
 # The back end of a kind is the module `runner.device.KIND.backend`. `auto` tries them in this order.
@@ -63,7 +63,7 @@ _AUTOMATIC = tuple(name for name, kind in KINDS.items() if kind.automatic)
 
 
 def is_gpu(kind: str) -> bool:
-    """Whether a kind of device runs kernels on a GPU; an unknown kind counts as one."""
+    """Whether a kind of device runs kernels on a GPU; an unknown kind counts as a GPU."""
     return kind not in KINDS or KINDS[kind].is_gpu
 
 
@@ -75,18 +75,18 @@ def label(kind: str) -> str:
 
 
 def name_of(kind: str, model: str) -> str:
-    """What a reader calls a device: a GPU by its model, if that is known, and others by their kind."""
+    """The name of a device for readers: a GPU's model if known, otherwise the label of the kind."""
     return model if model and is_gpu(kind) else label(kind)
 
 
 def caution(kind: str, sizes: str, orders: str, races: str = "") -> str:
-    """What a run on a kind of device without a GPU has checked, and what not; empty for a GPU.
+    """What a run on a device without a GPU has checked and what it has not; empty for a GPU.
 
     Args:
         kind: The kind.
-        sizes: `at other sizes`, or for how many cases; empty if there were none.
+        sizes: `at other sizes`, or for how many cases; empty if no other size was tried.
         orders: The same for other orders of threads.
-        races: The sentence that says where races were looked for; empty if they were not.
+        races: The sentence on the search for races; empty without one.
     """
     one = KINDS.get(kind)
     if one is None or not one.checked:
@@ -102,22 +102,25 @@ def has_compilers(kind: str) -> bool:
 
 
 class Backend(Protocol):
-    """What the back end of a kind of device offers. Importing it must work where the device is missing."""
+    """The functions of a back end's module. Importing it must work without the device and its libraries.
+
+    A back end sees settings, properties and `Requirements`, never a case or a kernel's declaration.
+    """
 
     def is_present(self, config: DeviceConfig) -> bool:
-        """Whether the device could be opened; it is not opened."""
+        """Whether the device seems present, without opening it."""
 
     def prepare(self, index: int) -> None:
-        """Begin to open a device in the background; only hardware does."""
+        """Start to open a GPU in the background; other devices do nothing."""
 
     def open_device(self, config: DeviceConfig) -> Device:
-        """Open the device, or raise a `DeviceUnavailable` with the reason, and what to do about it."""
+        """Open the device. Raises DeviceUnavailable with the reason and a remedy."""
 
     def compiler_for(self, config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compiler:
-        """The compiler for an open device; `DeviceUnavailable` if it is not installed."""
+        """The compiler for an open device, by name. Raises DeviceUnavailable if it is not installed."""
 
     def refuses(self, info: DeviceInfo, wanted: Requirements) -> str:
-        """Why the device cannot run such a case; empty if it can."""
+        """Why the device cannot run a case with these requirements; empty if it can."""
 
 
 def backend(kind: str) -> Backend:
@@ -126,14 +129,14 @@ def backend(kind: str) -> Backend:
 
 
 def prepare(kind: str, index: int) -> None:
-    """Let hardware that may be opened next begin already; nothing is wrong yet if there is none."""
+    """Start to open a GPU that `open_device` may open later; a missing GPU is not an error yet."""
     for name in _AUTOMATIC if kind == AUTO else (kind,):
         if KINDS[name].is_gpu:
             backend(name).prepare(index)
 
 
 def open_device(config: DeviceConfig) -> Device:
-    """Open the requested device; `auto` is the first kind that can be opened. `DeviceUnavailable` if there is none."""
+    """Open the requested device; `auto` is the first kind that can be opened. Raises DeviceUnavailable otherwise."""
     *first, last = _AUTOMATIC if config.kind == AUTO else (config.kind,)
     for kind in first:
         with contextlib.suppress(DeviceUnavailable):
@@ -142,7 +145,7 @@ def open_device(config: DeviceConfig) -> Device:
 
 
 def kind_of(config: DeviceConfig) -> str:
-    """The kind of device that would be opened, without opening it."""
+    """The kind of device that `open_device` would open."""
     if config.kind != AUTO:
         return config.kind
     *first, last = _AUTOMATIC
@@ -150,7 +153,7 @@ def kind_of(config: DeviceConfig) -> str:
 
 
 def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str = "") -> Compiler:
-    """The chosen compiler for an open device, or its first one, for the parent process."""
+    """The named compiler for an open device, by default the kind's first one; for the parent process."""
     return backend(info.kind).compiler_for(config, info, compiler or next(iter(KINDS[info.kind].compilers), ""))
 
 

@@ -1,7 +1,7 @@
-"""Compilers as subprocesses with limits: of time, of memory, and of what is kept of their output.
+"""Compilers as subprocesses with limits of time, memory and output.
 
-A shell sets the limits. It leads a process group of its own, which holds a pipe whose other end only this process has:
-when this process closes it or dies, however it dies, the whole group is killed.
+A shell sets the limits. It leads its own process group, which reads a pipe whose other end only this process holds:
+when this process closes it or dies in any way, the whole group is killed.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from pathlib import Path
 
 from runner.errors import CompileLimit
 
-KEPT = 128 << 10  # bytes of messages: the first ones, and as many of the last ones
+KEPT = 128 << 10  # bytes of messages kept from the beginning, and as many from the end
 MOST = 1 << 30  # bytes of a file, or of standard output
-SLICE_S = 1.0  # of waiting: while this process is stopped (Ctrl-Z), no more than that counts
-_PIPE_BUF = 4096  # a pipe that is ready takes as many without waiting
+SLICE_S = 1.0  # longest single wait, so that time while this process is stopped (Ctrl-Z) does not count
+_PIPE_BUF = 4096  # bytes that a writable pipe accepts without blocking (POSIX's PIPE_BUF)
 
-# The last of three processes ends the others. `wait` leaves no zombies where nobody collects them.
+# The reader of the pipe kills the group when the pipe closes. `wait` reaps it, as a container may lack an init.
 _SHELL = """
 ulimit -v {kib} 2>/dev/null
 ulimit -f {blocks} 2>/dev/null
@@ -41,14 +41,14 @@ _NO_ROOM = re.compile(r"File size limit exceeded|File too large")
 
 @dataclass(frozen=True)
 class Limits:
-    """What one call of a compiler may take."""
+    """The limits of one call of a compiler."""
 
     seconds: float = 60.0
-    gb: float = 4.0  # 10^9 bytes of memory, of each of its processes
+    gb: float = 4.0  # memory of each of its processes, 10^9 bytes
 
 
 class Limited:
-    """Runs commands with limits. Several threads may use it at once."""
+    """Runs commands with limits. It is thread-safe."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -63,9 +63,20 @@ class Limited:
         env: Mapping[str, str] | None = None,
         at_least_s: float = 0.0,
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run a command that reads `text`. Of its messages on stderr the first and the last are kept.
+        """Run a command and wait for its end.
 
-        `at_least_s` raises the limit of time. A `CompileLimit` if it exceeds a limit.
+        Args:
+            command: The program and its arguments.
+            text: Its standard input.
+            cwd: Its working directory.
+            env: Its environment; by default this process's.
+            at_least_s: A higher limit of time, in seconds.
+
+        Returns:
+            The exit status and the output; of stderr the first and the last `KEPT` bytes.
+
+        Raises:
+            CompileLimit: A limit was exceeded, or `stop` was called before the start.
         """
         with self._started(command, cwd, env) as process:
             if self._stopped:
@@ -85,7 +96,7 @@ class Limited:
     def _started(
         self, command: Sequence[str], cwd: Path | str | None, env: Mapping[str, str] | None
     ) -> Iterator[subprocess.Popen[bytes]]:
-        """A process group with limits. It ends here, and so do its temporary files, which a killed compiler leaves."""
+        """Start a process group with limits; on exit it is killed and its temporary files are deleted."""
         line, ours = os.pipe()
         shell = _SHELL.format(kib=int(self.limits.gb * 1e9) >> 10, blocks=MOST >> 9, line=line)
         with contextlib.ExitStack() as after:
@@ -108,11 +119,11 @@ class Limited:
 
     @property
     def stopped(self) -> bool:
-        """Whether nothing else may start."""
+        """Whether `stop` was called."""
         return self._stopped
 
     def stop(self) -> None:
-        """Kill everything that runs, and let nothing else start."""
+        """Kill all running commands, and refuse new ones."""
         self._stopped = True
         for group in tuple(self._running):
             with contextlib.suppress(ProcessLookupError):
@@ -120,19 +131,19 @@ class Limited:
 
 
 def ran_out_of_memory(said: str) -> bool:
-    """Whether a compiler says so."""
+    """Whether a compiler's message says that memory ran out."""
     return bool(_NO_MEMORY.search(said))
 
 
 def kept(said: str) -> str:
-    """Of a long message the first and the last part."""
+    """The first and the last `KEPT` bytes of a message."""
     messages = _Messages()
     messages.extend(said.encode())
     return messages.text.decode(errors="replace")
 
 
 def _output(process: subprocess.Popen[bytes], text: bytes, seconds: float) -> tuple[bytes, bytes]:
-    """What a process writes to stdout and stderr until it has closed both; it is given a text to read."""
+    """Write a text to a process's stdin, and read its stdout and stderr until it closes both."""
     out, err, unread, left_s, last = bytearray(), _Messages(), memoryview(text), seconds, time.monotonic()
     with selectors.DefaultSelector() as waiting:
         waiting.register(process.stdin or 0, selectors.EVENT_WRITE)
@@ -172,7 +183,7 @@ class _Messages:
         room = KEPT - len(self._first)
         self._first += chunk[:room]
         self._last += chunk[room:]
-        if len(self._last) > 2 * KEPT:  # not each time
+        if len(self._last) > 2 * KEPT:  # amortized
             del self._last[:-KEPT]
 
     @property
@@ -183,7 +194,7 @@ class _Messages:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a process group whose leader was not waited for, and close its streams."""
+    """Kill a process group unless its leader was already waited for, and close the streams."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,7 +1,7 @@
 """Options for a GPU's compiler that belong to a case: the parameter `compile_options`.
 
-nvcc and NVRTC take the same words. Only options that change how device code is made are taken. What another option
-would change has a place of its own: macros and headers in the kernel's YAML, the architecture in the device.
+nvcc and NVRTC have the same options. Only options that change the generation of device code are allowed. Macros and
+include folders are declared in the kernel's YAML; the device determines the architecture.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 NONE = "none"
-NVCC_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")  # environment variables from which nvcc takes options
+NVCC_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")  # environment variables with further options of nvcc
 PTXAS = "-Xptxas"
 MOST = 16
 
-# By the name of the same option in cuda.core.ProgramOptions.
+# The corresponding fields of cuda.core.ProgramOptions.
 FLAGS = {"--use_fast_math": "use_fast_math", "--extra-device-vectorization": "extra_device_vectorization",
          "--restrict": "restrict", "--generate-line-info": "lineinfo"}  # fmt: skip
 VALUES = {"--maxrregcount": "max_register_count", "--ftz": "ftz", "--prec-div": "prec_div", "--prec-sqrt": "prec_sqrt",
           "--fmad": "fma"}  # fmt: skip
 LINES = "--generate-line-info"
-PTX = "--ptx"  # not an option of a case: for PTX in place of machine code
+PTX = "--ptx"  # compiles to PTX instead of machine code; not allowed in a case
 _LONG = {"-lineinfo": LINES, **{name[1:]: name for name in (*FLAGS, *VALUES)}, "--ptxas-options": PTXAS}
 _WORD = re.compile(r"--?[A-Za-z][\w-]*(=[\w.+:/,=-]*)?")
 _OF_PTXAS = re.compile(r"--?(?!(o|c|arch|optf|output-file|options-file|gpu-name|compile-only)\b)[A-Za-z][\w-]*(=\w+)?")
@@ -37,9 +37,9 @@ ELSEWHERE = {
 
 
 def canonical(text: str) -> str:
-    """Options in one form: long names, `=` before values, one option of ptxas in a word; `none` for no option.
+    """Convert options to their canonical form: long names, `=` before values, one ptxas option per word.
 
-    A `ValueError` if the text cannot be options.
+    `none` stands for no options. Raises ValueError if the text is malformed.
     """
     if text == NONE:
         return NONE
@@ -63,7 +63,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def refusal(given: Sequence[str]) -> str:
-    """Why the first option that is not taken is not; empty if all are."""
+    """Why the first option that is not allowed is refused; empty if all are allowed."""
     for word in given:
         name, equals, value = word.partition("=")
         if name == PTXAS and not _OF_PTXAS.fullmatch(value):
@@ -82,12 +82,12 @@ def refusal(given: Sequence[str]) -> str:
 
 
 def is_fast(text: str) -> bool:
-    """Whether options tell a compiler to compute less exactly; single ones count as `--use_fast_math`."""
+    """Whether options reduce accuracy; `-ftz=true` and the like count as `--use_fast_math`."""
     return bool(_FAST.search(text))
 
 
 def for_nvrtc(given: Sequence[str]) -> Mapping[str, Any]:
-    """Options that are not refused, as keywords of cuda.core.ProgramOptions."""
+    """Allowed options as keyword arguments of cuda.core.ProgramOptions."""
     found: dict[str, Any] = {}
     for word in given:
         name, _, value = word.partition("=")

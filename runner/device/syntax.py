@@ -1,7 +1,6 @@
-"""The declarations of a CUDA file, by tree-sitter: a parser that needs no headers and survives what it cannot read.
+"""The declarations of a CUDA file, by tree-sitter, an error-tolerant parser that needs no headers.
 
-Macros are not expanded, and all branches of an `#if` are seen. So what is found here is never the last word on a
-program: the compiler has that.
+Macros are not expanded, and all branches of an `#if` are parsed. So the result is approximate: the compiler decides.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ import tree_sitter_cuda
 
 WORD = re.compile(r"[A-Za-z_]\w*")
 
-# Qualifiers with arguments that the grammar lacks; they are blanked before a text is parsed.
+# Qualifiers that the grammar lacks; they are blanked before parsing.
 _ATTRIBUTE = re.compile(rb"__align__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)|__(?:maxnreg|cluster_dims)__\s*\([^()]*\)")
 _MARKS = re.compile(rb"\b__grid_constant__\b")
-# A macro's call without a semicolon, alone on its lines, at which the parser would lose its way.
+# A macro call without a semicolon, alone on its lines, which would derail the parser.
 _CALL = re.compile(
     rb"^[ \t]*[A-Z][A-Z0-9_]{2,}[ \t]*(?P<arguments>\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))"
     rb"(?=[ \t]*(?://[^\n]*)?\n\s*(?:[A-Za-z_#}/]|\Z))",
@@ -45,12 +44,12 @@ _VARIABLE = frozenset(("__device__", "__constant__", "__managed__", "__shared__"
 
 
 class What(enum.Enum):
-    """What an item is, as far as that decides whether a kernel may need it."""
+    """The kind of an item, which decides whether a kernel may need it."""
 
     DEVICE = "device"  # a function that a kernel may call, or a kernel
     HOST = "host"  # a function or a variable of the host
     NAMED = "named"  # a type, a constant, an alias, a macro
-    LOOSE = "loose"  # a call of a macro, or what the parser cannot read; the names in it may be anything
+    LOOSE = "loose"  # a macro call or a syntax error, which may declare any of its names
     ASSERTION = "assertion"
     USING = "using"  # `using namespace`
     INSTANCE = "instance"  # an explicit instantiation
@@ -59,11 +58,11 @@ class What(enum.Enum):
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a kernel, as written."""
+    """A parameter of a kernel."""
 
     name: str
     type: str  # with `const`, without `*`, `&` and `__restrict__`
-    pointers: int  # how many `*`, `&` or `[]` follow
+    pointers: int  # number of `*`, `&` and `[]`
 
 
 @dataclass(frozen=True)
@@ -71,12 +70,12 @@ class Item:
     """A declaration at file or namespace scope; `begin` and `end` are bytes."""
 
     what: What
-    names: frozenset[str]  # that it declares
+    names: frozenset[str]  # names that it declares
     begin: int
     end: int
     path: str = ""  # of an #include, as written within its quotes
     quoted: bool = False
-    conditional: bool = False  # whether an #if decides about it, include guards aside
+    conditional: bool = False  # whether it is within an #if that is not an include guard
     is_macro: bool = False
     node: tree_sitter.Node = field(repr=False, compare=False, kw_only=True)
 
@@ -97,7 +96,7 @@ class Item:
 
     @functools.cached_property
     def includes(self) -> tuple[str, ...]:
-        """What is included within it."""
+        """The files that are included within it."""
         return tuple(_path_of(n)[0] for n in below(self.node) if n.type == "preproc_include")
 
 
@@ -106,14 +105,14 @@ class Kernel:
     """A `__global__` function."""
 
     name: str  # with its namespaces
-    template: tuple[str, ...]  # its template's parameters, as written; empty if it is no template
+    template: tuple[str, ...]  # template parameters as written; empty for a plain function
     parameters: tuple[Parameter, ...]
     line: int
     has_body: bool
     node: tree_sitter.Node = field(repr=False, compare=False, kw_only=True)
 
     def __str__(self) -> str:
-        """As people would name it, such as `reduce6<class T, unsigned int blockSize>`."""
+        """The readable name, such as `reduce6<class T, unsigned int blockSize>`."""
         return f"{self.name}<{', '.join(self.template)}>" if self.template else self.name
 
 
@@ -124,8 +123,8 @@ class File:
     content: bytes
     items: tuple[Item, ...]
     kernels: tuple[Kernel, ...]
-    is_sound: bool  # whether the parser could tell where each item ends
-    makes_names: bool  # whether a macro with `##` may declare functions of the device
+    is_sound: bool  # whether the parser found the end of each item
+    makes_names: bool  # whether a macro with `##` may declare device functions
     root: tree_sitter.Node = field(repr=False, compare=False)
 
 
@@ -136,20 +135,20 @@ def _parser() -> tree_sitter.Parser:
 
 @functools.lru_cache(maxsize=64)
 def parse(text: str) -> File:
-    """Parse a text."""
+    """Parse a text; the result is cached."""
     content = text.encode(errors="surrogateescape")
     readable = _CALL.sub(_as_statement, _MARKS.sub(_blank, _ATTRIBUTE.sub(_blank, content)))
     root = _parser().parse(readable).root_node
     macros = _macros(root)
     items = tuple(_items(root, macros, conditional=False))
-    is_sound = all(item.node.type != "ERROR" or not item.names for item in items)  # a brace too many does no harm
+    is_sound = all(item.node.type != "ERROR" or not item.names for item in items)  # a superfluous brace does no harm
     pasting = (i for i in items if i.is_macro and b"##" in (i.node.text or b""))
     makes_names = macros.device > _DEVICE and any(not i.names & macros.launching for i in pasting)
     return File(content, items, tuple(_kernels(root, (), macros.kernel)), is_sound, makes_names, root)
 
 
 def device_functions(file: File) -> Iterator[tree_sitter.Node]:
-    """The functions with a body that only the device runs, members of classes included."""
+    """The function definitions for the device alone, including members of classes."""
     for node in below(file.root):
         if node.type == "function_definition" and (body := node.child_by_field_name("body")):
             head = _words(node, body.start_byte)
@@ -162,7 +161,7 @@ def _blank(found: re.Match[bytes]) -> bytes:
 
 
 def _as_statement(found: re.Match[bytes]) -> bytes:
-    """`CALL(a, b)` as `CALL+a+ b;`, each name at its place, unless it is part of another declaration or macro."""
+    """Turn `CALL(a, b)` into `CALL+a+ b;`, each name at its offset, unless it is part of a declaration or macro."""
     before = found.string[: found.start()]
     last = before.rstrip().rpartition(b"\n")[2].strip()
     begins = last[-1:] in b";{})/" or last.startswith(b"#") or b"//" in last
@@ -174,7 +173,7 @@ def _as_statement(found: re.Match[bytes]) -> bytes:
 
 
 def below(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    """The node and everything below it, in the text's order."""
+    """The node and its descendants, in preorder."""
     waiting = [node]
     while waiting:
         node = waiting.pop()
@@ -183,7 +182,7 @@ def below(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
 
 
 def text_of(node: tree_sitter.Node | None) -> str:
-    """The node's text; empty if there is none."""
+    """The node's text; empty for `None`."""
     return (node.text or b"").decode(errors="replace") if node else ""
 
 
@@ -194,11 +193,11 @@ def _words(node: tree_sitter.Node, end: int | None = None) -> set[str]:
 
 @dataclass(frozen=True)
 class _Macros:
-    """The macros that say what a declaration is."""
+    """The macros that qualify declarations or launch kernels."""
 
-    device: frozenset[str]  # those that stand for `__device__` or `__global__`, and these words themselves
-    kernel: frozenset[str]  # those of them that stand for `__global__`
-    launching: frozenset[str]  # those that launch kernels and declare none
+    device: frozenset[str]  # that expand to `__device__` or `__global__`, and these keywords themselves
+    kernel: frozenset[str]  # that expand to `__global__`, and the keyword itself
+    launching: frozenset[str]  # that launch kernels and declare none
 
 
 def _macros(root: tree_sitter.Node) -> _Macros:
@@ -229,7 +228,7 @@ def _items(node: tree_sitter.Node, macros: _Macros, *, conditional: bool) -> Ite
             yield Item(What.INCLUDE, frozenset(), begin, end, path, quoted, conditional, node=child)
         elif child.type not in _DIRECTIVES and (node.type in _CONTAINERS or node.type == "linkage_specification"):
             if any(node.child_by_field_name(field) == child for field in ("name", "condition", "value")):
-                continue  # the container's own
+                continue  # a part of the container itself
             what, names = _declared(child, macros)
             macro = child.type in ("preproc_def", "preproc_function_def")
             end = child.end_byte
@@ -253,7 +252,7 @@ def _is_guard(node: tree_sitter.Node) -> bool:
 
 
 def _path_of(include: tree_sitter.Node) -> tuple[str, bool]:
-    """The included file's name, and whether it is in quotes; the name of a macro has neither quotes nor brackets."""
+    """The included file's name, and whether it is in quotes; an empty name for a computed include."""
     path = include.child_by_field_name("path")
     text = text_of(path)
     if path is not None and path.type in ("string_literal", "system_lib_string"):
@@ -288,7 +287,7 @@ def _declared(node: tree_sitter.Node, macros: _Macros) -> tuple[What, frozenset[
 
 
 def _declaration(node: tree_sitter.Node) -> tree_sitter.Node:
-    """What is declared by a template, or behind `extern "C"`."""
+    """The declaration within a template or behind `extern "C"`."""
     while node.type in ("template_declaration", "linkage_specification"):
         inner = node.child_by_field_name("body") or (node.named_children[-1] if node.named_children else None)
         if inner is None or inner.type in ("declaration_list", "template_parameter_list"):
@@ -310,7 +309,7 @@ def _function_declarator(node: tree_sitter.Node | None) -> tree_sitter.Node | No
 
 
 def _names(node: tree_sitter.Node) -> Iterator[str]:
-    """The names that a declaration declares; of a qualified one (`Vector::sum`) each part, to be kept with it."""
+    """The names that a declaration declares; of a qualified one (`Vector::sum`) all parts."""
     if node.type in ("using_declaration", "preproc_def", "preproc_function_def", "alias_declaration"):
         name = node.child_by_field_name("name") or (node.named_children[-1] if node.named_children else None)
         yield from WORD.findall(text_of(name))[-1:]
@@ -346,7 +345,7 @@ def _names_of_declarator(node: tree_sitter.Node) -> Iterator[str]:
 
 
 def _names_in(item: tree_sitter.Node) -> tuple[set[str], set[str], set[str]]:
-    """The names in an item: all that are used, those of its own variables and template parameters, those in macros."""
+    """The names in an item: used ones, its own variables and template parameters, and words in macro bodies."""
     used: set[str] = set()
     own: set[str] = set()
     in_macros: set[str] = set()
@@ -389,7 +388,7 @@ def _kernel(node: tree_sitter.Node, scope: tuple[str, ...], marks: frozenset[str
         return None
     name = declarator.child_by_field_name("declarator")
     if name is None or name.type != "identifier":
-        return None  # a specialization has its template's name
+        return None  # an explicit specialization, which has its template's name
     template = node.child_by_field_name("parameters") if node.type == "template_declaration" else None
     listed = tuple(text_of(c) for c in template.named_children if c.type != "comment") if template else ()
     given = declarator.child_by_field_name("parameters")

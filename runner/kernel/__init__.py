@@ -1,4 +1,6 @@
-"""A kernel as declared, and one case of it. Nothing here knows of devices, Hydra or run folders. How the data flows.
+"""Declared kernels and their cases: YAML and parameters in, inputs, expected outputs and the check's result out.
 
-YAML ──from_yaml──▶ Kernel ──resolve──▶ Case ──fill──▶ inputs ──reference──▶ Expected ──check──▶ CheckResult
+What may not cross the door: an open device, Hydra's objects, a run folder. `runner.bounds` has the rounding errors.
+
+    YAML ──from_yaml──▶ Kernel ──resolve──▶ Case ──inputs──▶ arrays ──reference──▶ Expected ──check──▶ CheckResult
 """

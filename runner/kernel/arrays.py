@@ -1,8 +1,8 @@
-"""The host's arrays: their element types, and the contents of the inputs.
+"""Arrays of the host: element types and the contents of inputs.
 
-bfloat16 and float8 are NumPy types of ml_dtypes. A vector (`float4`, `__half2`) is a last axis of its length, and so is
-a complex number. A structure is a structured type of NumPy. A content follows from the fill's name, the shape, the
-dtype, the seed and the array's name.
+bfloat16 and float8 are NumPy types of ml_dtypes. A vector (`float4`, `__half2`) or a complex number is a last axis; a
+structure is a structured NumPy type. A content is determined by the fill's name, the shape, the dtype, the seed and the
+array's name.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.bounds.rounding import is_float
+
 
 @dataclass(frozen=True)
 class DType:
@@ -26,16 +28,16 @@ class DType:
     name: str  # in YAML, on the command line and in the table
     c_name: str
     itemsize: int  # bytes
-    number: str = ""  # NumPy's name for the type of its numbers; empty for a structure
-    numbers: int = 1  # of an element
+    number: str = ""  # NumPy's name for the type of its components; empty for a structure
+    numbers: int = 1  # components of an element
     header: str = ""  # the CUDA header that declares it; empty for a built-in type
     alignment: int = 0  # bytes; 0: its size
-    letters: str = ""  # names of a vector's numbers, one letter each
-    fields: tuple[Field, ...] = ()  # of a structure
+    letters: str = ""  # names of a vector's components, one letter each
+    fields: tuple[Field, ...] = ()  # members of a structure
 
     @functools.cached_property
     def numpy(self) -> np.dtype[Any]:
-        """The NumPy type of its numbers, or of the whole structure."""
+        """The NumPy type of its components, or of the whole structure."""
         if not self.fields:
             return np.dtype(getattr(ml_dtypes, self.number, self.number))
         formats = [(f.dtype.numpy, f.dtype.host_shape(f.shape)) for f in self.fields]
@@ -49,24 +51,24 @@ class DType:
 
     @property
     def is_float(self) -> bool:
-        """Whether its numbers are fractions; a structure has numbers of its own."""
+        """Whether its components are floating-point numbers; false for a structure."""
         return not self.fields and is_float(self.numpy)
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What an expression may ask for by `array.part`."""
+        """The names that an expression may use as `array.part`: members, components, or `real` and `imag`."""
         if self.fields:
             return tuple(f.name for f in self.fields)
         return COMPLEX_PARTS if self.is_complex else tuple(self.letters)
 
     @property
     def is_complex(self) -> bool:
-        """Whether an element is a complex number, on which arithmetic is not elementwise."""
+        """Whether an element is a complex number."""
         return self.name.startswith("complex")
 
     @property
     def is_whole(self) -> bool:
-        """Whether expressions may use an array of it without naming a part."""
+        """Whether expressions may use an array of this type as a whole, without `.part`."""
         return not self.fields and not self.is_complex
 
     def holds(self, value: int | float) -> bool:
@@ -84,7 +86,7 @@ class DType:
         return shape if self.numbers == 1 else (*shape, self.numbers)
 
     def leaves(self) -> Iterator[tuple[str, DType]]:
-        """The numbers of one element in order, each with its place in it and its type."""
+        """The numbers of one element in order, each as its path in the element (such as `.a[1].x`) and its type."""
         if not self.fields:
             number = dataclasses.replace(self, numbers=1, itemsize=self.numpy.itemsize, name=self.number)
             yield from ((f".{part}", number) for part in self.parts) if self.numbers > 1 else [("", self)]
@@ -93,7 +95,7 @@ class DType:
             yield from ((f".{f.name}{at}{place}", number) for at in places for place, number in f.dtype.leaves())
 
     def packed(self, values: Sequence[int | float]) -> bytes:
-        """One element from its numbers in order, as C++ lays it out."""
+        """The bytes of one element, in C++'s layout, from its numbers in the order of `leaves`."""
         if not self.fields:
             return np.array(values).astype(self.numpy).tobytes()
         element, at = bytearray(self.itemsize), 0
@@ -112,22 +114,25 @@ class Field:
 
     name: str
     dtype: DType
-    count: int  # 0: no array
+    count: int  # length of the C array; 0: a single element
     offset: int  # bytes
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the C array."""
+        """The shape of the C array; () for a single element."""
         return (self.count,) if self.count else ()
 
 
-POINTER = DType("pointer", "void *", 8, "uint64")  # of a structure's member; the value is an array
+POINTER = DType("pointer", "void *", 8, "uint64")  # a structure's member that points to an array
 
 
 def structure(name: str, members: Sequence[tuple[str, DType, int]], alignment: int = 1) -> DType:
-    """A structure with the layout of C++: each member at a multiple of its alignment, the whole padded to its own.
+    """A structure in C++'s layout: members at multiples of their alignment, the size a multiple of the structure's.
 
-    `members` are name, type, and the length of a C array or 0; `alignment` is that of `__align__`.
+    Args:
+        name: The structure's name in C++.
+        members: Name, type, and the length of a C array or 0 for a single element.
+        alignment: The argument of `__align__`, in bytes.
     """
     fields: list[Field] = []
     end = 0
@@ -140,7 +145,7 @@ def structure(name: str, members: Sequence[tuple[str, DType, int]], alignment: i
 
 
 def with_parts(arrays: Mapping[str, NDArray[Any]], types: Mapping[str, DType]) -> dict[str, NDArray[Any]]:
-    """The arrays, and views of their parts by names such as `in.x`."""
+    """The arrays by name, and views of their parts by names such as `in.x`."""
     found = dict(arrays)
     for name, dtype in types.items():
         if name in arrays:
@@ -158,7 +163,7 @@ def _parts(name: str, array: NDArray[Any], dtype: DType) -> Iterator[tuple[str, 
 
 
 def part_types(name: str, dtype: DType) -> dict[str, DType]:
-    """The type of an array and those of its parts, by name."""
+    """The types of an array and of its parts, by name."""
     found = {name: dtype}
     for field in dtype.fields:
         found.update(part_types(f"{name}.{field.name}", field.dtype))
@@ -168,14 +173,8 @@ def part_types(name: str, dtype: DType) -> dict[str, DType]:
     return found
 
 
-def is_float(dtype: np.dtype[Any]) -> bool:
-    """Whether a NumPy type holds fractions. NumPy itself does not know this of the types of ml_dtypes."""
-    return dtype.kind == "f" or dtype in _OTHER_FLOATS
-
-
-_OTHER_FLOATS = tuple(np.dtype(getattr(ml_dtypes, n)) for n in ("bfloat16", "float8_e4m3fn", "float8_e5m2"))
 COMPLEX_PARTS = ("real", "imag")
-_MOST_ALIGNED = 16  # bytes: of the built-in vectors
+_MOST_ALIGNED = 16  # bytes: the largest alignment of a built-in vector
 
 
 def _vectors() -> Iterator[DType]:
@@ -225,11 +224,14 @@ def fill(
     """Make the content of one array.
 
     Args:
-        name: One of `FILLS`, one of the check's own (`runner.kernel.contents`), or the numbers themselves.
-        shape: In elements; an element of two numbers takes two of the fill's values.
+        name: A key of `FILLS` or `_EXACT_FILLS`, or the numbers themselves.
+        shape: In elements; an element of two components takes two of the fill's values.
         dtype: The type of the elements.
-        seed: The sweep's; only `random` depends on it.
-        label: The array's name: two arrays of a kernel get different random numbers.
+        seed: Of random numbers.
+        label: The array's name, so that two arrays of a kernel get different random numbers.
+
+    Returns:
+        An array of the shape `dtype.host_shape(shape)`.
     """
     whole = dtype.host_shape(shape)
     if not isinstance(name, str):
@@ -238,12 +240,12 @@ def fill(
     return make(int(np.prod(whole)), dtype.numpy, seed, label).reshape(whole)
 
 
-CACHED_BYTES, CACHED = 4 << 30, 1024  # at most that many arrays: a sweep may have thousands of sizes
+CACHED_BYTES, CACHED = 4 << 30, 1024  # limits of bytes and arrays: a sweep may have thousands of sizes
 _cache: dict[tuple[Any, ...], NDArray[Any]] = {}  # least recently used first
 
 
 def cached(key: tuple[Any, ...], make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
-    """The content that `make` makes, cached by what it follows from, and read-only: the cases of a sweep share it."""
+    """The result of `make`, cached by `key` and read-only, as the cases of a sweep share it."""
     content = _cache.pop(key, None)
     if content is None:
         content = make()
@@ -277,7 +279,7 @@ def _further(known: NDArray[np.uint32], step: NDArray[np.uint32], power: int) ->
     first, last = len(known) - power, len(known) - _ORDER + 1
     more = np.zeros(last - first, np.uint32)
     term = np.empty(_BLOCK, np.uint32)
-    for begin in range(first, last, _BLOCK):  # pieces that fit into the processor's cache
+    for begin in range(first, last, _BLOCK):  # blocks that fit into the processor's cache
         piece = more[begin - first : begin - first + _BLOCK]
         for k in np.flatnonzero(step):
             np.multiply(known[begin + k : begin + k + len(piece)], step[k], out=term[: len(piece)])
@@ -291,9 +293,9 @@ _SKIPPED = 310 + 34 - 3  # srandom() discards 310 values, after 34 initial ones 
 
 
 def _glibc_start() -> NDArray[np.uint32]:
-    """The first values after srandom(1): those of a Lehmer generator, then some by the recurrence.
+    """The first values after srandom(1): a Lehmer generator's, continued by the recurrence.
 
-    The first three values of the library do not follow the recurrence and are left out.
+    The library's first three values do not follow the recurrence and are left out.
     """
     r = [1]
     for _ in range(30):
@@ -343,11 +345,12 @@ QUARTERS = 4  # levels
 
 
 def _exact(levels: int, *, signed: bool) -> Callable[[int, np.dtype[Any], int, str], NDArray[Any]]:
-    """Multiples of 1 / levels up to 1 with random signs, or integers up to levels; never 0.
+    """A fill of nonzero numbers: multiples of 1 / levels up to 1 with random signs, or integers up to levels.
 
-    Kernels lose the ends, so one end is the only largest or smallest number: which one depends on the seed. Of each
-    four signed contents with quarters, the second is positive and the last negative: then a mean is far from 0, and no
-    number is above the 0 with which a kernel may begin.
+    Kernels tend to lose the first or last element, so one of them is the unique maximum or minimum; the seed decides
+    which. Bits 32 and 33 of the seed choose a variant: of four signed contents with quarters, the second is all
+    positive and the last all negative, so that a mean is far from 0, and an accumulator that starts at 0 instead of the
+    first element shows.
     """
 
     def make(count: int, dtype: np.dtype[Any], seed: int, label: str) -> NDArray[Any]:
@@ -374,5 +377,5 @@ _EXACT_FILLS = {
     **{f"exact_signed_{n}": _exact(n, signed=True) for n in (1, 2, 4)},
     **{f"exact_positive_{n}": _exact(n, signed=False) for n in (1, 2, 3)},
 }
-COUNTING = ("index", "count", "reverse")  # the largest number grows with the array
-FORMER_NAMES = {"seed_rand": "c_rand"}  # still understood
+COUNTING = ("index", "count", "reverse")  # fills whose largest number grows with the array
+FORMER_NAMES = {"seed_rand": "c_rand"}  # accepted in YAMLs of earlier versions

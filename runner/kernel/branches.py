@@ -1,7 +1,7 @@
-"""Which sides of its branches a reference takes for some inputs: of comparisons, `where`, `clip`, `max`, `rint`, ...
+"""Branch coverage of a reference: the sides of comparisons, `where`, `clip`, `max`, `rint`, ... that inputs take.
 
-An error in a branch shows only for inputs that take it. So the further inputs of the check (`runner.kernel.further`)
-are chosen by what the reference does with them. The reference is evaluated in double precision, without bounds.
+A defect in a branch shows only for inputs that take it. So the further inputs of the check (`runner.kernel.further`)
+are chosen by the branches that the reference takes. It is evaluated in double precision, without bounds.
 """
 
 from __future__ import annotations
@@ -15,39 +15,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Role
+from runner.bounds.array_expression import ArrayExpression
+from runner.bounds.formula import named, shortened
+from runner.bounds.intervals import Bounded, amount, plain
+from runner.bounds.rounding import Arithmetic, is_float
+from runner.bounds.tied_indices import INDICES
 from runner.errors import UsageError
-from runner.kernel.arrays import DType, is_float, part_types, with_parts
-from runner.kernel.bounded import Bounded, amount, plain
-from runner.kernel.case import Case
-from runner.kernel.expression import ArrayExpression, named, shortened
-from runner.kernel.precision import Arithmetic
+from runner.kernel.arrays import DType, part_types, with_parts
+from runner.kernel.case import READ, Case
 
 Array = NDArray[Any]
-READ = (Role.IN, Role.INOUT)
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the ways that a node of a reference can go."""
+    """One side of a branch in a reference."""
 
     node: str  # its text, such as `clip(in, 0, 6)`
     name: str
-    told: str = ""  # what to say where no input reaches it; empty: it is optional
+    told: str = ""  # the note if no input reaches it; empty: it is optional
     beyond: bool = False  # whether inputs may leave the range of their fill to reach it
-    start: bool = False  # of a largest or smallest element: what shows the value with which a kernel begins
+    start: bool = False  # of a maximum or minimum: it shows a wrong initial value of the kernel's accumulator
 
 
 @dataclass(frozen=True)
 class Reached:
-    """What the reference did with some inputs."""
+    """The branches that the reference took for some inputs."""
 
     sides: frozenset[Side]
-    finite: bool  # whether all outputs are finite, in their own types as well
+    finite: bool  # whether all outputs are finite in their own types
     tied: frozenset[str]  # the texts of argsort, argmax and argmin whose keys are not distinct
 
 
-Sides = Callable[..., Iterator[str]]  # the names of those that occurred, from the operands' values
+Sides = Callable[..., Iterator[str]]  # from the operands' values: the names of the sides taken
 
 
 def _order(a: Any, b: Any) -> Iterator[str]:
@@ -82,7 +82,7 @@ def _sign(x: Any) -> Iterator[str]:
 
 
 def _steps(x: Any) -> Iterator[str]:
-    """Of floor and ceil: fractions on both sides of 0, and whole numbers."""
+    """Sides of floor and ceil: fractions on both sides of 0, and integers."""
     whole = x == np.rint(x)
     names = (("whole", whole), ("negative", ~whole & (x < 0)), ("positive", ~whole & (x > 0)))
     yield from (n for n, found in names if np.any(found))
@@ -97,7 +97,7 @@ def _rint(x: Any) -> Iterator[str]:
 
 
 def _starts(x: Any, axis: Any = None, **_: Any) -> Iterator[str]:
-    """Of the largest and smallest elements: rows that lie on one side of 0, of -1 and of 1."""
+    """Sides of a maximum or minimum: rows that lie on one side of 0, of -1 or of 1."""
     at = amount(axis)
     most, least = np.max(x, axis=at), np.min(x, axis=at)
     names = (("below 0", most < 0), ("below -1", most < -1), ("above 0", least > 0), ("above 1", least > 1))
@@ -113,7 +113,6 @@ _FUNCTIONS: Mapping[str, Sides] = {
     "where": _where, "maximum": _order, "minimum": _order, "clip": _clip, "sign": _sign, "abs": _sign, "floor": _steps,
     "ceil": _steps, "rint": _rint, **dict.fromkeys(_STARTS, _starts),
 }  # fmt: skip
-_ORDERED = ("argsort", "argmax", "argmin")
 
 
 def _possible(node: ast.Call | ast.Compare) -> dict[str, Side]:
@@ -131,7 +130,7 @@ def _possible(node: ast.Call | ast.Compare) -> dict[str, Side]:
         return dict(side(n, beyond=True, start=True) for n in _STARTS[called])
     args = [shortened(ast.unparse(a), 30) for a in node.args]
     if called == "where":
-        shown = not isinstance(node.args[0], ast.Compare)  # which says it itself
+        shown = not isinstance(node.args[0], ast.Compare)  # a comparison has its own note
         return dict(
             side(n, f"no input makes the condition of '{text}' {n}" if shown else "", beyond=True)
             for n in ("true", "false")
@@ -155,7 +154,7 @@ def _possible(node: ast.Call | ast.Compare) -> dict[str, Side]:
 
 
 class _Watched(ast.NodeTransformer):
-    """Names each node with sides as a function of its own, which the table of the evaluation has."""
+    """Replaces each node with sides by a call of a function that records them, added to the evaluation's table."""
 
     def __init__(self, arrays: Collection[str], table: Mapping[Any, Callable[..., Any]], seen: Branches) -> None:
         self.arrays, self.table, self.seen = arrays, dict(table), seen
@@ -189,7 +188,7 @@ class _Watched(ast.NodeTransformer):
             axis = options.get("axis", operands[1] if len(operands) > 1 and sides is _starts else None)
             names = sides(*given, **({"axis": axis} if sides is _starts else {}))
             self.seen.found.update(possible[n] for n in names if n in possible)
-            if name in _ORDERED and _ties(name, values[0], amount(axis)):
+            if name in INDICES and _ties(name, values[0], amount(axis)):
                 self.seen.tied.add(text)
             return function(*operands, **options)
 
@@ -198,7 +197,7 @@ class _Watched(ast.NodeTransformer):
 
 
 def _ties(name: str, keys: Array, axis: int | None) -> bool:
-    """Whether more than one order, or more than one index, is right."""
+    """Whether equal keys make more than one order, or more than one index, right."""
     if name == "argsort":
         along = -1 if axis is None else axis
         return bool(np.any(np.diff(np.sort(keys, axis=along), axis=along) == 0))
@@ -215,12 +214,13 @@ class Branches:
         self.found: set[Side] = set()
         self.tied: set[str] = set()
         arrays = {n for a in case.arrays() if a.role in READ for n in part_types(a.name, a.dtype)}
-        reference = () if isinstance(case.kernel.reference, str) else case.kernel.reference
         types = {n: d for a in case.arrays() for n, d in part_types(a.name, a.dtype).items()}
-        self._outputs = [(_largest(types.get(n)), self._steps(expression, arrays)) for n, expression in reference]
+        self._outputs = [
+            (_largest(types.get(n)), self._steps(expression, arrays)) for n, expression in case.kernel.expressions
+        ]
 
     def _steps(self, expression: ArrayExpression, arrays: set[str]) -> list[tuple[str, Callable[..., Any]]]:
-        """The expressions under `let` that it uses, by their names, and itself under no name."""
+        """The definitions of `let` that it uses, by name, then the expression itself with an empty name."""
         known = set(arrays)
         steps: list[tuple[str, Callable[..., Any]]] = []
         for name, one in (*expression.helpers, ("", expression)):
@@ -235,7 +235,7 @@ class Branches:
         return steps
 
     def __call__(self, inputs: Mapping[str, Array]) -> Reached:
-        """What the reference does with these inputs; a `UsageError` if it cannot be evaluated."""
+        """Evaluate the reference for inputs by name. Raises UsageError if that fails."""
         self.found, self.tied, finite = set(), set(), True
         names: dict[str, Any] = {
             **self.case.variables, **with_parts(inputs, {a.name: a.dtype for a in self.case.arrays()})
@@ -254,42 +254,43 @@ class Branches:
 
 
 def _largest(dtype: DType | None) -> float:
-    """The largest number that an output may have."""
+    """The largest finite number of an output's type."""
     floating = dtype is not None and dtype.is_float and dtype.numpy.itemsize > 1
     return Arithmetic(dtype.numpy).largest if dtype and floating else float(np.finfo(np.float64).max)
 
 
 def _double(value: Any) -> Bounded:
-    """An operand as a double: halves would be rounded by each operation."""
+    """Convert an operand to double precision, as each operation on halves would round."""
     if isinstance(value, np.ndarray) and is_float(value.dtype):
         value = value.astype(np.float64)
     return plain(value)
 
 
 def constants(case: Case) -> list[float]:
-    """The numbers in a case's reference expressions: constants, and parameters by their values."""
-    reference = () if isinstance(case.kernel.reference, str) else case.kernel.reference
+    """The numbers in a case's reference: constants and the values of parameters, by magnitude."""
     found: set[float] = set()
-    for _, expression in reference:
-        trees = [expression.tree, *(e.tree for _, e in expression.helpers)]
-        for node in (n for tree in trees for n in ast.walk(tree)):
-            value = node.value if isinstance(node, ast.Constant) else None
-            if isinstance(node, ast.Name):
-                value = case.variables.get(node.id)
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                found.add(float(value))
+    for node in _nodes(case):
+        value = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(node, ast.Name):
+            value = case.variables.get(node.id)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            found.add(float(value))
     return sorted(found, key=abs)
 
 
 def indices(case: Case) -> frozenset[str]:
-    """The arrays that the reference uses as indices, or counts."""
-    reference = () if isinstance(case.kernel.reference, str) else case.kernel.reference
+    """The arrays that the reference uses as indices or bins."""
     found: set[str] = set()
-    for _, expression in reference:
-        for tree in (expression.tree, *(e.tree for _, e in expression.helpers)):
-            for node in ast.walk(tree):
-                parts: list[ast.AST] = [node.slice] if isinstance(node, ast.Subscript) else []
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                    parts += {"take": node.args[1:2], "bincount": node.args[:2]}.get(node.func.id, [])
-                found.update(n for part in parts for n in named(part))
+    for node in _nodes(case):
+        parts: list[ast.AST] = [node.slice] if isinstance(node, ast.Subscript) else []
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            parts += {"take": node.args[1:2], "bincount": node.args[:2]}.get(node.func.id, [])
+        found.update(n for part in parts for n in named(part))
     return frozenset(found)
+
+
+def _nodes(case: Case) -> Iterator[ast.AST]:
+    """The nodes of a case's reference expressions and of their definitions."""
+    for _, expression in case.kernel.expressions:
+        for one in (expression, *(helper for _, helper in expression.helpers)):
+            yield from ast.walk(one.tree)

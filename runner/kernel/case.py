@@ -1,7 +1,7 @@
 """A case: one kernel with one value for each of its parameters; its identity, its launch, and whether it can run.
 
-The identity is a hash of the canonical values, so two ways to write a value give one case. Device, compiler and timing
-are not part of it: runs on different devices join on it.
+The identity is a hash of the canonical values, so `2**10` and `1Ki` give the same case. It excludes device, compiler
+and timing, so that runs on different devices join on it.
 """
 
 from __future__ import annotations
@@ -39,12 +39,13 @@ from runner.kernel.declaration import (
 from runner.kernel.expression import Expression
 from runner.kernel.recipes import Fill, OfFields, Recipe
 
-MOST_TURNS = 100_000  # of the loops around launches
+READ = (Role.IN, Role.INOUT)  # of arrays whose content the kernel reads
+MOST_TURNS = 100_000  # iterations of the loops around launches
 
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """An array without its contents; any process makes the same bytes from it."""
+    """The specification of an array, from which any process makes the same bytes."""
 
     name: str
     role: Role
@@ -56,11 +57,11 @@ class ArraySpec:
     constant: bool
     refill: bool = True  # whether the check may give it other contents of the same kind
     image: Texture | Surface | None = None  # the object that the kernel gets in place of a pointer
-    passed: bool = True  # itself, and not only within a structure
+    passed: bool = True  # whether it is an argument itself, not only a structure's member
 
     @property
     def nbytes(self) -> int:
-        """Its size."""
+        """Its size in bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     def members(self) -> Iterator[tuple[str, ArraySpec]]:
@@ -83,10 +84,7 @@ class ArraySpec:
 
 @dataclass(frozen=True)
 class PointerSpec:
-    """A pointer into another array, so many elements from its first one, or a null pointer.
-
-    With a `texture`, it is a texture object of that array.
-    """
+    """A pointer to an element of another array, a texture object of it (with `texture`), or a null pointer."""
 
     name: str
     array: str
@@ -96,7 +94,7 @@ class PointerSpec:
 
 @dataclass(frozen=True)
 class ScalarSpec:
-    """A number passed to the kernel, or several for a vector or a structure."""
+    """A number passed to the kernel, or the numbers of a vector or a structure."""
 
     name: str
     dtype: DType
@@ -107,7 +105,7 @@ class ScalarSpec:
 class LaunchSpec:
     """One launch of a case."""
 
-    function: str  # empty: the first one of the program
+    function: str  # empty: the program's first one
     grid: Dim3
     block: Dim3
     shared: int
@@ -139,23 +137,23 @@ class Case:
 
     @property
     def hazard(self) -> str:
-        """The CUDA rule that the case breaks on purpose; empty if it breaks none."""
+        """The CUDA rule that the case breaks on purpose, or an empty text."""
         declared = self.kernel.hazard
         return declared.reason if declared and declared.when(self.variables) else ""
 
     @property
     def chosen(self) -> dict[str, Canonical]:
-        """The parameters, without those of every kernel that change nothing, such as `cache=none`."""
+        """The parameters, without common ones at their neutral values, such as `cache=none`."""
         return {n: v for n, v in self.parameters if NEUTRAL.get(n) != v}
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Options for a GPU's compiler."""
+        """The options for a GPU's compiler."""
         return options.words(str(dict(self.parameters)["compile_options"]))
 
     @functools.cached_property
     def variables(self) -> dict[str, Canonical]:
-        """The names of expressions: the parameters, their parts, and the grid."""
+        """The values that expressions may use, by name: parameters, their parts (`block_x`, `rows`), and the grid."""
         x, y, z = self.grid
         grid = {"grid": x * y * z, "grid_x": x, "grid_y": y, "grid_z": z}
         return {**known_values(self.kernel, dict(self.parameters)), **grid}
@@ -229,19 +227,19 @@ class Case:
         return tuple(dict.fromkeys(map(self._function, named)))
 
     def _function(self, pieces: FunctionName) -> str:
-        """A function as C++ names it; the kernel's own if there are no pieces."""
+        """A function's name in C++; without pieces the kernel's own."""
         named = (
             p if isinstance(p, str) else self._macro(p.text, p(self.variables)) for p in pieces or self.kernel.function
         )
         return "".join(named)
 
     def count(self, what: str) -> int | None:
-        """The value of `bytes_read`, `operations`, `in_flight` or `depth`; `None` if it is not declared."""
+        """The value of `bytes_read`, `operations`, `in_flight` or `depth`; `None` if the kernel does not declare it."""
         expression = getattr(self.kernel, what)
         return None if expression is None else int(expression(self.variables))
 
     def dtype(self, word: str) -> DType:
-        """A dtype by its own name, or by the parameter that holds it."""
+        """The dtype of a name, or of the parameter with that name."""
         return self.kernel.dtype(word) or DTYPES[str(dict(self.parameters)[word])]
 
     def _array(self, a: ArrayArgument) -> ArraySpec:
@@ -270,7 +268,7 @@ class Case:
         return declared.chosen(dict(self.parameters), where) if declared else None
 
     def _fill(self, fill: Fill | OfFields) -> Fill | OfFields:
-        """A fill with the values of the parameters that it names."""
+        """A fill with the values of its parameters inserted."""
         if isinstance(fill, OfFields):
             return OfFields(tuple((name, self._fill(of)) for name, of in fill.fills))
         if isinstance(fill, Recipe):
@@ -296,7 +294,7 @@ class Case:
 
 
 def three(expressions: Sequence[Expression], known: Mapping[str, Canonical]) -> Dim3:
-    """One to three expressions as x, y and z."""
+    """Evaluate one to three expressions as x, y and z; missing ones are 1."""
     x, y, z = (*(int(e(known)) for e in expressions), 1, 1)[:3]
     return x, y, z
 
@@ -304,7 +302,7 @@ def three(expressions: Sequence[Expression], known: Mapping[str, Canonical]) -> 
 def unrolled(
     steps: Sequence[Step | Loop], known: Mapping[str, Canonical], turns: Iterator[int] | None = None
 ) -> Iterator[tuple[Step, Mapping[str, Canonical]]]:
-    """The steps in order, each with the names of its expressions: those of its loops, too."""
+    """Unroll the loops: the steps in order, each with the values that its expressions may use (loop counters too)."""
     turns = turns or itertools.count(1)
     for step in steps:
         if isinstance(step, Step):
@@ -322,13 +320,13 @@ def _counted(
         return
     (name, end), *inner = counts
     for value in range(int(end(known))):
-        if next(turns) > MOST_TURNS:  # of loops that may launch nothing
+        if next(turns) > MOST_TURNS:  # also of loops without a launch
             raise UsageError(f"{end.where}: the loops have more than {MOST_TURNS:,} turns")
         yield from _counted(inner, {**known, name: value}, turns)
 
 
 def functions(steps: Sequence[Step | Loop]) -> tuple[FunctionName, ...]:
-    """The functions that steps launch; empty for the kernel's own."""
+    """The functions that steps launch; an empty name stands for the kernel's own."""
     found: dict[FunctionName, None] = {}
     for step in steps:
         found.update(dict.fromkeys((step.function,) if isinstance(step, Step) else functions(step.steps)))
@@ -336,12 +334,12 @@ def functions(steps: Sequence[Step | Loop]) -> tuple[FunctionName, ...]:
 
 
 def own_block(kernel: Kernel, values: Mapping[str, Canonical]) -> Dim3:
-    """The threads of a block in x, y, z, unless a launch has its own."""
+    """The default block of the launches, in x, y, z."""
     return next((threads(values[p.name]) for p in kernel.parameters if p.kind is Kind.BLOCK), (1, 1, 1))
 
 
 def known_values(kernel: Kernel, values: Mapping[str, Canonical]) -> dict[str, Canonical]:
-    """The parameters' names in expressions: their values, and the parts of blocks and sizes."""
+    """The values of parameters, and of the parts of blocks and sizes, by their names in expressions."""
     return {n: v for p in kernel.parameters for n, v in variables(p.name, p.kind, values[p.name]).items()}
 
 

@@ -1,4 +1,4 @@
-"""Compares a kernel's outputs with the expected ones: integers exactly, floats within a bound of the rounding error."""
+"""Compares a kernel's outputs with the expected ones: integers exactly, floats within their acceptance intervals."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.kernel.allowed import Elements, Mask, elements, interval, ulp
-from runner.kernel.arrays import DType, is_float
-from runner.kernel.declaration import Tolerance
-from runner.kernel.pieces import in_pieces
-from runner.kernel.power import Power, power_of
-from runner.kernel.precision import Arithmetic, wider
-from runner.kernel.reference import ExpectedArray
+from runner.bounds.acceptance import Elements, Mask, elements, interval, ulp
+from runner.bounds.chunked import in_pieces
+from runner.bounds.expected import ExpectedArray, Tolerance
+from runner.bounds.power import Power, power_of
+from runner.bounds.rounding import Arithmetic, is_float, wider
+from runner.kernel.arrays import DType
 
 Array = NDArray[Any]
 
@@ -23,16 +22,16 @@ Array = NDArray[Any]
 POISON = 0xA5
 POISON_FLOAT = 0xFF
 POISON_MIXED = 0x7F  # in structures with both: NaN or a huge number, and an unlikely integer
-INT_BYTES = 4  # a shorter integer may happen to be the poison
+INT_BYTES = 4  # shorter integers may equal the poison by chance
 SHOWN = 5  # mismatches listed one by one
-# What rounding may explain: errors of up to 10^4 ulp in a quarter of the elements, or 64 ulp in all of them, and not
-# more than 1 % (4 ulp in types that have fewer digits).
+# Errors that rounding may explain: up to 10^4 ulp in a quarter of the elements, or 64 ulp in all of them, and at most
+# 1 % (4 ulp in types with fewer digits).
 FAR_ULP, NEAR_ULP, FEW, FAR, LEAST_ULP = 1e4, 64.0, 0.25, 0.01, 4.0
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """Whether a launch gave the right answer: how many elements differ, of how many, and the first that do."""
+    """The result of a check: the number of differing elements, of compared ones, and the first mismatches in words."""
 
     mismatches: int
     compared: int
@@ -41,9 +40,9 @@ class CheckResult:
     exact: bool = False  # whether every element had to be the expected value itself
     error_ulp: float | None = None  # the largest error of a float, in units in the last place; `None` for integers
     undecided: int = 0  # elements that rounding errors may change by any amount
-    added: tuple[str, ...] = ()  # outputs that may be sums of what they held before; not if they are right
-    power: Mapping[str, Power] = field(default_factory=dict)  # of a right answer: what would have passed, by output
-    tied: str = ""  # on a wrong answer, that it may be another order of equal keys
+    added: tuple[str, ...] = ()  # wrong outputs that equal their previous content + expected: the kernel accumulated
+    power: Mapping[str, Power] = field(default_factory=dict)  # of a right answer: the check's power, by output
+    tied: str = ""  # on a wrong answer: that it may be another order of equal keys
 
     @property
     def ok(self) -> bool:
@@ -53,15 +52,15 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class _Judged:
-    """Elements of an output, judged one by one."""
+    """The verdict on each element of an output; masks have the shape (n,)."""
 
     wrong: Mask
-    open: Mask | bool = False  # right, as anything would be
+    open: Mask | bool = False  # accepts any value
     error_ulp: float = 0.0  # the largest error
 
 
 def poison_byte(dtype: DType) -> int:
-    """The byte that poisons an array."""
+    """The byte with which to poison an array of this type."""
     floats = {number.is_float for _, number in dtype.leaves()}
     return POISON_MIXED if len(floats) > 1 else POISON_FLOAT if True in floats else POISON
 
@@ -72,16 +71,22 @@ def check(
     depth: int | None = None,
     tolerance: Tolerance | None = None,
 ) -> CheckResult:
-    """Compare the expected outputs with the actual ones, element by element.
+    """Compare the actual outputs with the expected ones, element by element.
 
-    `depth` is the longest chain of rounded operations in the kernel; `None` for the reference's own. Where a
-    `tolerance` is given, floats may differ by that in place of their bounds.
+    Args:
+        actual: The arrays after the launch, by name.
+        expected: The outputs to compare, by name.
+        depth: The longest chain of rounded operations in the kernel; `None` for the reference's own.
+        tolerance: The allowed difference of floats, in place of their bounds.
+
+    Raises:
+        UsageError: An expected output has another shape than the actual one.
     """
     mismatches = compared = undecided = 0
-    tolerable = exact = True  # whether a tolerance may let the wrong elements pass; whether nothing else is right
+    tolerable = exact = True  # whether a tolerance may accept the wrong elements; whether all elements must be equal
     listed: list[str] = []
     furthest: tuple[float, str] = (0.0, "")
-    added: list[str] = []  # outputs that the kernel may add to
+    added: list[str] = []
     error: float | None = None
     for name, right in expected.items():
         got = actual[name].ravel()
@@ -127,7 +132,7 @@ def power(
     depth: int | None = None,
     tolerance: Tolerance | None = None,
 ) -> dict[str, Power]:
-    """What such a comparison lets through, by output; `shapes` has each output's shape and type."""
+    """The power of such a check, by output; `shapes` has each output's shape and type, the rest is as for `check`."""
     found = {}
     for name, right in expected.items():
         shape, dtype = shapes[name]
@@ -136,7 +141,7 @@ def power(
 
 
 def _is_like_rounding(got: Array, known: Elements, where: NDArray[np.intp], defined: Mask) -> bool:
-    """Whether wrong elements may be off by rounding alone: by little, and few of them unless by very little."""
+    """Whether rounding alone may explain the wrong elements, by `FAR_ULP` and the other limits; `where` has indices."""
     wide = wider(got.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         exact, found = known.values[where].astype(wide), got[where].astype(wide)
@@ -148,7 +153,7 @@ def _is_like_rounding(got: Array, known: Elements, where: NDArray[np.intp], defi
 
 
 def _compare(got: Array, known: Elements) -> _Judged:
-    """Judge all elements of an output, in pieces."""
+    """Judge all elements of an output in chunks; `got` has the shape (n,)."""
     wrong, free = (np.zeros(got.shape, np.bool_) for _ in range(2))
 
     def judge(at: slice) -> float:
@@ -171,7 +176,7 @@ def _judge(got: Array, known: Elements) -> _Judged:
         rounded = values.astype(got.dtype, copy=False)
         free = known.open()
         if np.array_equal(got, rounded):
-            return _Judged(np.zeros(got.shape, np.bool_), open=free)  # no bound is needed
+            return _Judged(np.zeros(got.shape, np.bool_), open=free)
         wide = np.promote_types(values.dtype, how.wide) if values.dtype.kind == "f" else how.wide
         exact, found = values.astype(wide), got.astype(wide)
         same = (found == exact) | (got == rounded) | (np.isnan(found) & np.isnan(exact))
@@ -190,7 +195,7 @@ def _judge(got: Array, known: Elements) -> _Judged:
 
 def _wrong_integers(got: Array, known: Elements) -> Mask:
     values = known.values
-    if got.dtype == np.bool_:  # bytes other than 0 and 1 are not true
+    if got.dtype == np.bool_:  # bytes other than 0 and 1 are wrong
         got, values = got.view(np.uint8), values.astype(np.bool_)
     # A wider integer result wraps to the array's own type, as it does on the GPU.
     wrong = np.asarray(got != values.astype(got.dtype))
@@ -202,7 +207,7 @@ def _wrong_integers(got: Array, known: Elements) -> Mask:
 
 
 def _allowed(got: Array, known: Elements) -> str:
-    """What the first wrong element may differ by; empty for integers."""
+    """The allowed difference of a wrong element, in words; empty for integers."""
     if not is_float(got.dtype):
         return ""
     if known.rule.tolerance is not None:
@@ -217,7 +222,7 @@ def _allowed(got: Array, known: Elements) -> str:
 
 
 def _furthest(name: str, got: Array, values: Array, where: NDArray[np.intp]) -> tuple[float, str]:
-    """The largest error among the wrong elements, in ulp, and the element that has it."""
+    """The largest error among the wrong elements in ulp, and the name of that element."""
     wide = wider(got.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         exact = values[where].astype(wide)
@@ -238,7 +243,7 @@ def _found(one: Array) -> str:
 
 
 def _is_sum(got: Array, expected: Array) -> bool:
-    """Whether all elements may be sums of the poison and what is expected."""
+    """Whether every element equals poison + expected: the kernel accumulated into an uninitialized output."""
     if is_float(got.dtype):
         return bool(got.size and np.isnan(got).all() and np.isfinite(expected).all())
     if got.dtype.kind not in "iu" or got.dtype.itemsize < INT_BYTES:

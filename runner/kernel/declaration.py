@@ -1,7 +1,7 @@
-"""A kernel as its YAML declares it: its parameters, its launch and its reference. `runner.kernel.from_yaml` reads it.
+"""The declaration of a kernel: its parameters, its launch and its reference. `runner.kernel.from_yaml` reads it.
 
-A parameter has one word for the YAML key, the override, the CSV column, the axis and the filter. Its value can be
-written in several ways (`16Mi`, `2**24`, `16777216`); each has one canonical form:
+A parameter has one name as YAML key, override, CSV column, axis and filter. Its value can be written in several forms
+(`16Mi`, `2**24`, `16777216`), which have one canonical form:
 
     kind      canonical                    written as
     integer   int                          8, -2, 2**3, 0x8
@@ -15,7 +15,7 @@ written in several ways (`16Mi`, `2**24`, `16777216`); each has one canonical fo
     choice    text                         one of the words that the kernel allows
     options   options, or none             --use_fast_math, -maxrregcount=32 -Xptxas -dlcm=cg, [-ftz=true, -fmad=false]
 
-`0x10` is always a hexadecimal number, never 0 by 10.
+`0x10` is always a hexadecimal number.
 """
 
 from __future__ import annotations
@@ -31,10 +31,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from runner.bounds.array_expression import ArrayExpression
+from runner.bounds.expected import Tolerance
+from runner.bounds.formula import shortened
 from runner.device import Role, Surface, Texture, options
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FORMER_NAMES, DType
-from runner.kernel.expression import ArrayExpression, Expression, integer, shortened
+from runner.kernel.expression import Expression, integer
 from runner.kernel.metrics import Metric
 from runner.kernel.recipes import Fill, OfFields
 
@@ -42,7 +45,7 @@ Canonical = int | float | str  # True and False are integers
 
 
 class Kind(enum.StrEnum):
-    """How the values of a parameter are written, and what they mean."""
+    """The notation and the meaning of a parameter's values."""
 
     INTEGER = "integer"
     NUMBER = "number"
@@ -56,7 +59,7 @@ class Kind(enum.StrEnum):
     OPTIONS = "options"
 
 
-# These words mean the same for every kernel. The order is that of the columns. Kernels may declare more.
+# These names mean the same for every kernel, in the order of the columns. Kernels may declare more.
 VOCABULARY: dict[str, Kind] = {
     "block": Kind.BLOCK, "size": Kind.SIZE, "width": Kind.INTEGER, "mask": Kind.MASK, "unroll": Kind.INTEGER,
     "dtype": Kind.DTYPE, "src_lane": Kind.INTEGER, "delta": Kind.INTEGER, "offset": Kind.INTEGER,
@@ -76,9 +79,10 @@ _TRIPLE = re.compile(rf"{_PAIR.pattern}\s*x\s*([1-9][0-9_]*)")
 
 
 def canonical(name: str, kind: Kind, value: Any) -> Canonical:
-    """Bring the value of the parameter `name`, as written in YAML or on the command line, into its canonical form.
+    """Convert the value of the parameter `name`, as written in YAML or on the command line, to its canonical form.
 
-    A `UsageError` if it cannot be read.
+    Raises:
+        UsageError: The value cannot be read; the message says what the kind allows.
     """
     if kind is Kind.BOOLEAN and isinstance(value, bool):
         return value
@@ -94,7 +98,7 @@ def canonical(name: str, kind: Kind, value: Any) -> Canonical:
 
 
 def variables(name: str, kind: Kind, value: Canonical) -> Mapping[str, Canonical]:
-    """The names of a value in expressions: `block` also has `block_x` and the like; `size` has `rows` and `cols`."""
+    """A value and its parts by their names in expressions: `block` has `block_x`, ..., `size` has `rows` and `cols`."""
     if kind is Kind.BLOCK:
         x, y, z = threads(value)
         return {name: x * y * z, f"{name}_x": x, f"{name}_y": y, f"{name}_z": z}
@@ -119,7 +123,7 @@ def threads(value: Canonical) -> tuple[int, int, int]:
 
 
 def written(kind: Kind, value: Canonical) -> str:
-    """A canonical value as people write it: masks in hexadecimal, sizes that are powers of two as such."""
+    """A canonical value in readable form: masks in hexadecimal, powers of two among sizes as such."""
     if kind is Kind.MASK:
         return f"{value:#010x}"
     if kind is Kind.SIZE and isinstance(value, int) and value >= 2**10 and value & (value - 1) == 0:
@@ -127,7 +131,7 @@ def written(kind: Kind, value: Canonical) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-# The values of a kind of number: from, and up to but not including.
+# The range of a kind of number, without its end.
 _RANGES = {Kind.INTEGER: (-(2**63), 2**63), Kind.SIZE: (0, 2**63), Kind.BLOCK: (0, 2**31), Kind.MASK: (0, 2**32)}
 _EXPECTED = {
     Kind.INTEGER: "an integer such as 8, -2 or 2**3",
@@ -179,14 +183,14 @@ def _real(text: str) -> float:
         number = float(text) if _REAL.fullmatch(text) else float(_integer(text))
     if not math.isfinite(number):
         raise ValueError(text)
-    return number + 0.0  # 0 has no sign
+    return number + 0.0  # -0.0 becomes 0.0
 
 
 def _integer(text: str) -> int:
     if matched := _WITH_UNIT.fullmatch(text):
         digits, unit = matched[1].replace("_", ""), (matched[2] or "").lower()
         if len(digits) > 1 and digits[0] == "0" and digits[1] != ".":
-            raise ValueError(text)  # 010 could be 8 or 10
+            raise ValueError(text)  # 010 is 8 in C and 10 elsewhere
         number = (int(digits) if digits.isdecimal() else Fraction(digits)) * _UNITS[unit]
     elif re.fullmatch(r"[+-]?[0-9.]+e\+?[0-9]{1,2}|-?[0-9]+\.[0-9]+", text, re.IGNORECASE):
         number = Fraction(text)
@@ -199,7 +203,7 @@ def _integer(text: str) -> int:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter that the kernel reads. Its values are canonical; if `allowed` is empty, any value is allowed."""
+    """A parameter that the kernel reads. Its values are canonical; an empty `allowed` allows any value."""
 
     name: str
     kind: Kind
@@ -217,14 +221,14 @@ TEXTURE_WORDS = {
 
 @dataclass(frozen=True)
 class DeclaredTexture:
-    """How a kernel reads an array through a texture object. A word may be the name of a parameter."""
+    """How a kernel reads an array through a texture object. A mode may be the name of a parameter."""
 
-    words: tuple[tuple[str, tuple[str, ...]], ...]  # by keys of `TEXTURE_WORDS`; one or one for each axis
+    words: tuple[tuple[str, tuple[str, ...]], ...]  # modes by keys of `TEXTURE_WORDS`; one, or one per axis
     normalized_coords: bool
     border_color: tuple[int | float, ...]
 
     def chosen(self, values: Mapping[str, Any], where: str) -> Texture:
-        """The texture of a case with these values of parameters."""
+        """The texture for these values of parameters. Raises UsageError if a value is not a mode."""
         found = {key: [str(values.get(word, word)) for word in words] for key, words in self.words}
         for key, words in found.items():
             if wrong := [word for word in words if word not in TEXTURE_WORDS[key]]:
@@ -241,22 +245,22 @@ class ArrayArgument:
 
     name: str
     role: Role
-    dtype: str  # or the name of the parameter that holds one
-    shape: tuple[Expression, ...]  # one for each dimension, slowest first
-    fill: Fill | OfFields  # a fill, the parameter that holds one, or the numbers themselves
-    offset: Expression  # elements of nobody before the array, so that its address is less aligned
+    dtype: str  # or the name of the parameter that holds it
+    shape: tuple[Expression, ...]  # one per dimension, slowest first
+    fill: Fill | OfFields  # a fill, the parameter that holds it, or the numbers themselves
+    offset: Expression  # padding elements before the array, which reduce the alignment of its address
     lead: Expression  # elements of the array before the pointer that the kernel gets
-    constant: bool = False  # a `__constant__` array of the module, not an argument
+    constant: bool = False  # a `__constant__` array of the module instead of an argument
     refill: bool = True  # whether the check may give it other contents of the same kind
-    image: DeclaredTexture | Surface | None = None  # the kernel gets a texture or surface object, not a pointer
-    passed: bool = True  # itself, and not only within a structure
+    image: DeclaredTexture | Surface | None = None  # the texture or surface object that replaces the pointer
+    passed: bool = True  # whether it is an argument itself, not only a structure's member
 
 
 @dataclass(frozen=True)
 class ScalarArgument:
-    """A number that the kernel is passed: an expression over the parameters, or a constant.
+    """A number passed to the kernel: an expression over the parameters, or a constant.
 
-    A vector or a structure has one for each of its numbers, in order.
+    A vector or a structure has an expression for each of its numbers, in order.
     """
 
     name: str
@@ -266,7 +270,7 @@ class ScalarArgument:
 
 @dataclass(frozen=True)
 class PointerArgument:
-    """A null pointer, or a pointer into or texture object of an array that is also an argument itself."""
+    """A null pointer, or a pointer into (or texture object of) an array that is also an argument itself."""
 
     name: str
     array: str  # empty: null
@@ -274,13 +278,13 @@ class PointerArgument:
     texture: DeclaredTexture | None = None
 
 
-# A function as C++ names it: pieces of text, and parameters in a template's arguments.
+# The C++ name of a function: pieces of text, and parameters as template arguments.
 FunctionName = tuple[str | Expression, ...]
 
 
 @dataclass(frozen=True)
 class Step:
-    """One launch of a program of several."""
+    """One launch of a program with several launches."""
 
     function: FunctionName  # empty: the kernel's own
     arguments: tuple[str, ...]  # their names, in the function's order
@@ -291,7 +295,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Loop:
-    """Steps that are repeated, for each value from 0 up to a number, of one name after the other."""
+    """Steps that are repeated for each value of a counter from 0 up to, but not including, a number; loops may nest."""
 
     counts: tuple[tuple[str, Expression], ...]
     steps: tuple[Step | Loop, ...]
@@ -307,7 +311,7 @@ class Constraint:
 
 @dataclass(frozen=True)
 class DeclaredHazard:
-    """The kernel breaks a rule of CUDA on purpose `when` a condition holds; `reason` names the rule."""
+    """A CUDA rule that the kernel breaks on purpose `when` a condition holds; `reason` names it."""
 
     when: Expression
     reason: str
@@ -315,29 +319,15 @@ class DeclaredHazard:
 
 @dataclass(frozen=True)
 class Shuffle:
-    """The kernel is one shuffle of its array `in` into `out`, so the two show which lane each lane read."""
+    """A kernel that shuffles its array `in` into `out`, so that the two show which lane each lane read."""
 
     operation: str  # one of `runner.kernel.lanes.INTRINSICS`
     argument: Expression  # the intrinsic's third argument
 
 
 @dataclass(frozen=True)
-class Tolerance:
-    """How far an output may be from the expected value: by `atol + rtol * |expected|`, or by `ulp`."""
-
-    rtol: float = 0.0
-    atol: float = 0.0
-    ulp: float = 0.0  # units in the last place of the expected value, in the output's type
-
-    def __str__(self) -> str:
-        """As the column `tolerance` has it, such as `rtol=1e-05 atol=0`."""
-        relative = f"rtol={self.rtol:g} atol={self.atol:g}" if self.rtol or self.atol or not self.ulp else ""
-        return " ".join(filter(None, (relative, f"ulp={self.ulp:g}" if self.ulp else "")))
-
-
-@dataclass(frozen=True)
 class Kernel:
-    """A kernel, as declared. See docs/kernel-yaml.md for every key; `common` is its family's YAML, if there is one."""
+    """A declared kernel. docs/kernel-yaml.md explains every key; `common` is its family's YAML or `None`."""
 
     name: str
     yaml: Path
@@ -348,7 +338,7 @@ class Kernel:
     origin: str
     family: str
     baseline: str
-    ceiling: bool  # whether it does less than the others of its family, as a copy does less than a transpose
+    ceiling: bool  # whether it bounds its family's performance, as a copy bounds a transpose
     finish: str
     min_arch: int
     gpu_only: str
@@ -368,23 +358,28 @@ class Kernel:
     depth: Expression | None
     compute: str  # the dtype that the kernel computes in, or the parameter that holds it; empty: the arrays' own
     fast_math: bool  # whether the kernel uses the fast intrinsic functions
-    tolerance: Tolerance | None  # in place of the bound of the rounding error
+    tolerance: Tolerance | None  # replaces the bounds of rounding errors
     shuffle: Shuffle | None
     hazard: DeclaredHazard | None
     common: Path | None
     structs: tuple[DType, ...] = ()
-    no_output: str = ""  # why there is nothing to compare
-    launches: tuple[Step | Loop, ...] = ()  # empty: one, of all arguments
-    undefined_where: tuple[tuple[str, ArrayExpression], ...] = ()  # elements of outputs that are not compared
+    no_output: str = ""  # why the kernel has no output to compare
+    launches: tuple[Step | Loop, ...] = ()  # empty: one launch with all arguments
+    undefined_where: tuple[tuple[str, ArrayExpression], ...] = ()  # conditions: elements of outputs not to compare
     metrics: tuple[Metric, ...] = ()
 
     def dtype(self, word: str) -> DType | None:
-        """A dtype by its own name; `None` if there is none."""
+        """The dtype of this name; `None` if unknown."""
         return DTYPES.get(word) or next((s for s in self.structs if s.name == word), None)
 
     def parameter(self, name: str) -> Parameter | None:
-        """The parameter of that name; `None` if the kernel has none."""
+        """The parameter of this name; `None` if the kernel does not declare it."""
         return next((p for p in self.parameters if p.name == name), None)
+
+    @property
+    def expressions(self) -> tuple[tuple[str, ArrayExpression], ...]:
+        """The reference's expressions by output; empty if the reference is a function."""
+        return () if isinstance(self.reference, str) else self.reference
 
     @property
     def arrays(self) -> tuple[ArrayArgument, ...]:

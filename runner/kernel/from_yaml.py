@@ -1,4 +1,4 @@
-"""Reads a kernel's YAML: from plain dictionaries to a frozen `Kernel`, or one sentence about what is wrong."""
+"""Reads a kernel's YAML: from plain dictionaries to a frozen `Kernel`, or a one-sentence UsageError."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from runner.bounds.expected import Tolerance
 from runner.columns import RESERVED
 from runner.device import cache
 from runner.errors import UsageError
@@ -25,7 +26,6 @@ from runner.kernel.declaration import (
     Parameter,
     ScalarArgument,
     Shuffle,
-    Tolerance,
     canonical,
 )
 from runner.kernel.expression import FUNCTIONS, Expression
@@ -59,15 +59,22 @@ ACCESSES = "the cost of accesses is now counted from the kernel itself (lines.cs
 
 BLANK = "???"  # what runner.importer leaves to be filled in
 
-# What any kernel may prefer: a division of on-chip memory (cudaFuncSetCacheConfig), or a share of it in percent as
+# Values of the parameter `cache`: a preferred split of on-chip memory (cudaFuncSetCacheConfig), or the percentage of
 # shared memory (cudaFuncAttributePreferredSharedMemoryCarveout).
 CACHES = ("none", "shared", "l1", "equal", "0", "25", "50", "75", "100")
 
 
 def read(name: str, content: Any, yaml: Path, folders: Sequence[Path] = ()) -> Kernel:
-    """Read one kernel's YAML. Its families lie in `folders`, or else in the configuration folder of the file itself.
+    """Read one kernel's YAML.
 
-    A `UsageError` names the file, the key, the offending value and what is allowed.
+    Args:
+        name: The kernel's name.
+        content: The parsed YAML, as plain values.
+        yaml: The path of its file.
+        folders: Configuration folders with families; by default the one that contains the file.
+
+    Raises:
+        UsageError: It names the file, the key, the offending value and what is allowed.
     """
     if content is None or content == {}:
         raise UsageError(f"{yaml.name} is empty")
@@ -90,7 +97,7 @@ def read(name: str, content: Any, yaml: Path, folders: Sequence[Path] = ()) -> K
 
 
 def composed(content: Any, yaml: Path, folders: Sequence[Path], loader: Any = LOADER) -> dict[str, Any]:
-    """The keys of a kernel's YAML and of its family, as `read` takes them; `loader` reads the family's file."""
+    """Merge the keys of a kernel's YAML and of its family, as `read` takes them; `loader` reads the family's file."""
     own = Reader(content, yaml.name)
     common = _family(own, folders)
     return own.raw if common is None else _merged(_content(common, loader), own.raw)
@@ -167,7 +174,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         metrics=_metrics(d),
     )
     require_sound(kernel)
-    # Where an integer is needed, no other number is understood.
+    # A number that an expression needs as an integer is one.
     kinds = {p.name: Kind.INTEGER for p in parameters if p.kind is Kind.NUMBER and p.name in d.whole}
     parameters = tuple(dataclasses.replace(p, kind=kinds.get(p.name, p.kind)) for p in parameters)
     kernel = dataclasses.replace(kernel, parameters=parameters)
@@ -181,7 +188,7 @@ def _passes_on(a: Argument, parameters: Sequence[Parameter]) -> bool:
 
 
 def _blank(content: Any) -> str:
-    """Where the content has a blank; empty if it has none."""
+    """The path of the first blank (`BLANK`) in the content, or an empty text."""
     if isinstance(content, dict | list):
         entries = content.items() if isinstance(content, dict) else ((f"[{i}]", e) for i, e in enumerate(content))
         found = ((key, below) for key, entry in entries if (below := _blank(entry)))
@@ -190,7 +197,7 @@ def _blank(content: Any) -> str:
 
 
 def _family(own: Reader, folders: Sequence[Path]) -> Path | None:
-    """The file with the keys that the kernels of a family have in common; `None` if there is none."""
+    """The file with the keys that the kernels of a family share; `None` if the YAML names no family."""
     name = own.raw.get("family")
     if not isinstance(name, str) or not re.fullmatch(r"\w{1,200}", name):
         return None
@@ -208,7 +215,7 @@ def _content(common: Path, loader: Any = LOADER) -> dict[str, Any]:
 
 
 def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """A kernel's own keys over its family's. The entries of parameters, constraints, metrics and `let` are merged."""
+    """Override the family's keys by the kernel's own; parameters, constraints, metrics and `let` merge by entry."""
 
     def listed(entries: Any) -> list[Any]:
         if isinstance(entries, dict):
@@ -233,7 +240,7 @@ def _names(parameters: Sequence[Parameter]) -> frozenset[str]:
 
 
 def _definitions(d: Reader) -> dict[str, str]:
-    """The expressions under `let`, by name: over the parameters, or for references also over the arrays."""
+    """The definitions under `let` by name: over the parameters, and for references also over the arrays."""
     level = Reader(d.raw.get("let") or {}, f"{d.where}: let")
     for name in level.raw:
         _require_name(level.where, name)
@@ -257,7 +264,8 @@ def _require_name(where: str, name: Any) -> None:
 def parameter(where: str, name: Any, content: Any) -> Parameter:
     """Read one entry of `parameters:`; a plain value is its default.
 
-    A `UsageError` if the name is taken or a value cannot be read.
+    Raises:
+        UsageError: The name is reserved, or a value cannot be read.
     """
     _require_name(where, name)
     if name in RESERVED:
@@ -281,7 +289,7 @@ def parameter(where: str, name: Any, content: Any) -> Parameter:
 
 
 def _kind(d: Reader) -> Kind:
-    """The kind of a parameter without the key `kind`, derived from its values."""
+    """Derive the kind of a parameter without the key `kind` from its values."""
     values = [d.raw["default"], *d.sequence("allowed")]
     if all(isinstance(v, bool) for v in values):
         return Kind.BOOLEAN
@@ -344,7 +352,7 @@ def _tolerance(d: Reader) -> Tolerance | None:
 
 
 def _distance(d: Reader, name: str, value: Any) -> float:
-    """A number of 0 or more; YAML takes 1e-5 for text."""
+    """A number of 0 or more. YAML parses 1e-5 as text."""
     try:
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):

@@ -1,13 +1,13 @@
-"""The further inputs of the check: exact numbers, one sign, and what the branches of the reference need.
+"""The further inputs of the check: exact numbers, numbers of one sign, and numbers that reach the reference's branches.
 
-Exact inputs are small numbers whose sums and products are exact, so that a defect cannot hide. A sum of a million
-random floats may be off by more than one of them, in the worst order of additions. A sum of a million quarters has one
-value in every order. They lie within the range of the fill that they replace, so any kernel that takes the one takes
-the other.
+Exact inputs are small numbers whose sums and products are exact, so that rounding cannot hide a defect. The error of a
+sum of a million random floats may exceed one of them, in the worst order of additions; a sum of a million quarters has
+one value in every order. They lie within the range of the fill that they replace, so every kernel that accepts the fill
+accepts them.
 
-An error in a branch shows only where an input takes it: the 0 with which a maximum begins, the upper limit of `clip`, a
-tie of `rint`. So the reference is evaluated to see which branches the inputs reach (`runner.kernel.branches`), and for
-the others a small search tries numbers made of the reference's constants. The search takes the case at a small size.
+A defect in a branch shows only for inputs that take it: a maximum that starts at 0, the upper limit of `clip`, a tie of
+`rint`. So the reference is evaluated to see which branches the inputs reach (`runner.kernel.branches`). For the others
+a small search tries numbers derived from the reference's constants, with the case at a small size.
 """
 
 from __future__ import annotations
@@ -23,47 +23,50 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.bounds.rounding import Arithmetic
 from runner.device import Role
 from runner.errors import UsageError
 from runner.kernel.branches import Branches, Reached, Side, constants, indices
 from runner.kernel.case import ArraySpec, Case
 from runner.kernel.check import CheckResult
-from runner.kernel.contents import Choice, Chosen, changed, contents
 from runner.kernel.declaration import Kind, pair
-from runner.kernel.precision import Arithmetic
+from runner.kernel.inputs import Choice, Chosen, changed, contents
 from runner.kernel.recipes import Fill, Number, Recipe, drawn, holding
 from runner.kernel.reference import Expected
 from runner.kernel.resolve import make
 from runner.kernel.ties import opaque
 
-# How many further inputs arrays of up to so many elements get, without branches and with them. One wrong element shows
-# with luck only, where it is multiplied by 0 or not chosen. Each takes the host as long as the check of the own inputs.
+# By the number of elements: the number of further inputs without and with branches. Several are needed, as a wrong
+# element may be multiplied by 0 or not be selected. Each costs the host as much as the check of the case's own inputs.
 MOST = ((1 << 18, 4, 6), (1 << 23, 2, 3), (1 << 62, 1, 2))
 SEARCHED = 1 << 12  # elements of the case whose branches are searched
-LARGEST_SEARCHED = 1 << 18  # if its size is fixed
+LARGEST_SEARCHED = 1 << 18  # the same if its size is fixed
 TRIED, LEAST_TRIED, WORK = 200, 20, 1 << 22  # evaluations of a search; fewer if they have more elements than that
-VALUES = 256  # tried for one array
+VALUES = 256  # candidates for one array
 TOLD = 2  # branches in a note
 SHOWN = 4  # values in a reason
-# The fill that replaces a float array's.
+# The fill that replaces a float array's own.
 EXACT = {"random": "exact_signed", "c_rand": "exact_positive", "random_bytes": "exact_positive"}
 BYTES = ("c_rand", "random_bytes")
-SPREAD = 4.0  # deviations of a normal fill that still lie within its range
+SPREAD = 4.0  # standard deviations that count as the range of a normal fill
 MIXED, POSITIVE, NEGATIVE, HIGH, LOW = 0, 1, -1, 2, -2  # the signs of a set; the last two beyond 1 and -1
 
 
 @dataclass(frozen=True)
 class InputSet:
-    """The fills and seeds that some arrays, or members of their structures, have in place of their own."""
+    """Fills and seeds that replace those of some arrays, or of members of their structures."""
 
     label: str  # "exact inputs (seed 1)"
     chosen: tuple[tuple[str, Chosen], ...]  # by the name of the array or member
-    beyond: str = ""  # which numbers are beyond the range of the array's own fill, for messages
+    beyond: str = ""  # the numbers beyond the range of the array's own fill, for messages
 
     def contents(self, case: Case, inputs: Mapping[str, NDArray[Any]], *, keep: bool = True) -> dict[str, NDArray[Any]]:
-        """The inputs, with these in place of the case's own; arrays that are made from others follow them.
+        """The inputs with these contents in place of the case's own; arrays made from them follow.
 
-        They are cached if they are to be kept.
+        Args:
+            case: The case.
+            inputs: Its own contents, by name.
+            keep: Whether to cache the new contents.
         """
         return {**inputs, **changed(case, self._choice(case), keep=keep)}
 
@@ -74,16 +77,16 @@ class InputSet:
 
 @dataclass(frozen=True)
 class Further:
-    """The further inputs of a case, and a note on branches that none of its inputs reaches."""
+    """The further inputs of a case, and a note on branches that no input reaches."""
 
     sets: tuple[InputSet, ...]
     note: str = ""
 
 
 def wanted(case: Case, first: CheckResult) -> bool:
-    """Whether further inputs may show what the own ones did not: where floats had a bound, or elements are chosen.
+    """Whether further inputs may show a defect that passed the first check.
 
-    A function may choose elements, too.
+    That is so if floats had bounds, or if the reference selects elements, as a function may.
     """
     return not first.exact or isinstance(case.kernel.reference, str) or _selects(case) or bool(equal_sets(case))
 
@@ -94,7 +97,7 @@ def usable(expected: Expected) -> bool:
 
 
 def further(case: Case) -> Further:
-    """The further inputs of a case; cases that differ in what the reference does not read share them."""
+    """The further inputs of a case, cached for cases that differ only in what the reference does not read."""
     key = _key(case)
     if key not in _found:
         if len(_found) >= KEPT:
@@ -109,14 +112,13 @@ _found: dict[Any, Further] = {}
 
 def _key(case: Case) -> Any:
     kernel = case.kernel
-    names = set() if isinstance(kernel.reference, str) else {n for _, e in kernel.reference for n in e.names}
+    names = {n for _, e in kernel.expressions for n in e.names}
     values = tuple((n, v) for n, v in case.variables.items() if n in names)
     return kernel.yaml, kernel.name, kernel.reference, values, case.arrays(), case.seed
 
 
 def _selects(case: Case) -> bool:
-    reference = case.kernel.reference
-    return not isinstance(reference, str) and any(e.selects for _, e in reference)
+    return any(e.selects for _, e in case.kernel.expressions)
 
 
 def _chosen_for(case: Case) -> Further:
@@ -137,18 +139,17 @@ def _chosen_for(case: Case) -> Further:
     try:
         found = _Search(case, plain, most, floats=floats, sided=sided).sets()
         return dataclasses.replace(found, sets=(*found.sets, *equal))
-    except UsageError:  # there is no small size: one sign at least
+    except UsageError:  # no small size: numbers of one sign at least
         order = (*((1,) if floats else ()), *((4, 2) if sided else ()), *turns[1:])
         return Further((*(exact_set(case, t, sided=True) for t in list(dict.fromkeys(order))[:most]), *equal))
 
 
 def equal_sets(case: Case) -> tuple[InputSet, ...]:
-    """All integers the largest of their range, or all the smallest: what is counted or added in too few bits overflows.
+    """Integers that are all the largest or all the smallest, so that a sum or counter with too few bits overflows.
 
-    Not for long arrays, nor where the reference divides, which the ends of a range may not be meant for.
+    Empty for long arrays, and if the reference divides, as a range's ends may not be meant as divisors.
     """
-    reference = case.kernel.reference
-    if isinstance(reference, str) or any(e.divides for _, e in reference):
+    if isinstance(case.kernel.reference, str) or any(e.divides for _, e in case.kernel.expressions):
         return ()
     if sum(math.prod(a.shape) for a in case.arrays()) > MOST[0][0]:
         return ()
@@ -165,9 +166,9 @@ def equal_sets(case: Case) -> tuple[InputSet, ...]:
 
 
 def exact_set(case: Case, turn: int, *, sided: bool, distinct: bool = False) -> InputSet:
-    """Exact numbers by one of four turns: the second is positive and the last negative.
+    """Exact numbers in one of four variants (`turn`): the second is all positive, the last all negative.
 
-    Long arrays have numbers of one sign only if they are to be `sided`, as their sums are less exact then.
+    Long arrays get numbers of one sign only with `sided`, as sums of one sign are exact up to fewer terms.
     """
     side = {2: POSITIVE, 0: NEGATIVE}.get(turn % 4, MIXED)
     return _set(
@@ -176,7 +177,7 @@ def exact_set(case: Case, turn: int, *, sided: bool, distinct: bool = False) -> 
 
 
 def without_ties(case: Case) -> InputSet:
-    """Numbers of which none occurs twice in a row of an array, as far as their types have enough."""
+    """Numbers that are distinct within each row of an array, if the type has enough of them."""
     return dataclasses.replace(exact_set(case, 5, sided=True, distinct=True), label="numbers without equal ones")
 
 
@@ -187,7 +188,7 @@ def _set(case: Case, label: str, turn: int, fill: Callable[[ArraySpec], Fill], b
 
 
 def _replaceable(a: ArraySpec) -> bool:
-    """Whether an array, or a member of its structure, may have other contents of the same kind."""
+    """Whether the check may refill an array, or a member of its structure."""
     if not a.refill or a.role not in (Role.IN, Role.INOUT):
         return False
     if _span(a):
@@ -196,7 +197,7 @@ def _replaceable(a: ArraySpec) -> bool:
 
 
 def _span(a: ArraySpec) -> tuple[float, float] | None:
-    """The range of an array's fill, without its end; `None` if its elements may not be any numbers of a range."""
+    """The range of an array's fill, without its end; `None` if not every number of a range is a valid element."""
     if not a.refill or a.role not in (Role.IN, Role.INOUT) or a.dtype.numpy == np.bool_:
         return None
     if a.dtype.is_float:
@@ -227,13 +228,13 @@ def _sorted(a: ArraySpec) -> bool:
 
 
 def _levels(a: ArraySpec) -> int:
-    """Magnitudes of exact numbers: 4 (quarters), 2 or 1. Few in long arrays: sums of squares stay exact."""
+    """Magnitudes of exact numbers: 4 (quarters), 2 or 1; fewer in long arrays, so that sums of squares stay exact."""
     count = math.prod(a.shape) * a.dtype.numbers
     return next((n for n in (4, 2) if count * 0.7 * n * n <= Arithmetic(a.dtype.numpy).digits), 1)
 
 
 def _exact(a: ArraySpec) -> Fill:
-    """The fill of exact numbers of both signs within the range of a float array's own; empty if there is none."""
+    """The fill of exact numbers of both signs within the range of a float array's own, or an empty text."""
     kind, levels = a.fill if isinstance(a.fill, str) else "", _levels(a)
     if isinstance(a.fill, Recipe) and a.fill.kind in ("normal", "range"):
         first, end = _near(a)
@@ -246,7 +247,7 @@ def _exact(a: ArraySpec) -> Fill:
 
 
 def _near(a: ArraySpec) -> tuple[float, float]:
-    """The range of a float array's fill; of a normal one, within one deviation."""
+    """The range of a float array's fill; of a normal one, one standard deviation around its mean."""
     span = _span(a) or (0.0, 0.0)
     if isinstance(a.fill, Recipe) and a.fill.kind == "normal":
         middle, spread = (span[0] + span[1]) / 2, (span[1] - span[0]) / 2 / SPREAD
@@ -255,12 +256,12 @@ def _near(a: ArraySpec) -> tuple[float, float]:
 
 
 def _step(first: float, end: float, levels: int) -> float:
-    """A power of two that has two to four times as many multiples in a range as there are levels."""
+    """A power of two with 2 to 4 multiples in the range per level."""
     return float(2.0 ** math.floor(math.log2((end - first) / levels / 2)))
 
 
 def _filled(a: ArraySpec, turn: int, side: int, *, sided: bool, distinct: bool = False) -> Fill:
-    """What an array has in a turn, of one side if it may have that; empty if it keeps its own."""
+    """The fill of an array in a turn, with numbers on one side of 0 if allowed; empty if it keeps its own."""
     both = _signed(a)
     if distinct and (found := _distinct(a, turn, side if both else MIXED)):
         return found
@@ -271,7 +272,7 @@ def _filled(a: ArraySpec, turn: int, side: int, *, sided: bool, distinct: bool =
             return _one_sign(a, turn, side)
         if isinstance(exact := _exact(a), str):
             if exact and exact.endswith("_4"):
-                return exact  # whose turns have a sign
+                return exact  # its turns include one of each sign
             return _one_sign(a, turn, side) if exact and sided else exact
         if sided or _levels(a) == 4:
             return _one_sign(a, turn, side)
@@ -289,7 +290,7 @@ def _half(a: ArraySpec, side: int) -> Fill:
 
 
 def _one_sign(a: ArraySpec, turn: int, side: int) -> Fill:
-    """Exact numbers on one side of 0 within the range of the fill; beyond 1 or -1 for `HIGH` and `LOW`."""
+    """Exact numbers on one side of 0 within the range of the fill; above 1 for `HIGH`, below -1 for `LOW`."""
     first, end = _span(a) or (0.0, 0.0)
     if not a.dtype.is_float:
         least = abs(side)
@@ -307,14 +308,14 @@ def _one_sign(a: ArraySpec, turn: int, side: int) -> Fill:
 
 
 def _outside(a: ArraySpec, turn: int, side: int) -> Fill:
-    """Numbers beyond 1 or -1 although the range of the fill has none."""
+    """Numbers above 1 or below -1 for a fill whose range excludes them."""
     step, end = (0.25, 3.25) if a.dtype.is_float else (1, 8)
     least = 1.25 if a.dtype.is_float else 2
     return drawn(-end, step - least, step, turn) if side < 0 else drawn(least, end, step, turn)
 
 
 def _distinct(a: ArraySpec, turn: int, side: int) -> Fill:
-    """Exact numbers of which none occurs twice in a row of the array; empty if its type has too few."""
+    """Exact numbers that are distinct within each row; empty if the type has too few."""
     span = _near(a) if a.dtype.is_float else _span(a)
     if span is None or _sorted(a):
         return ""
@@ -331,7 +332,7 @@ def _distinct(a: ArraySpec, turn: int, side: int) -> Fill:
 
 
 class _Search:
-    """Chooses the further inputs of a case whose reference has branches."""
+    """The search for further inputs of a case whose reference has branches."""
 
     def __init__(self, case: Case, usual: int, most: int, *, floats: bool, sided: bool) -> None:
         self.usual = usual
@@ -340,15 +341,14 @@ class _Search:
         self.own = contents(self.small)
         self.tries = max(LEAST_TRIED, min(TRIED, WORK // max(_elements(self.small), 1)))
         self.reached = set(self.branches(self.own).sides)
-        self.opaque = opaque(case)  # whether indices are used in a way that one order of equal keys matters
+        self.opaque = opaque(case)  # whether the order of equal keys changes the result
         self.constants = constants(case)
         self.no_index = indices(case)
         self.columns = [c for a in case.arrays() for c in a.columns() if _span(c)]
-        reference = case.kernel.reference
-        self.adds = not isinstance(reference, str) and any(e.adds for _, e in reference)
+        self.adds = any(e.adds for _, e in case.kernel.expressions)
 
     def sets(self) -> Further:
-        """The sets, and the note."""
+        """The input sets, and the note on branches that remain unreached."""
         turns = {t: exact_set(self.case, t, sided=True, distinct=self.opaque) for t in self._turns()}
         known = {t: found for t, s in turns.items() if (found := self._try(s))}
         chosen = [t for t in (1, 2, 3, 4) if t in known]
@@ -374,7 +374,7 @@ class _Search:
         return (1, 2, 3, 4) if self.floats else (2, 4) if self.sided else ()
 
     def _try(self, s: InputSet) -> Reached | None:
-        """What the reference does with a set; `None` if it has no value there, or not one value."""
+        """Evaluate the reference for a set; `None` if that fails, is not finite, or depends on the order of ties."""
         if self.tries <= 0:
             return None
         self.tries -= 1
@@ -385,7 +385,7 @@ class _Search:
         return found if found.finite and not (self.opaque and found.tied) else None
 
     def _missing(self, *, start: bool) -> set[Side]:
-        """The sides that are still to be reached; of the largest arrays, those that a note would tell."""
+        """The sides that are not reached yet; for the largest arrays only those that a note would mention."""
         every = self.branches.possible - self.reached
         large = self.most == MOST[-1][2]
         return {s for s in every if s.start == start and (s.told or s.start or not large)}
@@ -398,7 +398,7 @@ class _Search:
         return gained
 
     def _signs(self) -> Iterator[InputSet]:
-        """Sets in which all of an array's numbers are beyond 1 or -1, or arrays have different signs."""
+        """Sets in which all numbers of an array are beyond 1 or -1, or arrays have different signs."""
         names = [c.name for c in self.columns if _signed(c) and not _sorted(c) and c.name not in self.no_index]
         plain = [(HIGH,) * len(names), (LOW,) * len(names)] if names else []
         mixed = list(itertools.product((HIGH, LOW), repeat=len(names)))[1:-1] if 1 < len(names) <= 3 else []
@@ -419,7 +419,7 @@ class _Search:
             yield _set(self.case, f"those with {label}", turn, fill, told)
 
     def _special(self) -> list[InputSet]:
-        """Sets that hold single numbers, or numbers of another scale, which lead to sides that are missing."""
+        """Sets with single values, or with numbers of another scale, that reach missing sides."""
         before = set(self.reached)
         inside = self._needed([(c.name, v) for c in self.columns for v in self._values(c, beyond=False)], [])
         outside = []
@@ -438,11 +438,11 @@ class _Search:
         return found
 
     def _may_leave(self, a: ArraySpec) -> bool:
-        """Whether an array may have numbers beyond the range of its fill; integers could be indices."""
+        """Whether an array may have numbers beyond the range of its fill; not integers, which may be indices."""
         return not _sorted(a) and a.name not in self.no_index and (a.dtype.is_float or _signed(a))
 
     def _values(self, a: ArraySpec, *, beyond: bool) -> list[Number]:
-        """Numbers of the reference's constants, in or beyond the range of an array's fill; simple ones first."""
+        """Candidates from the reference's constants, in or `beyond` the range of an array's fill; simple ones first."""
         if _sorted(a):
             return []
         first, end = _span(a) or (0, 0)
@@ -466,7 +466,7 @@ class _Search:
     def _needed(
         self, values: list[tuple[str, Number]], with_these: list[tuple[str, Number]]
     ) -> list[tuple[str, Number]]:
-        """The few of some values that lead to sides which are missing."""
+        """A small subset of the values that reaches the same missing sides."""
 
         def reach(these: list[tuple[str, Number]]) -> frozenset[Side]:
             found = self._try(self._holding([*with_these, *these], ())) if these else None
@@ -500,7 +500,7 @@ class _Search:
         return [*self._finite(values[:half], with_these), *self._finite(values[half:], with_these)]
 
     def _scaled(self) -> Iterator[InputSet]:
-        """Sets in which all numbers of an array are larger or smaller than its own: for conditions on sums."""
+        """Sets that scale all numbers of an array up or down, for conditions on sums."""
         columns = [c for c in self.columns if not _sorted(c)]
         for scale, sign in itertools.product((1, 16, 256, 4096, 1 / 16), (1, -1)):
             for only in (None, *(c.name for c in columns)) if len(columns) > 1 else (None,):
@@ -516,7 +516,7 @@ class _Search:
                     yield _set(self.case, label, 5, fill, beyond)
 
     def _up_to(self, a: ArraySpec, scale: float) -> tuple[Fill, bool] | None:
-        """Numbers from one to four times as large, and whether they leave the range of the fill; `None` if none may."""
+        """A fill of numbers around `scale`, and whether they leave the range of the own fill; `None` if not allowed."""
         whole = not a.dtype.is_float or a.fill in BYTES
         first, end = _span(a) or (0, 0)
         step = max(1, int(abs(scale))) if whole else abs(scale) / 4
@@ -527,7 +527,7 @@ class _Search:
         return drawn(low, high, step, 5), leaves
 
     def _note(self, sets: Iterable[InputSet]) -> str:
-        """What no input reaches, of the case at its own size as well."""
+        """The note on branches that no input reaches, at the case's own size either."""
         reached = set(self.branches(self.own).sides)
         for s in sets:
             reached |= self.branches(s.contents(self.small, self.own, keep=False)).sides
@@ -553,7 +553,7 @@ def _listed(values: Sequence[Number]) -> str:
 
 
 def _candidates(numbers: Sequence[float]) -> Iterator[float]:
-    """Numbers that may lead to a side of a branch: by the constants around it."""
+    """Numbers that may reach a side of a branch, derived from the reference's constants."""
     few = [n for n in numbers if n and math.isfinite(n)][:10]
     simple = [0.0, *(s * n for n in (0.5, 1.0, 1.5, 2.5) for s in (1, -1))]
     own = [s * n for n in few for s in (1, -1)]
@@ -569,14 +569,14 @@ def _candidates(numbers: Sequence[float]) -> Iterator[float]:
 
 
 def _held(a: ArraySpec, value: float) -> Number | None:
-    """A number as the array's type holds it; `None` if it does not."""
+    """A number rounded to the array's type; `None` if the type cannot hold it."""
     if not a.dtype.holds(value):
         return None
     return float(a.dtype.numpy.type(value)) if a.dtype.is_float else int(value)
 
 
 def _smaller(case: Case) -> tuple[Case, Branches]:
-    """The case at a size that is quick to evaluate; a `UsageError` if its own is not and there is no other."""
+    """The case at a size that is quick to evaluate. Raises UsageError if it has no such size."""
     elements = _elements(case)
     for most in (SEARCHED, SEARCHED << 3, LARGEST_SEARCHED):
         if elements <= most:
@@ -603,9 +603,9 @@ def _sizes(case: Case) -> list[str]:
 
 
 def _divided(values: dict[str, Any], sizes: Sequence[str], by: int) -> Iterator[dict[str, Any]]:
-    """The parameters with sizes that are smaller: fewer rows, fewer columns, or both, of one size or of all.
+    """The parameters with smaller sizes: fewer rows, fewer columns, or both, of one size or of all.
 
-    First by a power of two, then by divisors of the size, as it may have to be a multiple of something.
+    They are divided by a power of two first, then by divisors of the size, which keep it a multiple of a block or tile.
     """
     power = 1 << max(by - 1, 1).bit_length()
     for names in ([*sizes], *([n] for n in sizes if len(sizes) > 1)):
@@ -617,11 +617,11 @@ def _divided(values: dict[str, Any], sizes: Sequence[str], by: int) -> Iterator[
             yield {**values, **{n: _part(values[n], factor, across) for n in names}}
 
 
-DIVISORS, NEAR = 8, 4096  # tried
+DIVISORS, NEAR = 8, 4096  # limits of the divisors that are tried
 
 
 def _part(size: Any, factor: int, across: bool | None) -> Any:  # noqa: FBT001
-    """A size divided: its rows, `across` its columns, or both if that is `None`."""
+    """Divide a size: its rows, its columns if `across`, or both if that is `None`."""
     if isinstance(size, int):
         return max(size // factor, 1)
     rows, cols = pair(str(size))

@@ -1,7 +1,7 @@
-"""Which lane a shuffle reads: for the references of the shuffles, for their pictures and for tests.
+"""The source lane of warp shuffles, for references, pictures and tests.
 
-The rule is that of the PTX instruction `shfl.sync` (PTX ISA, "Data Movement and Conversion Instructions: shfl.sync")
-with the constants that CUDA's headers pass to it. The argument counts modulo 32.
+It follows the PTX instruction `shfl.sync` (PTX ISA, "Data Movement and Conversion Instructions: shfl.sync") with the
+constants that CUDA's headers pass to it. The argument counts modulo 32.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 WARP = 32
-MOST_RECEIVED = 128  # elements whose sources a row records: four warps, or one warp of four elements a lane
+MOST_RECEIVED = 128  # elements whose sources a row records: four warps, or one warp with four elements per lane
 
 # The operation of a shuffle kernel, and the intrinsic that it calls. `wrap` is __shfl_sync whose source is the lane's
 # own number plus the argument. `swap` exchanges one element of each lane's array with a partner's.
@@ -64,13 +64,13 @@ def source_lane(operation: str, lane: Any, argument: int, width: int) -> Lanes:
 
 
 def taking_part(lane: Any, mask: int) -> NDArray[np.bool_]:
-    """Which lanes the mask names. The others do not call the intrinsic."""
+    """Whether each lane is in the mask; the others do not call the intrinsic."""
     return (mask >> np.asarray(lane, np.int64) & 1).astype(bool)
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """What a block's shuffle should move: one entry for each element, `per_thread` of them for each thread."""
+    """The expected exchange of a block's shuffle: an entry per element, `per_thread` of them for each thread."""
 
     source: Lanes  # the index in the block of the element that each one receives, shape (block * per_thread,)
     defined: NDArray[np.bool_]  # whether CUDA defines what it receives
@@ -86,7 +86,7 @@ def exchange(
     per_thread: int = 1,
     swapped: tuple[int, int] = (0, 0),
 ) -> Exchange:
-    """What a block's shuffle should move.
+    """The expected exchange of a block's shuffle.
 
     A lane outside the mask does not call and keeps its own elements. A lane that reads from a lane outside the mask or
     outside the block receives undefined values (CUDA C++ Programming Guide, "Warp Shuffle Functions").
@@ -130,10 +130,14 @@ _PARAMETERS = ("width", "mask", "block", "first", "second")
 
 
 def received(given: NDArray[Any], got: NDArray[Any]) -> list[int | None]:
-    """Which element of the input each element of the output holds: `Exchange.source` as measured.
+    """The index in the input of each element of the output: `Exchange.source` as measured.
 
-    The input has the shape (n,), or (n, 2) for elements of two numbers; the output may be cut. Gives an index for each
-    value; `None` for one that is not in the input. Empty if two inputs are equal.
+    Args:
+        given: The input, shape (n,), or (n, 2) for elements of two numbers.
+        got: The output, or its beginning.
+
+    Returns:
+        An index for each element; `None` for a value that the input lacks. Empty if two elements of `given` are equal.
     """
     index = {element.tobytes(): i for i, element in enumerate(given)}
     if len(index) < len(given):

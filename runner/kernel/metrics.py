@@ -1,8 +1,8 @@
 """Metrics: columns that a user defines from parameters and other columns, and the ranking of cases by them.
 
-An expression of the kernel's YAML or of an experiment gives a metric its value in each row. A metric that is made of
-the times of launches can replace the time in rankings and comparisons: the same rule decides, on the times of rounds
-and the ends of intervals as the metric has them.
+A metric is an expression in the kernel's YAML or in an experiment, evaluated for each row. A metric of launch times can
+replace the time in rankings and comparisons: the same statistics apply, after each time and each end of an interval is
+converted to the metric.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner import columns
+from runner.bounds.formula import expanded
 from runner.errors import UsageError
-from runner.kernel.expression import RealExpression, expanded
+from runner.kernel.expression import RealExpression
 
 Names = Mapping[str, Any]
 
@@ -27,7 +28,7 @@ GFLOPS = {"gflops": {"value": "operations / median_us / 1e3", "unit": "GFLOP/s",
 BETTER = {TIME: "lower", "gbps": "higher", "percent_peak": "higher", "percent_copy": "higher"}
 """The columns that cases can be ranked by, and which values are better."""
 
-_SMALL = 1e-4  # a change of a time, as a fraction
+_SMALL = 1e-4  # the relative step of the numerical derivative
 OF_LAUNCHES = ("median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us")
 """The columns that are times of launches."""
 OF_TIMES = (*OF_LAUNCHES, "hot_median_us", "hot_ci_low_us", "hot_ci_high_us", "round_spread_percent", "gflops")
@@ -38,7 +39,7 @@ _KNOWN = frozenset((*columns.of_type("integer", "real"), "gflops")) - {"job"}
 
 @dataclass(frozen=True)
 class Metric:
-    """A column: its value in a row, the unit, and whether `lower` or `higher` is better; empty if neither is."""
+    """A column: its expression, its unit, and whether `lower` or `higher` is better, or empty."""
 
     name: str
     value: RealExpression  # of parameters and columns
@@ -52,17 +53,17 @@ class Metric:
 
     @property
     def of_clocks(self) -> bool:
-        """Whether it depends on anything that a clock has measured: launches, rounds, the host."""
+        """Whether it depends on a measured time: of launches, rounds or the host."""
         names = (name for name in self.value.names if name.endswith(("_us", "_s", "_spread_percent")))
         return self.of_times or any(name in columns.BY_NAME for name in names)
 
     @property
     def plain(self) -> dict[str, str]:
-        """The metric as a YAML declares it."""
+        """The metric in the form of a YAML's entry."""
         return {"value": self.value.full, "unit": self.unit, "better": self.better}
 
     def __call__(self, names: Names) -> float | None:
-        """The value in a row; `None` if an input is missing or the result is not a number."""
+        """Evaluate with columns and parameters by name; `None` if one is missing or the result is not a number."""
         if any(_absent(names.get(name)) for name in self.value.names):
             return None
         try:
@@ -80,11 +81,17 @@ def read(
     let: Mapping[str, str] | None = None,
     others: Collection[str] = (),
 ) -> tuple[Metric, ...]:
-    """Read the key `metrics` of a kernel or an experiment: expressions, or `{value, unit, better}`, by name.
+    """Read the key `metrics` of a kernel or an experiment.
 
-    The kernel's expressions have the names `own`, and those that `let` defines. A metric that needs a parameter of
-    other kernels (`others`) is left out here; none may be called as one. A `UsageError` names the metric and what is
-    wrong.
+    Args:
+        content: Expressions, or `{value, unit, better}`, by the metric's name.
+        where: File and key, for messages.
+        own: The names that the kernel's expressions may use.
+        let: Definitions by name.
+        others: Parameters of other kernels. Metrics that use them are left out, and no metric may have such a name.
+
+    Raises:
+        UsageError: It names the metric and what is wrong.
     """
     if not isinstance(content, Mapping):
         raise UsageError(f"{where}: expected metrics by name, such as {{gflops: operations / median_us / 1e3}}")
@@ -106,18 +113,18 @@ def read(
 def together(
     of_kernel: Iterable[Metric], given: Mapping[str, Any], own: Collection[str], others: Collection[str]
 ) -> tuple[Metric, ...]:
-    """The metrics of a kernel and an experiment. They may use each other; the experiment's replace the kernel's."""
+    """Merge the metrics of a kernel and an experiment, which may use each other; the experiment's take precedence."""
     return read({**{m.name: m.plain for m in of_kernel}, **given}, "metrics", own, others=others)
 
 
 def require_rankable(rank_by: str, metrics: Iterable[Metric], where: str) -> None:
-    """Refuse a name that cases cannot be ranked by."""
+    """Raise UsageError if cases cannot be ranked by this column or metric."""
     known = {m.name: m for m in metrics}
     if rank_by in BETTER or rank_by == "gflops":
         return
     if rank_by not in known:
         names = ", ".join([*BETTER, *(n for n in dict.fromkeys(("gflops", *known)) if n not in BETTER)])
-        raise UsageError(f"rank_by={rank_by}: {where} has no such metric; there are {names}")
+        raise UsageError(f"rank_by={rank_by}: {where} has no such metric; available: {names}")
     if not known[rank_by].better:
         raise UsageError(
             f"rank_by={rank_by}: metrics.{rank_by} does not say which values are better; set better: lower or higher"
@@ -130,13 +137,13 @@ def require_rankable(rank_by: str, metrics: Iterable[Metric], where: str) -> Non
 
 @dataclass(frozen=True)
 class Criterion:
-    """What the cases of a run are ranked by: a column or a metric, as each kernel declares it."""
+    """The column or metric that ranks the cases of a run; each kernel may declare its own expression."""
 
     name: str = TIME
     better: str = "lower"
     unit: str = "us"
     of_kernel: Mapping[str, Metric] = field(default_factory=dict)
-    constants: Mapping[int, Names] = field(default_factory=dict)  # the parameters that it is made of, by job
+    constants: Mapping[int, Names] = field(default_factory=dict)  # the parameters in the expression, by job
 
     @property
     def is_time(self) -> bool:
@@ -149,7 +156,7 @@ class Criterion:
         return f"{self.name} ({self.better} is better)"
 
     def value(self, row: Names, us: float) -> float | None:
-        """The value of a row if its launches had taken this long; `None` if it has none."""
+        """The value of a row if its launches took `us` microseconds; `None` if an input is missing."""
         if self.is_time:
             return us
         job = -1 if _absent(row.get("job")) else int(row["job"])
@@ -159,12 +166,12 @@ class Criterion:
         return None if found is None or _absent(found) else float(found)
 
     def elasticity(self, row: Names, us: float) -> float:
-        """The relative change of what is compared over that of the time: 1 for the time and for rates."""
+        """The elasticity d log(cost) / d log(time): 1 for times and rates."""
         low, high = self.cost(row, us), self.cost(row, us * (1 + _SMALL))
         return abs(math.log(high / low)) / math.log1p(_SMALL) if low > 0 and high > 0 else 1.0
 
     def cost(self, row: Names, us: float) -> float:
-        """What is compared in place of a time: lower is better, ratios are those of the column; NaN if it has none."""
+        """The quantity that replaces the time in comparisons: lower is better, ratios are the column's; else NaN."""
         value = self.value(row, us)
         if value is None or not 0 < value < math.inf:
             return math.nan
@@ -172,9 +179,10 @@ class Criterion:
 
 
 def criterion(plan: Any, name: str = "") -> Criterion:
-    """The column or metric that ranks a run's cases: the one in plan.json, or another one of the run.
+    """The criterion of a run: the one in plan.json, or the run's metric `name`.
 
-    A `UsageError` if the run has no such metric, or it does not say which values are better.
+    Raises:
+        UsageError: The run has no such metric, or it lacks `better`.
     """
     plan = plan if isinstance(plan, dict) else {}
     name = name or str(plan.get("rank_by") or TIME)
@@ -190,7 +198,7 @@ def criterion(plan: Any, name: str = "") -> Criterion:
 
 
 def recorded(entries: Any) -> tuple[Metric, ...]:
-    """The metrics of a kernel as a run's folder keeps them."""
+    """The metrics of a kernel from the entries in a run's folder."""
     return tuple(
         Metric(str(name), RealExpression(str(e["value"]), f"metrics.{name}", number=True), e["unit"], e["better"])
         for name, e in (entries or {}).items()
@@ -198,13 +206,13 @@ def recorded(entries: Any) -> tuple[Metric, ...]:
 
 
 def any_time(row: Names) -> float | None:
-    """The time of a launch on the device that ran it: a GPU's, or the CPU device's, which says nothing about a GPU."""
+    """The median time of a launch in microseconds: a GPU's, or the CPU device's emulated one."""
     us = row.get(TIME) or row.get("emulated_us")
     return None if us is None or _absent(us) else float(us)
 
 
 def of_row(metrics: Iterable[Metric], variables: Names, row: Names) -> dict[str, float | None]:
-    """The metrics of a row, and the parameters by their names in expressions."""
+    """The metrics of a row by name; `variables` are the parameters by their names in expressions."""
     names = {**row, **variables}
     return {m.name: m(names) for m in metrics}
 

@@ -1,6 +1,6 @@
 """Fills with arguments: random numbers of a range, sparse matrices, expressions over other arrays, files.
 
-A recipe's numbers may be expressions over the parameters; a case has their values.
+A recipe's numbers may be expressions over the parameters; `Recipe.resolved` inserts a case's values.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.bounds.array_expression import ArrayExpression
 from runner.errors import UsageError
 from runner.kernel.arrays import DType, fill
-from runner.kernel.expression import ArrayExpression, Expression, Value
+from runner.kernel.expression import Expression, Value
 
 Array = NDArray[Any]
 Number = int | float
@@ -26,19 +27,19 @@ Number = int | float
 
 @dataclass(frozen=True)
 class Recipe:
-    """How an array is filled, beyond one word."""
+    """A fill with arguments."""
 
     kind: str  # a key of `KINDS`, `expression` or `file`
     where: str  # for messages
     numbers: tuple[Expression | Number, ...] = ()
     formula: ArrayExpression | None = None
     values: tuple[tuple[str, Value], ...] = ()  # the parameters in the formula
-    needs: tuple[str, ...] = ()  # the arrays that it is made from
+    needs: tuple[str, ...] = ()  # the arrays from which it is made
     file: Path | None = None
     of: Fill | None = None  # the fill that a `holding` one changes
 
     def resolved(self, variables: Mapping[str, Value]) -> Recipe:
-        """The recipe for one case."""
+        """The recipe with the values of a case's parameters inserted."""
         numbers = tuple(n(variables) if isinstance(n, Expression) else n for n in self.numbers)
         if wrong := [n for n in numbers if not isinstance(n, int | float) or not abs(n) < 2**63]:  # also NaN
             raise UsageError(f"{self.where}: {wrong[0]} is not a number between -2**63 and 2**63")
@@ -50,12 +51,12 @@ class Recipe:
 
     @property
     def seeded(self) -> bool:
-        """Whether another seed gives another content."""
+        """Whether the content depends on the seed."""
         return self.kind in KINDS and self.kind != "constant"
 
     @property
     def symmetric(self) -> bool:
-        """Whether each number is as likely as its negative, as for a constant 0."""
+        """Whether the distribution is symmetric around 0."""
         if self.kind == "range":
             return sum(self.numbers) == 0  # type: ignore[arg-type]
         return self.kind in ("normal", "constant") and (*self.numbers, 0)[0] == 0
@@ -72,7 +73,7 @@ class OfFields:
 
 
 def files(fill: Fill | OfFields) -> Iterator[Path]:
-    """The files that an array is filled from."""
+    """The files from which an array is filled."""
     if isinstance(fill, OfFields):
         for _, of in fill.fills:
             yield from files(of)
@@ -83,9 +84,18 @@ def files(fill: Fill | OfFields) -> Iterator[Path]:
 def make(
     recipe: Fill, shape: tuple[int, ...], dtype: DType, seed: int, label: str, arrays: Mapping[str, Array]
 ) -> Array:
-    """Make a content; as `runner.kernel.arrays.fill`, with the arrays that the recipe needs.
+    """Make the content of one array.
 
-    A `UsageError` if the recipe cannot give an array of that shape and dtype.
+    Args:
+        recipe: With numbers in place of expressions (`Recipe.resolved`).
+        shape: In elements.
+        dtype: The type of the elements.
+        seed: Of random numbers.
+        label: The array's name, as for `runner.kernel.arrays.fill`.
+        arrays: The contents that `Recipe.needs` names.
+
+    Raises:
+        UsageError: The recipe cannot give an array of this shape and dtype.
     """
     if not isinstance(recipe, Recipe):
         return fill(recipe, shape, dtype, seed, label)
@@ -108,10 +118,10 @@ def make(
 
 
 def drawn(first: float, end: float, step: float, turn: int, *, distinct: bool = False) -> Fill:
-    """Multiples of a step from the first number up to, but not including, the second; empty if there is none but 0.
+    """A fill of random nonzero multiples of `step` in [first, end); an empty text if the range has no such multiple.
 
-    None is 0. The first and the last element have the extremes, in an order that depends on whether `turn` is even.
-    `distinct` numbers differ within each row.
+    The first and the last element hold the extremes, in an order that depends on whether `turn` is even. With
+    `distinct`, numbers differ within each row.
     """
     least, most = math.ceil(first / step), math.ceil(end / step) - 1
     if least > most or least == most == 0:
@@ -134,7 +144,7 @@ def _drawn(generator: np.random.Generator, shape: tuple[int, ...], recipe: Recip
 
 
 def _distinct(generator: np.random.Generator, shape: tuple[int, ...], least: int, most: int) -> Array:
-    """Integers of which none occurs twice, or at least not within a row."""
+    """Distinct integers; in a long array distinct at least within each row."""
     count, within = math.prod(shape), most - least + 1
     if within < count:
         rows = generator.random(shape).argsort(axis=-1)  # ties where a row is longer than the range
@@ -146,7 +156,7 @@ MANY = 1 << 16
 
 
 def holding(of: Fill, values: Iterable[Number]) -> Fill:
-    """The content of another fill with these values in place of a quarter of its elements."""
+    """A fill that replaces a quarter of another fill's elements by these values."""
     return Recipe("holding", "", tuple(values), of=of)
 
 
@@ -160,7 +170,7 @@ def _holding(generator: np.random.Generator, content: Array, values: tuple[Numbe
 
 
 def _held(found: Array, dtype: DType, recipe: Recipe) -> Array:
-    """The numbers in the array's own type, if that holds them."""
+    """Convert numbers to the array's type. Raises UsageError if the type cannot hold one."""
     if dtype.is_float or dtype.numpy == np.bool_:
         return found.astype(dtype.numpy)
     limits = np.iinfo(dtype.numpy)
@@ -186,7 +196,7 @@ def _calculated(recipe: Recipe, shape: tuple[int, ...], arrays: Mapping[str, Arr
 
 
 def _between(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType, recipe: Recipe) -> Array:
-    """Random numbers from the first of the recipe's numbers up to, but not including, the second."""
+    """Uniform random numbers in [first, second) of the recipe's numbers."""
     if not recipe.numbers:
         return fill("random", shape, dataclasses.replace(dtype, numbers=1), int(generator.integers(2**31)), "")
     first, end = recipe.numbers
@@ -198,7 +208,7 @@ def _between(generator: np.random.Generator, shape: tuple[int, ...], dtype: DTyp
 
 
 def _one_hot(generator: np.random.Generator, shape: tuple[int, ...], *_: Any) -> Array:
-    """One 1 in each row, anywhere."""
+    """Rows with a 1 at a random place and 0 elsewhere."""
     found = np.zeros(shape, np.int8)
     if found.size:
         np.put_along_axis(found, generator.integers(0, shape[-1], (*shape[:-1], 1)), 1, axis=-1)
@@ -206,7 +216,7 @@ def _one_hot(generator: np.random.Generator, shape: tuple[int, ...], *_: Any) ->
 
 
 def _row_pointers(generator: np.random.Generator, shape: tuple[int, ...], _: DType, recipe: Recipe, __: Any) -> Array:
-    """Where each row of a sparse matrix begins, and the end: rows of random lengths, of which some may be empty."""
+    """Row pointers of a sparse matrix (CSR) with rows of random lengths, some of which may be empty."""
     rows, (entries, longest) = shape[-1] - 1, recipe.numbers
     if len(shape) != 1 or not 0 <= entries <= rows * longest:  # type: ignore[operator]
         raise UsageError(
@@ -222,7 +232,7 @@ def _row_pointers(generator: np.random.Generator, shape: tuple[int, ...], _: DTy
 
 
 def _columns(generator: np.random.Generator, shape: tuple[int, ...], _: DType, recipe: Recipe, arrays: Any) -> Array:
-    """The columns of a sparse matrix's entries: different ones in each row, in order."""
+    """Column indices of a sparse matrix (CSR): distinct and sorted within each row."""
     starts, count = arrays[recipe.needs[0]].astype(np.int64), int(recipe.numbers[0])  # type: ignore[arg-type]
     lengths = np.diff(starts)
     if len(shape) != 1 or starts[-1] != shape[0] or lengths.min(initial=0) < 0 or lengths.max(initial=0) > count:
@@ -255,7 +265,7 @@ WORDS = ("normal", "sorted", "one_hot", "permutation")  # those that need none
 
 
 def unfit(recipe: Recipe, shape: tuple[int, ...], dtype: DType) -> str:
-    """Why the recipe's file is no content of such an array; empty if it is."""
+    """Why the recipe's file does not fit an array of this shape and dtype; empty if it fits."""
     if recipe.file is None:
         return ""
     try:

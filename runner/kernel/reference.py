@@ -15,57 +15,33 @@ import os
 import sys
 import time
 import traceback
-import weakref
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from runner import interruption
-from runner.device import Role
+from runner.bounds.array_expression import ArrayExpression
+from runner.bounds.evaluation import Array, Inputs, cached_per_array, evaluate
+from runner.bounds.expected import ExpectedArray
+from runner.bounds.formula import shortened
+from runner.bounds.rounding import Arithmetic, Halves, coarsest, is_float, is_half, of_halves, wider
+from runner.bounds.tied_indices import accepting
 from runner.errors import UsageError
-from runner.kernel.arrays import CACHED, DType, is_float, part_types, with_parts
-from runner.kernel.case import Case
+from runner.kernel.arrays import CACHED, DType, part_types, with_parts
+from runner.kernel.case import READ, Case
 from runner.kernel.declaration import Canonical, Kernel
-from runner.kernel.expression import ArrayExpression, shortened
-from runner.kernel.pieces import PIECE, in_pieces
-from runner.kernel.precision import Arithmetic, Halves, coarsest, is_half, of_halves, wider
 from runner.kernel.recipes import Recipe
-from runner.kernel.ties import Valid, accepting
 
-Array = NDArray[Any]
-Inputs = Mapping[str, Array]
+__all__ = ["Array", "Expected", "ExpectedArray", "Inputs", "Parameters", "cached_per_array"]  # what references import
+
 Parameters = Mapping[str, Canonical]
-T = TypeVar("T")
-MESSAGE = 300  # characters of what a reference raises
-
-
-Bounds = tuple[Array, Array]  # the lowest and the highest values that are right
-
-
-@dataclass(frozen=True)
-class ExpectedArray:
-    """One output. What a kernel's float may differ by follows from `bounds`, else `error`, else `magnitude`."""
-
-    values: Array  # the right values; floats in a wider type where there is one
-    magnitude: Array | None = None  # of each element, the sum of the absolute values that it was made from
-    defined: Array | None = None  # the elements that CUDA defines; only they are compared. `None`: all
-    depth: int = 1  # rounded operations in a chain in each element
-    error: Array | float | None = None  # of each element, how far a right result may be from the value; 0: exact
-    granule: float | None = None  # each element is a sum of multiples of this, so it may be exact; see `grain`
-    bounds: Bounds | None = None
-    judge: Valid | None = None  # which of the elements that differ are wrong: indices of equal keys are not
-
-    def __post_init__(self) -> None:
-        error = np.asarray(0 if self.error is None else self.error)
-        if error.dtype.kind in "OUSmMc" or not np.all(error >= 0):
-            raise UsageError("the error of an ExpectedArray must be numbers of 0 or more")
+MESSAGE = 300  # characters of a reference's exception in a message
 
 
 @dataclass(frozen=True)
@@ -73,13 +49,13 @@ class Expected:
     """The expected outputs of a launch."""
 
     outputs: Mapping[str, ExpectedArray]  # by name; only these are compared
-    value: int | float | None = None  # the one number that sums the outputs up, if there is one
+    value: int | float | None = None  # one number that summarizes the outputs, such as their sum
     seconds: float | None = None  # the host's time for that number, or else for all outputs
-    looser: Callable[[], Expected] | None = None  # for a kernel that rounds more often, and is right, too
-    narrow: Callable[[], Expected] | None = None  # for one that computes in a half type throughout
+    looser: Callable[[], Expected] | None = None  # under the assumption `Halves.MIXED`, which is right, too
+    narrow: Callable[[], Expected] | None = None  # under the assumption `Halves.NARROW`
 
 
-DEFAULT_ULPS = {1: 1, 2: 4, 4: 16, 8: 16}  # by the type's bytes; for references that say nothing of their error
+DEFAULT_ULPS = {1: 1, 2: 4, 4: 16, 8: 16}  # by the type's bytes; for references that return plain arrays
 
 
 def expect(
@@ -87,9 +63,15 @@ def expect(
 ) -> Expected:
     """Compute the expected outputs of a launch from the arrays before it.
 
-    `fast` is for `-use_fast_math`, `random_signs` for inputs whose signs were drawn at random. `halves` says how a
-    kernel of half types computes; the result leads to what the other assumptions give. A `UsageError` if the reference
-    cannot be found or does not return what it should.
+    Args:
+        case: The case.
+        inputs: The arrays by name; results for read-only arrays are cached.
+        fast: Whether the kernel is compiled with `-use_fast_math`.
+        random_signs: Whether the inputs' signs were drawn at random.
+        halves: How a kernel with half types computes; `Expected.looser` and `narrow` have the other assumptions.
+
+    Raises:
+        UsageError: The reference is not found, raises an exception, or returns something else than expected outputs.
     """
 
     def calculated() -> Expected:
@@ -109,15 +91,14 @@ def expect(
 
 
 def _assumes_halves(case: Case) -> bool:
-    """Whether it must be assumed how the kernel computes with half types: its YAML does not say."""
-    kernel = case.kernel
-    if isinstance(kernel.reference, str) or kernel.compute:
+    """Whether the outputs depend on an assumption on half types, as the YAML has no `compute`."""
+    if case.kernel.compute:
         return False
-    return any(is_half(_coarsest(case, name, expression)) for name, expression in kernel.reference)
+    return any(is_half(_coarsest(case, name, expression)) for name, expression in case.kernel.expressions)
 
 
 def _depends_on(case: Case) -> tuple[Any, ...]:
-    """What the reference depends on besides the arrays: cases that differ in the block only may share a result."""
+    """The cache key apart from the arrays, which lets cases that differ only in the block share a result."""
     kernel, values = case.kernel, case.variables
     if isinstance(kernel.reference, str):
         return (kernel, *values.items(), case.grid)
@@ -130,16 +111,16 @@ def _depends_on(case: Case) -> tuple[Any, ...]:
 
 
 class _Recent:
-    """The latest 1024 results, as rounds and further cases need them again; at most a sixteenth of the memory."""
+    """The 1024 most recently used results, in at most a sixteenth of the memory, for rounds and further cases."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[Any, ...], tuple[Inputs, Expected]] = OrderedDict()
         self._bytes = 0
 
     def get(self, key: tuple[Any, ...], inputs: Inputs, make: Callable[[], Expected], *, once: bool) -> Expected:
-        """The result for some inputs, which are kept with it so that no other arrays have their ids.
+        """The cached result, or that of `make`. The inputs are kept with it, so that their ids stay unique.
 
-        One that a case needs only `once` is the first to go.
+        A result that is needed only `once` is evicted first.
         """
         if key not in self._kept:
             self._kept[key] = (inputs, make())
@@ -152,12 +133,11 @@ class _Recent:
 
 
 MOST_KEPT = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 16
-READ = (Role.IN, Role.INOUT)
 _recent = _Recent()
 
 
 def _nbytes(inputs: Inputs, expected: Expected) -> int:
-    """The memory of a result and of what it was made from."""
+    """The bytes of a result and of its inputs."""
     parts = [part for one in expected.outputs.values() for part in vars(one).values()]
     arrays = [a for part in parts for a in (part if isinstance(part, tuple) else (part,)) if isinstance(a, np.ndarray)]
     return sum(a.nbytes for a in (*arrays, *inputs.values()))
@@ -209,14 +189,14 @@ def _calculated(case: Case, inputs: Inputs, fast: bool, random_signs: bool, halv
 
 
 def _raised_at(error: BaseException) -> str:
-    """The last line of the function's own file that an exception passed, in parentheses; empty if the call failed."""
+    """The last line of the function's own file in the traceback, in parentheses; empty if the call itself failed."""
     passed = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)][1:]
     own = [line for file, line in passed if file == passed[0][0]]
     return f" ({Path(passed[0][0]).name}:{own[-1]})" if own else ""
 
 
 def _check_parts(what: str, name: str, given: ExpectedArray) -> None:
-    """A `UsageError` if what a function says of the elements of an output is not of these elements."""
+    """Raise UsageError if `error` or `defined` of an output has a wrong type or shape."""
     if given.defined is not None and (dtype := np.asarray(given.defined).dtype) != np.bool_:
         raise UsageError(f"{what}: expected booleans in 'defined' of '{name}', not {dtype}")
     shape = given.values.shape
@@ -235,7 +215,7 @@ def _types(case: Case) -> dict[str, np.dtype[Any]]:
 
 
 def missing(name: str, dtype: DType, given: Collection[str]) -> list[str]:
-    """What an output lacks in a reference that gives `given`: the array itself, or else each of its parts."""
+    """The names that a reference must give besides `given` to cover an output: the array itself, or its parts."""
     if name in given and dtype.is_whole:
         return []
     types, parts = part_types(name, dtype), [f"{name}.{part}" for part in dtype.parts]
@@ -245,7 +225,7 @@ def missing(name: str, dtype: DType, given: Collection[str]) -> list[str]:
 
 
 def _arithmetic(case: Case, output: str, expression: ArrayExpression, fast: bool, random_signs: bool) -> Arithmetic:  # noqa: FBT001
-    """The arithmetic of the kernel: of `compute`, else of the coarsest type among the output and what it is made of."""
+    """The kernel's arithmetic: in the type `compute`, else in the coarsest one among the output and its inputs."""
     word = case.kernel.compute
     dtype = coarsest(case.dtype(word).numpy) if word else _coarsest(case, output, expression)
     signs = (random_signs or _symmetric(case)) and not expression.orders
@@ -260,13 +240,13 @@ def _coarsest(case: Case, output: str, expression: ArrayExpression) -> np.dtype[
 
 
 def _symmetric(case: Case) -> bool:
-    """Whether all floats that the kernel reads have random signs, independent of the order of additions."""
+    """Whether all floats that the kernel reads have random signs."""
     fills = [c.fill for a in case.arrays() if a.role in READ for c in a.columns() if c.dtype.is_float]
     return all(f == "random" or (isinstance(f, Recipe) and f.symmetric) for f in fills)
 
 
 def _by_default(given: Any, dtype: np.dtype[Any] | None) -> ExpectedArray:
-    """What a plain array stands for: 16 ulp (4 in half types) of the value, or of the array's median magnitude."""
+    """Add the default error to a plain array: 16 ulp (4 in half types) of the value or of the median magnitude."""
     if isinstance(given, ExpectedArray):
         return dataclasses.replace(given, values=np.asarray(given.values))
     values = np.asarray(given)
@@ -279,57 +259,25 @@ def _by_default(given: Any, dtype: np.dtype[Any] | None) -> ExpectedArray:
     return ExpectedArray(values, error=allowed * np.where(np.isfinite(magnitude), np.maximum(magnitude, typical), 0))
 
 
-def evaluate(
-    expression: ArrayExpression, inputs: Inputs, parameters: Parameters, how: Arithmetic | None = None
-) -> ExpectedArray:
-    """An output by its expression, for a kernel that computes `how`, or else in the coarsest type of the arrays.
-
-    One that only moves elements is cached: the cases of a sweep share it.
-    """
-    read = [n for n in sorted(expression.names) if n in inputs]
-    if len(read) == 1 and expression.only_moves:
-        others = [(n, parameters.get(n)) for n in sorted(expression.names - set(read))]
-        return cached_per_array(
-            inputs[read[0]],
-            f"{expression.text} {others}",
-            lambda: ExpectedArray(np.asarray(expression({**parameters, **inputs}).value), error=0.0),
-        )
-    found = coarsest(*(inputs[n].dtype for n in read))
-    how = how or (Arithmetic(found) if found else None)
-    first = inputs[read[0]] if read else np.zeros(())
-    if expression.elementwise and first.size > PIECE and all(inputs[n].shape == first.shape for n in read):
-        return _elementwise(expression, {n: inputs[n].reshape(-1) for n in read}, parameters, how, first.shape)
-    bounded = expression({**parameters, **inputs}, how)
-    values = np.asarray(bounded.value)
-    if bounded.certain:
-        return ExpectedArray(values, error=0.0)
-    return ExpectedArray(values, bounds=(np.asarray(bounded.low), np.asarray(bounded.high)))
-
-
-def _elementwise(
-    expression: ArrayExpression, flat: Inputs, parameters: Parameters, how: Arithmetic | None, shape: tuple[int, ...]
-) -> ExpectedArray:
-    """An output whose elements depend on those of the same place only."""
-    pieces = in_pieces(
-        lambda at: expression({**parameters, **{n: a[at] for n, a in flat.items()}}, how),
-        len(next(iter(flat.values()))),
-    )
-    values = np.concatenate([p.value for p in pieces]).reshape(shape)
-    if all(p.certain for p in pieces):
-        return ExpectedArray(values, error=0.0)
-    low, high = (np.concatenate([getattr(p, end) for p in pieces]).reshape(shape) for end in ("low", "high"))
-    return ExpectedArray(values, bounds=(low, high))
+# Run folders keep the references of their sweep, which import modules by the names that they had then.
+MOVED = {
+    "runner.kernel.dtypes": "runner.kernel.arrays",
+    "runner.kernel.pieces": "runner.bounds.chunked",
+    "runner.kernel.precision": "runner.bounds.rounding",
+}
 
 
 @functools.lru_cache(maxsize=256)
 def _load(path: Path) -> ModuleType:
-    """A module by its file: modules in different folders may have the same name."""
+    """Load a module from its file, as modules in different folders may have the same name."""
+    for former, now in MOVED.items():
+        sys.modules.setdefault(former, importlib.import_module(now))
     spec = importlib.util.spec_from_file_location(f"reference_{zlib.crc32(str(path).encode()):08x}", path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path.name} is not a module")
     module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.parent))  # for what it imports itself
-    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # nothing is written beside it: it may be a run's
+    sys.path.insert(0, str(path.parent))  # for its own imports
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # writes no __pycache__ into a run folder
     try:
         spec.loader.exec_module(module)
     finally:
@@ -339,40 +287,24 @@ def _load(path: Path) -> ModuleType:
 
 
 def module_file(kernel: Kernel) -> Path | None:
-    """The file of a reference beside the YAML, beside the `.cu`, or in `references/` beside it; `None` if none is."""
+    """The file of a reference: beside the YAML, beside the `.cu` or in `references/` there; `None` if not found."""
     module = str(kernel.reference).rpartition(".")[0].replace(".", "/") + ".py"
     folders = (kernel.yaml.parent, kernel.source.parent, kernel.source.parent / "references")
     return next((folder / module for folder in folders if (folder / module).is_file()), None)
 
 
 def find(kernel: Kernel) -> Callable[[Inputs, Parameters, tuple[int, int, int]], Any]:
-    """Import a kernel's reference by its dotted path; a `UsageError` if there is no such function."""
+    """Import a kernel's reference by its dotted path. Raises UsageError if that fails."""
     path = str(kernel.reference)
     module_name, _, function = path.rpartition(".")
     file = module_file(kernel)
     try:
         module = _load(file) if file else importlib.import_module(module_name)
     except BaseException as e:  # noqa: BLE001  (the code is the user's, it may raise anything)
-        interruption.check()  # raises again what the user pressed
+        interruption.check()  # raises KeyboardInterrupt if the user pressed Ctrl-C
         searched = "" if file else " (there is no such file beside the YAML or the .cu, nor in references/ beside it)"
         raise UsageError(f"reference {path}: {type(e).__name__}: {shortened(str(e), MESSAGE)}{searched}") from None
     found: Any = getattr(module, function, None)
     if not callable(found):
         raise UsageError(f"reference {path}: the module '{module_name}' has no function '{function}'")
     return found  # type: ignore[no-any-return]
-
-
-_cache: dict[int, dict[str, Any]] = {}  # by the id of the array; an entry goes when its array does
-
-
-def cached_per_array(array: Array, key: str, make: Callable[[], T]) -> T:
-    """What `make` makes of an array, cached by `key` as long as it lives; not cached if it may be written to."""
-    if array.flags.writeable:
-        return make()
-    if id(array) not in _cache:
-        _cache[id(array)] = {}
-        weakref.finalize(array, _cache.pop, id(array), None)
-    results = _cache[id(array)]
-    if key not in results:
-        results[key] = make()
-    return results[key]  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Makes a case from the requested values, with the reason if it cannot run."""
+"""Makes a case from requested values, with the reason if it cannot run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from runner.kernel.case import (
 from runner.kernel.declaration import VOCABULARY, Canonical, Kernel, Kind, canonical, written
 from runner.kernel.recipes import Recipe, unfit
 
-# What CUDA allows any launch (CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability").
+# CUDA's limits for every launch (CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability").
 MAX_THREADS = 1024
 MAX_BLOCK_Z = 64
 MOST_LAUNCHES = 10_000  # of a program
@@ -35,7 +35,7 @@ MAX_GRID = (2**31 - 1, 65535, 65535)
 # Of a texture or surface.
 TEXELS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "float16", "float32")
 # The largest sizes in x, y, z by dimensions (CUDA C++ Programming Guide, "Technical Specifications per Compute
-# Capability"). Pitched memory has other limits on a row's bytes, which the driver tells.
+# Capability"). The driver reports further limits of pitched memory.
 LARGEST_IMAGE = {
     "array": ((131072,), (131072, 65536), (16384, 16384, 16384)),
     "linear": ((2**28,), (), ()),
@@ -44,14 +44,23 @@ LARGEST_IMAGE = {
 }
 
 PITCHED_ROW = 32  # bytes: texturePitchAlignment of GPUs
-LARGEST_ARRAY = 2**48  # bytes: beyond any machine, and NumPy's own limits are not far
+LARGEST_ARRAY = 2**48  # bytes: more than any machine has, and below NumPy's own limits
 
 
 def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
-    """Make a case from requested values, as written; `None` stands for the kernel's default.
+    """Make a case from requested values.
 
-    Values of parameters that the kernel does not read are ignored. A `UsageError` if a value cannot be read; one that
-    can be read but not used makes an excluded case.
+    Args:
+        kernel: The kernel.
+        requested: Values as written, by parameter; `None` stands for the default. Parameters that the kernel does not
+            read are ignored.
+        seed: Of random inputs.
+
+    Returns:
+        The case; `excluded` has the reason if it cannot run.
+
+    Raises:
+        UsageError: A value cannot be read, or an expression of the kernel cannot be evaluated.
     """
     order = {name: i for i, name in enumerate(VOCABULARY)}
     values: dict[str, Canonical] = {}
@@ -79,7 +88,7 @@ def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
 
 
 def _excluded(kernel: Kernel, values: Mapping[str, Canonical], known: Mapping[str, Canonical], block: Dim3) -> str:
-    """Why the values do not go together: the first reason found."""
+    """The first reason why the combination of values is not allowed; empty if it is allowed."""
     for p in kernel.parameters:
         if p.allowed and values[p.name] not in p.allowed:
             allowed = ", ".join(written(p.kind, a) for a in p.allowed)
@@ -112,7 +121,7 @@ def _beyond_limits(grid: Dim3) -> str:
 
 
 def _impossible(case: Case) -> str:
-    """Why the launch is impossible although its parameters are allowed; empty if it is possible.
+    """Why CUDA or a type forbids the launch, although its parameters are allowed; empty if it is possible.
 
     Evaluates every expression of the kernel, so that a mistake in one is reported before anything runs.
     """
@@ -154,7 +163,7 @@ def _unreachable(s: PointerSpec, array: ArraySpec) -> str:
 
 
 def _unmakeable(a: ArraySpec) -> str:
-    most = math.prod(max(1, n) for n in a.shape)  # NumPy refuses 2**62 columns of no rows, too
+    most = math.prod(max(1, n) for n in a.shape)  # NumPy refuses the shape (0, 2**62), too
     if min(a.shape) < 0 or a.offset < 0 or (most + a.offset) * a.dtype.itemsize > LARGEST_ARRAY:
         return f"the array '{a.name}' would have the shape {a.shape} at offset {a.offset}"
     if not 0 <= a.lead <= math.prod(a.shape):
@@ -170,7 +179,7 @@ def _unmakeable(a: ArraySpec) -> str:
 
 
 def _unheld(s: ScalarSpec) -> str:
-    """Why the values are none of the scalar's type; empty if they are."""
+    """Why the scalar's type cannot hold its values; empty if it can."""
     numbers = list(s.dtype.leaves())
     if len(numbers) != len(s.numbers):
         return f"{s.name}: {s.dtype.name} has {len(numbers)} numbers, {len(s.numbers)} are given"
@@ -181,7 +190,7 @@ def _unheld(s: ScalarSpec) -> str:
 
 
 def _evaluate_the_rest(case: Case) -> None:
-    """Evaluate the expressions that make no case impossible."""
+    """Evaluate the remaining expressions, so that a mistake in one is reported before anything runs."""
     case.source()
     case.hazard  # noqa: B018  (evaluated)
     if case.kernel.shuffle:
@@ -189,7 +198,7 @@ def _evaluate_the_rest(case: Case) -> None:
 
 
 def _overfull(a: ArraySpec) -> str:
-    """Why the array's type cannot hold the numbers of the fill; empty if it can."""
+    """Why the array's type cannot hold the numbers of its fill; empty if it can."""
     if a.fill not in COUNTING or not a.dtype.is_float:
         return ""
     most = float(ml_dtypes.finfo(a.dtype.numpy).max)  # type: ignore[no-untyped-call]
@@ -214,7 +223,7 @@ def _impossible_image(how: Texture | Surface, dtype: DType, shape: tuple[int, ..
 
 
 def _no_view(how: Texture, array: ArraySpec) -> str:
-    """Why an array that is also an argument itself cannot have this texture; empty if it can."""
+    """Why an array that is also an argument cannot be read through this texture; empty if it can."""
     needed = "a surface" if how.resource == "array" else "an array without 'surface', 'constant' and 'offset'"
     plain = array.image is None and not array.constant and not array.offset
     if not (isinstance(array.image, Surface) if how.resource == "array" else plain):

@@ -1,9 +1,9 @@
-"""Other sizes of a case, for the same binary: most defects show at the ends of blocks and tiles.
+"""Other sizes of a case for the same binary, as most defects show at the ends of blocks and tiles.
 
-A kernel that was tried at one size, mostly a power of two, may be wrong at all others ("The Correctness Illusion",
+A kernel that is right at one size, typically a power of two, may be wrong at all others ("The Correctness Illusion",
 arXiv 2606.20128). So `others` varies each integer that the kernel takes at run time, alone and together, around the
-edges of warps and blocks. Constraints are not understood but evaluated: where they refuse an edge, the nearest value
-that they allow stands for it, found in the steps in which they allow values.
+edges of warps and blocks. Constraints are black boxes that are evaluated: where they refuse an edge, the nearest value
+that they allow replaces it, found by the spacing of the allowed values.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from runner.kernel.declaration import Canonical, Kernel, Kind, Loop, ScalarArgum
 from runner.kernel.expression import Expression
 from runner.kernel.resolve import make
 
-EDGES = 1, 31, 63, 65, 997, 1023, 1025  # of one parameter, besides one below and above a block
-MIXED = 31, 65, 33  # of several parameters together
-PASSED = 31, 1  # of a number that changes neither an array nor the grid, besides one below its own value
+EDGES = 1, 31, 63, 65, 997, 1023, 1025  # values of one parameter, besides one below and above a block
+MIXED = 31, 65, 33  # values of several parameters together
+PASSED = 31, 1  # values of a number that changes neither an array nor the grid, besides its own - 1
 MOST = 14  # sizes of a case
-MOST_ALONE = 10  # of them with one parameter changed
+MOST_ALONE = 10  # sizes with one parameter changed
 
-BASE = 128  # about what the other parameters of a large case are, where one is varied ...
-SLOW_BASE = 32  # ... and of a slow one
-SMALL = 1 << 16  # elements and threads of a case whose other parameters stay as they are
-MOST_ELEMENTS = 1 << 20  # of all arrays, and threads, at another size ...
-MOST_BELOW = 1 << 22  # ... and at the size below the case's own
-LARGE = 1 << 30, 1 << 18, 1 << 14, 1 << 9  # below one of these, and below its own value, is the largest value tried
-SLOWEST_MS = 500.0  # of a launch, for which a large size is tried, too
+BASE = 128  # approximate value of the other parameters of a large case while one is varied ...
+SLOW_BASE = 32  # ... and of a slow case
+SMALL = 1 << 16  # elements and threads of a case whose other parameters keep their values
+MOST_ELEMENTS = 1 << 20  # elements of all arrays, and threads, at another size ...
+MOST_BELOW = 1 << 22  # ... and at the size just below the case's own
+LARGE = 1 << 30, 1 << 18, 1 << 14, 1 << 9  # the largest value tried is just below one of these and its own
+SLOWEST_MS = 500.0  # duration of a launch up to which a large size is tried
 
-NEAR = 4  # from an edge to an allowed value beside it
-LINEAR = 256  # steps of one, down from a value to the next one that is allowed
-MOST_EVALUATED = 1000  # times that the constraints of a case are evaluated
+NEAR = 4  # largest distance from an edge to the allowed value that replaces it
+LINEAR = 256  # values that are tried one by one on the way down to the next allowed one
+MOST_EVALUATED = 1000  # evaluations of the constraints of a case
 
-Point = tuple[int, ...]  # a value for each axis
+Point = tuple[int, ...]  # a value per axis
 
 
 @dataclass(frozen=True)
 class Others:
-    """Cases of other sizes, and if there are none, why."""
+    """Cases of other sizes, or the reason why there are none."""
 
     cases: tuple[Case, ...]
     reason: str = ""
@@ -55,16 +55,16 @@ class Axis:
 
     name: str
     parameter: str
-    own: int  # the case's
-    extent: bool  # whether a shape or a grid depends on it; otherwise it is only passed on
+    own: int  # the case's value
+    extent: bool  # whether a shape or a grid depends on it; otherwise it is only an argument
 
 
 def others(case: Case, launch_ms: float) -> Others:
-    """Find other sizes at which the case's binary can be launched, at most 14.
+    """Find at most `MOST` other sizes at which the case's binary can be launched.
 
     Args:
-        case: The case, which is not excluded.
-        launch_ms: About what a launch of it takes.
+        case: A case that can run.
+        launch_ms: The approximate duration of its launch, in milliseconds.
     """
     if case.hazard:
         return Others((), "the kernel breaks a rule of CUDA on purpose")
@@ -89,7 +89,7 @@ def others(case: Case, launch_ms: float) -> Others:
 
 
 def changed(case: Case, other: Case) -> str:
-    """The parameters in which two cases differ, such as `size=31, width=65`."""
+    """The parameters in which `other` differs from the case, such as `size=31, width=65`."""
     kinds, before = {p.name: p.kind for p in case.kernel.parameters}, dict(case.parameters)
     return ", ".join(f"{n}={written(kinds[n], v)}" for n, v in other.parameters if v != before[n])
 
@@ -106,8 +106,8 @@ def _quoted(names: Sequence[str]) -> str:
 def _axes(case: Case) -> tuple[list[Axis], list[str]]:
     """The axes of a case, and the names of sizes that are compiled in.
 
-    A parameter of which the kernel learns nothing may stand for a constant in its source, such as a stencil's radius in
-    the shape of its input, or the elements of a thread in the grid. It is no axis: only its own value is meant.
+    A parameter that the kernel never receives may describe a constant in its source, such as a stencil's radius in the
+    shape of its input, or the elements per thread in the grid. It keeps its value and is not an axis.
     """
     kernel, values = case.kernel, dict(case.parameters)
     shapes, grids, passed = _names(_shapes(kernel)), _names(_grids(kernel)), _names(_passed(kernel))
@@ -135,14 +135,14 @@ def _shapes(kernel: Kernel) -> Iterator[Expression]:
 
 
 def _grids(kernel: Kernel) -> Iterator[Expression]:
-    """What grids and the number of launches are made of."""
+    """The expressions of grids and of the number of launches."""
     yield from kernel.grid
     for step in _steps(kernel.launches):
         yield from (*step.grid, *step.block) if isinstance(step, Step) else (end for _, end in step.counts)
 
 
 def _passed(kernel: Kernel) -> Iterator[Expression]:
-    """What numbers among the arguments, and the ends of loops of launches, are made of."""
+    """The expressions of scalar arguments, and of the ends of loops of launches."""
     yield from (end for step in _steps(kernel.launches) if isinstance(step, Loop) for _, end in step.counts)
     for argument in kernel.arguments:
         if isinstance(argument, ScalarArgument):
@@ -158,7 +158,7 @@ def _steps(steps: Iterable[Step | Loop]) -> Iterator[Step | Loop]:
 
 
 def _compiled(kernel: Kernel) -> Iterator[Expression]:
-    """What macros and the arguments of templates are made of."""
+    """The expressions and parameters of macros and template arguments."""
     yield from (e for _, e in kernel.macros)
     launched = (step.function for step in _steps(kernel.launches) if isinstance(step, Step))
     yield from (piece for name in (kernel.function, *launched) for piece in name if isinstance(piece, Expression))
@@ -169,7 +169,7 @@ def _names(expressions: Iterable[Expression]) -> frozenset[str]:
 
 
 class _Rules:
-    """Which points the constraints of a kernel, and the macros of a binary, allow."""
+    """The points that the constraints of a kernel and the macros of a binary allow."""
 
     def __init__(self, case: Case, axes: Sequence[Axis]) -> None:
         self.axes, self._left = axes, MOST_EVALUATED
@@ -186,7 +186,7 @@ class _Rules:
         self._macros = [(e, e(self._known)) for e in macros if e.names <= self._known.keys()]  # the grid comes later
 
     def values(self, point: Point) -> dict[str, Canonical]:
-        """The parameters at a point, as they are requested."""
+        """The parameters at a point, in the form of a request."""
         found: dict[str, Canonical] = {}
         for axis, n in zip(self.axes, point, strict=True):
             before = found.get(axis.parameter)
@@ -195,7 +195,7 @@ class _Rules:
         return found
 
     def allow(self, point: Point) -> bool:
-        """Whether a point keeps the constraints, and each macro its value."""
+        """Whether a point satisfies the constraints and leaves each macro's value unchanged."""
         if point not in self._answers and self._left:
             self._left -= 1
             self._answers[point] = min(point) >= 1 and self._allows(point)
@@ -217,13 +217,13 @@ class _Rules:
         return not changes
 
     def line(self, point: Point, at: int) -> _Line:
-        """The values of one axis, where the others are those of a point."""
+        """The line through a point along one axis."""
         axis = self.axes[at]
         return _Line(lambda n: self.allow((*point[:at], n, *point[at + 1 :])), axis.own, axis.extent)
 
 
 class _Line:
-    """The allowed values of one axis below the case's own, where the others are fixed."""
+    """The allowed values of one axis below the case's own, with the other axes fixed."""
 
     def __init__(self, allows: Callable[[int], bool], own: int, extent: bool) -> None:  # noqa: FBT001
         self._allows, self._own, self._extent = allows, own, extent
@@ -234,7 +234,7 @@ class _Line:
 
     @functools.cached_property
     def step(self) -> int:
-        """The distance of the two largest values; 0 if there are no two."""
+        """The distance of the two largest values; 0 if fewer are found."""
         return self._top - lower if (lower := self._lower(self._top)) else 0
 
     def _lower(self, n: int) -> int:
@@ -253,7 +253,7 @@ class _Line:
             yield from (above, above - self.step)
 
     def values(self, edges: Iterable[int], most: int) -> list[int]:
-        """Values near edges, in their order; small multiples where the constraints leave few; else those above."""
+        """Values near edges, in the order of the edges; multiples of the step if few are allowed; else values above."""
         found = list(dict.fromkeys(n for edge in edges if edge < self._own and (n := self.near(edge))))
         if len(found) < most and self.step > 1:
             first = self._top % self.step or self.step
@@ -262,7 +262,7 @@ class _Line:
         return found[:most] or self._above()[:most]
 
     def _above(self) -> list[int]:
-        """Two values above the own one, if it is the smallest and more than a number that is passed on."""
+        """Two values above the case's own, if that is the smallest and the axis is an extent."""
         if not self._extent:
             return []
         step = next((d for d in _distances(self._own) if self._allows(self._own + d)), 0)
@@ -270,16 +270,16 @@ class _Line:
 
 
 def _distances(n: int) -> Iterator[int]:
-    """Where the next allowed value may be: near, or as far as a divisor, since constraints demand multiples."""
+    """Distances to try for the next allowed value: small ones, then divisors, as constraints demand multiples."""
     yield from range(1, LINEAR + 1)
     small = [d for d in range(1, min(math.isqrt(n), 1 << 16) + 1) if n % d == 0]
     yield from sorted({d for s in small for d in (s, n // s) if d > LINEAR})
 
 
 def _points(rules: _Rules, base: Point) -> Iterator[Point]:
-    """Points around edges: each axis alone, then all that arrays and grids depend on together.
+    """Points around edges: each axis alone, then all extents together.
 
-    The axes that are not varied are those of the base; if there is one only, it is varied from the case's own.
+    The other axes have the base's values; a single axis is varied from the case's own value.
     """
     block = rules.block
     extents = [i for i, axis in enumerate(rules.axes) if axis.extent]
@@ -299,12 +299,12 @@ def _points(rules: _Rules, base: Point) -> Iterator[Point]:
 
 
 def _reduced(rules: _Rules, own: Point, edge: int) -> Point:
-    """A small base for the axes that are not varied."""
+    """A small point, with the values of the axes that are not varied."""
     return _near(rules, own, [(i, edge) for i, axis in enumerate(rules.axes) if axis.extent])
 
 
 def _together(rules: _Rules, base: Point, wanted: list[tuple[int, int]]) -> Iterator[Point]:
-    """A point at or near an edge of each axis: exactly, or but for one of them, or each near its edge."""
+    """A point at an edge of each axis: exactly, with one axis near its edge, or with all of them near."""
     for free in (None, *range(len(wanted))):
         point = base
         for number, (i, edge) in enumerate(wanted):
@@ -319,7 +319,7 @@ def _together(rules: _Rules, base: Point, wanted: list[tuple[int, int]]) -> Iter
 
 
 def _near(rules: _Rules, point: Point, wanted: Iterable[tuple[int, int]]) -> Point:
-    """Move one axis after the other near its edge, as far as each is allowed to."""
+    """Move one axis after the other near its edge, as far as the constraints allow."""
     for i, edge in wanted:
         if edge < point[i] and (n := rules.line(point, i).near(edge)):
             point = _with(point, i, n)
@@ -327,7 +327,7 @@ def _near(rules: _Rules, point: Point, wanted: Iterable[tuple[int, int]]) -> Poi
 
 
 def _largest(case: Case, rules: _Rules, own: Point) -> Case | None:
-    """The next size below the case's own, in all axes that arrays and grids depend on; a smaller one if it is large."""
+    """The next smaller size in all extents; a still smaller one for a large case."""
     extents = [(i, axis.own) for i, axis in enumerate(rules.axes) if axis.extent]
     for most in LARGE:
         point = own
@@ -359,6 +359,6 @@ def _made(case: Case, rules: _Rules, point: Point, most: int) -> Case | None:
 
 
 def _work(case: Case) -> int:
-    """The elements of all arrays, or the threads of a launch if these are more."""
+    """The elements of all arrays or the threads of a launch, whichever are more."""
     elements = sum(math.prod(a.shape) for a in case.arrays())
     return max(elements, *(math.prod(one.grid) * math.prod(one.block) for one in case.launches[:1]))

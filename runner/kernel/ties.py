@@ -1,62 +1,42 @@
-"""Indices whose keys are equal: a right kernel may break such a tie otherwise than the reference.
+"""Cases in which equal keys may explain a wrong answer: an argsort, argmax or argmin whose indices the output hides.
 
-Where an output is the argsort, argmax or argmin of something, or a part of it such as the largest k, every valid index
-is right: its key equals the key of the expected index, and no index occurs twice in a row of an argsort. Where the
-reference does more with the indices, that cannot be seen. Then the check avoids equal keys in the inputs that it makes,
-and a mismatch says that ties may be the cause.
+`runner.bounds.tied_indices` judges the indices that a reference gives. Where it computes with them, the check avoids
+equal keys in the inputs that it makes, and a mismatch says that ties may be the cause.
 """
 
 from __future__ import annotations
 
-import ast
-import copy
-import functools
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.bounds.tied_indices import hides_indices
 from runner.kernel.arrays import part_types
-from runner.kernel.bounded import PERMUTING, amount, plain
-from runner.kernel.branches import READ, Branches
-from runner.kernel.case import Case
-from runner.kernel.expression import ArrayExpression, named
-from runner.kernel.precision import Arithmetic
+from runner.kernel.branches import Branches
+from runner.kernel.case import READ, Case
 
 Array = NDArray[Any]
-Valid = Callable[[Array, Array], Array]  # which elements are wrong, of the elements found and of those that differ
-INDICES = ("argsort", "argmax", "argmin")
-MOVES = PERMUTING - {"repeat"}
-HOLE = "the indices"  # no name of an array has a space
-
-
-def accepting(expression: ArrayExpression, names: Mapping[str, Any], how: Arithmetic | None) -> Valid | None:
-    """What judges the indices of an output that differ from the reference; `None` if it does not give indices.
-
-    `names` are the arrays and the parameters, `how` the kernel's arithmetic. Nothing is evaluated before it is called.
-    """
-    found = _at_the_end(expression, [n for n, v in names.items() if isinstance(v, np.ndarray)])
-    return functools.partial(_wrong, expression, found, names, how) if found else None
 
 
 def opaque(case: Case) -> bool:
-    """Whether the reference does more with indices than to give them."""
-    if isinstance(case.kernel.reference, str):
-        return False  # nothing is known of it
+    """Whether the reference computes with indices instead of giving them; false for a function, as that is unknown."""
     arrays = [n for a in case.arrays() if a.role in READ for n in part_types(a.name, a.dtype)]
-    return any(
-        next(_indices(_whole(e)), None) is not None and _at_the_end(e, arrays) is None for _, e in case.kernel.reference
-    )
+    return any(hides_indices(expression, arrays) for _, expression in case.kernel.expressions)
 
 
 TIES = "if any of them is right, use a fill without equal numbers, such as fill: permutation"
 
 
 def told(case: Case, inputs: Mapping[str, Array], found: Mapping[str, Array], expected: Mapping[str, Any]) -> str:
-    """That what a launch left may be wrong because of equal keys alone; empty if that is known not to be so.
+    """Why equal keys alone may explain a mismatch, in words; empty if they cannot.
 
-    `inputs` are the arrays before the launch, `found` those that it left, `expected` has an `ExpectedArray` for each.
+    Args:
+        case: The case.
+        inputs: The arrays before the launch, by name.
+        found: The outputs after the launch, by name.
+        expected: The `ExpectedArray` of each output, by name.
     """
     if not isinstance(case.kernel.reference, str):
         tied = sorted(Branches(case)(inputs).tied) if opaque(case) else []
@@ -76,7 +56,7 @@ def told(case: Case, inputs: Mapping[str, Array], found: Mapping[str, Array], ex
 
 
 def _equal_keys(inputs: Mapping[str, Array], found: Array, expected: Array) -> str:
-    """The input whose elements at the indices found equal those at the indices expected; empty if there is none."""
+    """The name of an input whose elements at the found and at the expected indices are equal, or an empty text."""
     if found.dtype.kind not in "iu" or expected.dtype.kind not in "iu":
         return ""
     found, expected = found.reshape(-1).astype(np.int64), expected.reshape(-1).astype(np.int64)
@@ -84,9 +64,9 @@ def _equal_keys(inputs: Mapping[str, Array], found: Array, expected: Array) -> s
     f, e = found[at], expected[at]
     largest = int(max(found.max(), expected.max()))
     for name, keys in inputs.items():
-        if not keys.size or (keys == keys.reshape(-1)[0]).all():  # there is nothing to sort
+        if not keys.size or (keys == keys.reshape(-1)[0]).all():  # all elements are equal
             continue
-        # The rows that are indexed: all of it, those of its shape, or as long as the indices tell.
+        # Candidates for the length of an indexed row: the whole array, its last axis, the largest index + 1.
         for length in (keys.size, *keys.shape[-1:], largest + 1):
             rows = keys.size // max(length, 1)
             if (
@@ -100,95 +80,3 @@ def _equal_keys(inputs: Mapping[str, Array], found: Array, expected: Array) -> s
             if np.array_equal(table[row, f], table[row, e]):
                 return name
     return ""
-
-
-class _Replaced(ast.NodeTransformer):
-    """A tree in which names stand for other trees, or one node for a name."""
-
-    def __init__(self, trees: Mapping[str, ast.expr], hole: ast.AST | None = None) -> None:
-        self.trees, self.hole = trees, hole
-
-    def visit(self, node: ast.AST) -> Any:
-        return ast.Name(HOLE, ast.Load()) if node is self.hole else super().visit(node)
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return copy.deepcopy(self.trees[node.id]) if node.id in self.trees else node
-
-
-def _whole(expression: ArrayExpression) -> ast.expr:
-    """The tree of an expression, with what names of `let` stand for."""
-    trees: dict[str, ast.expr] = {}
-    for name, helper in expression.helpers:
-        if isinstance(helper, ArrayExpression):
-            trees[name] = _Replaced(trees).visit(copy.deepcopy(helper.tree)).body
-    found: ast.expr = _Replaced(trees).visit(copy.deepcopy(expression.tree)).body
-    return found
-
-
-def _indices(tree: ast.AST) -> Iterator[ast.Call]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in INDICES:
-            yield node
-
-
-def _at_the_end(expression: ArrayExpression, arrays: Collection[str]) -> tuple[ast.expr, ast.Call] | None:
-    """The tree, and the only argsort, argmax or argmin within it, whose result is only moved."""
-    if not any(next(_indices(t), None) for t in (expression.tree, *(e.tree for _, e in expression.helpers))):
-        return None
-    whole = _whole(expression)
-    within, node = list(_indices(whole)), whole
-    while len(within) == 1 and node is not within[0]:
-        if isinstance(node, ast.Subscript) and named(node.slice).isdisjoint(arrays):
-            node = node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MOVES and node.args:
-            node = node.args[0]
-        else:
-            return None
-    return (whole, within[0]) if len(within) == 1 else None
-
-
-def _wrong(
-    expression: ArrayExpression,
-    at: tuple[ast.expr, ast.Call],
-    names: Mapping[str, Any],
-    how: Arithmetic | None,
-    got: Array,
-    differs: Array,
-) -> Array:
-    """Which of the elements that differ from the reference are no valid indices; `got` and `differs` are flat."""
-    whole, call = at
-    known = {**names, **{n: e(names) for n, e in expression.helpers if not isinstance(e, ArrayExpression)}}
-    leaf = functools.partial(plain, arithmetic=how)
-    with np.errstate(all="ignore"):
-        keys = expression.part(call.args[0])(known, leaf)
-        if not keys.certain:  # the bounds of the indices have all that rounding allows
-            return differs
-        given = [*call.args[1:], *(k.value for k in call.keywords)]
-        axis = amount(expression.part(given[0])(known, leaf)) if given else None
-        rows, expected, table = _rows(call.func.id, np.asarray(keys.value), axis)  # type: ignore[attr-defined]
-        outer = expression.part(_Replaced({}, call).visit(whole))
-        row, key = (np.asarray(outer({**known, HOLE: x}, plain).value).reshape(-1) for x in (rows, expected))
-    length = table.shape[1]
-    if row.size != got.size:
-        return differs
-    held = (got >= 0) & (got < length)
-    index = np.where(held, got, 0).astype(np.int64)
-    valid = held & (table[row, index] == key)
-    if call.func.id == "argsort":  # type: ignore[attr-defined]
-        _, where, counts = np.unique(row * length + index, return_inverse=True, return_counts=True)
-        valid &= counts[where.reshape(-1)] == 1
-    return np.asarray(differs & ~valid)
-
-
-def _rows(name: str, keys: Array, axis: int | None) -> tuple[Array, Array, Array]:
-    """Of each index its row and its key, in the shape of the result, and the keys as a table with a row for each."""
-    if name == "argsort":
-        axis = -1 if axis is None else axis
-        last = np.moveaxis(keys, axis, -1)
-        rows = np.broadcast_to(np.arange(last[..., 0].size).reshape((*last.shape[:-1], 1)), last.shape)
-        return np.moveaxis(rows, -1, axis), np.sort(keys, axis=axis), last.reshape(-1, last.shape[-1])
-    extreme = (np.max if name == "argmax" else np.min)(keys, axis=axis)
-    if axis is None:
-        return np.zeros((), np.int64), np.asarray(extreme), keys.reshape(1, -1)
-    last = np.moveaxis(keys, axis, -1)
-    return np.arange(np.size(extreme)).reshape(np.shape(extreme)), extreme, last.reshape(-1, last.shape[-1])

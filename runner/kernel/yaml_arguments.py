@@ -1,4 +1,4 @@
-"""Reads `arguments:` in a kernel's YAML, the structures that they are made of, and `launches:`, which use them."""
+"""Reads `arguments:` in a kernel's YAML, the structures in them, and `launches:`, which use them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from runner.bounds.array_expression import ArrayExpression
 from runner.device import Role, Surface
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, FORMER_NAMES, POINTER, DType, structure
@@ -22,15 +23,15 @@ from runner.kernel.declaration import (
     ScalarArgument,
     Step,
 )
-from runner.kernel.expression import ArrayExpression, Expression
+from runner.kernel.expression import Expression
 from runner.kernel.recipes import NUMBERS, WORDS, Fill, OfFields, Recipe
 from runner.kernel.yaml_reader import Argument, Reader, array_names, function, shown
 
-INDICES = ("index", "index0", "index1", "index2", "index3")  # that a fill's expression may use
+INDICES = ("index", "index0", "index1", "index2", "index3")  # names for a fill's expression
 
 
 def structs(d: Reader) -> dict[str, DType]:
-    """The key `structs`: of each, the members' types in order; `[type, n]` is a C array."""
+    """The key `structs`: the types of members in order, where `[type, n]` is a C array."""
     found: dict[str, DType] = {}
     for name, content in d.items("structs"):
         level = d.at(f"structs.{name}", content)
@@ -58,7 +59,7 @@ def structs(d: Reader) -> dict[str, DType]:
 
 
 def array_types(d: Reader, parameters: Sequence[Parameter]) -> dict[str, tuple[DType, ...]]:
-    """The arrays among `arguments`, and the types that each may have, before the rest of them is read."""
+    """The arrays among `arguments` and the possible types of each, which other keys need before arguments are read."""
     choices = {p.name: (p.default, *p.allowed) for p in parameters if p.kind is Kind.DTYPE}
     types = {**DTYPES, **d.structs}
     arrays = [a for a in d.sequence("arguments") if isinstance(a, dict) and "shape" in a]
@@ -71,9 +72,9 @@ def array_types(d: Reader, parameters: Sequence[Parameter]) -> dict[str, tuple[D
 
 
 def argument(d: Reader, counting: Collection[str]) -> Argument:
-    """An entry of `arguments:`: an array, a scalar, or a pointer into another array.
+    """Read an entry of `arguments:`: an array, a scalar, or a pointer into another array.
 
-    Scalars and pointers may follow the loops of `launches`, which count with the names in `counting`.
+    Scalars and pointers may use the counters of loops in `launches`, whose names are in `counting`.
     """
     d.need("name")
     if "scalar" in d.raw:
@@ -106,7 +107,7 @@ def argument(d: Reader, counting: Collection[str]) -> Argument:
 
 
 def _image(d: Reader) -> DeclaredTexture | Surface | None:
-    """The keys `texture` and `surface` of an array; `None` for a plain pointer."""
+    """Read the keys `texture` and `surface` of an array; `None` for a plain pointer."""
     if d.flag("surface", default=False):
         if "texture" in d.raw:
             raise UsageError(f"{d.where}: an array is a texture or a surface, not both")
@@ -135,7 +136,7 @@ def _texture(d: Reader) -> DeclaredTexture:
 
 
 def _scalar(d: Reader, counting: Collection[str]) -> ScalarArgument:
-    """A number; a vector's numbers as a list, a structure's by the names of its members."""
+    """Read a scalar: a number, a list for a vector, a mapping of members for a structure."""
     word, value = d.text("scalar"), d.raw["value"]
     dtype = {**DTYPES, **d.structs}.get(word)
     numbers = tuple(_numbers(d, "value", value, dtype, counting))
@@ -151,7 +152,7 @@ def _members(dtype: DType) -> Iterator[DType]:
 def _numbers(
     d: Reader, key: str, value: Any, dtype: DType | None, counting: Collection[str]
 ) -> Iterator[Expression | float | PointerArgument]:
-    """The numbers of a value, in the order in which C++ has them."""
+    """The numbers of a value, in the order of their memory layout."""
     if isinstance(value, dict):
         if dtype is None or not dtype.parts or sorted(map(str, value)) != sorted(dtype.parts):
             expected = ", ".join(dtype.parts) if dtype and dtype.parts else "a number"
@@ -171,7 +172,7 @@ def _numbers(
 
 
 def _pointer(d: Reader, counting: Collection[str]) -> PointerArgument:
-    """`pointer: null`, or the name of an array and `at`, an element of it; or a `texture` `of` an array."""
+    """Read `pointer: null`, `pointer: ARRAY` with `at`, or a `texture` `of` an array."""
     if "of" in d.raw:
         d.only(("name", "of", "texture"))
         d.need("texture")
@@ -193,7 +194,7 @@ def _target(d: Reader, key: str, array: Any, expected: str = "null or the name o
 
 
 def _role(d: Reader) -> Role:
-    """The role of an array, which decides whether it has a fill."""
+    """Read the role of an array, which decides whether it has a fill."""
     role = Role(d.choice("role", list(Role)))
     if role in (Role.IN, Role.INOUT) and "fill" not in d.raw:
         raise UsageError(
@@ -232,7 +233,7 @@ def _fill(d: Reader, given: Any, where: str, struct: DType | None) -> Fill | OfF
 
 
 def _text_fill(d: Reader, text: str, where: str) -> Fill:
-    """A fill by one word, a file, or an expression over the indices and other arrays."""
+    """Read a fill given as text: a word, a file, or an expression over the indices and other arrays."""
     if text in WORDS:
         return Recipe(text, where)
     if text.endswith(".npy"):
@@ -275,14 +276,14 @@ def _recipe(d: Reader, given: Mapping[str, Any], where: str) -> Recipe:
 
 
 def loop_names(entries: Any) -> set[str]:
-    """The names that loops of `launches` count with, before these are read."""
+    """The names of the counters of loops in `launches`, which arguments need before launches are read."""
     inner = [e for e in entries if isinstance(e, dict)] if isinstance(entries, list) else []
     own = {str(name) for e in inner if isinstance(e.get("for"), dict) for name in e["for"]}
     return own.union(*(loop_names(e.get("launches")) for e in inner))
 
 
 def launches(d: Reader, arguments: Sequence[Argument], within: Collection[str] = ()) -> tuple[Step | Loop, ...]:
-    """The key `launches`; `within` are the names of the loops around it."""
+    """Read the key `launches`; `within` has the counters of the enclosing loops."""
     return tuple(_step(entry, arguments, within) for entry in d.each("launches"))
 
 

@@ -1,6 +1,6 @@
-"""Reads one level of a kernel's YAML, and its entries: from plain dictionaries to frozen dataclasses.
+"""Reads one level of a kernel's YAML and its entries: from plain dictionaries to frozen dataclasses.
 
-All functions raise `UsageError`, which names the file, the key, the offending value and what is allowed.
+All functions raise UsageError, which names the file, the key, the offending value and what is allowed.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import Any
 
 import yaml
 
+from runner.bounds.array_expression import ArrayExpression
+from runner.bounds.formula import called, expanded, named, parse, shortened
 from runner.device import Role
 from runner.errors import UsageError
 from runner.files.limited_yaml import LOADER, check_yaml
@@ -30,29 +32,20 @@ from runner.kernel.declaration import (
     PointerArgument,
     ScalarArgument,
 )
-from runner.kernel.expression import (
-    ArrayExpression,
-    Expression,
-    RealExpression,
-    called,
-    expanded,
-    named,
-    parse,
-    shortened,
-)
+from runner.kernel.expression import Expression, RealExpression
 from runner.kernel.recipes import KINDS, Fill, OfFields
 from runner.kernel.reference import missing
 
 Argument = ArrayArgument | ScalarArgument | PointerArgument
 
-# A configuration file is composed several times by code that takes a millisecond for a node.
+# Hydra composes a configuration file several times, a millisecond per node each.
 MOST_BYTES, MOST_NODES = 2**18, 10_000
-MOST_REFERENCES = 24  # ${...} of a file: each may stand for several others, so their product counts
+MOST_REFERENCES = 24  # ${...} in a file: each may expand to several others, so the expansion grows exponentially
 MOST_PARAMETERS = 256  # of a kernel
 
 
 def config_text(path: Path) -> str:
-    """The text of a configuration file, which stays within the limits of size, nodes and nesting."""
+    """The text of a configuration file. Raises UsageError beyond the limits of size, nodes and nesting."""
     where = f"{path.parent.name}/{path.name}"
     try:
         if not (path.is_file() or path.is_dir() or stat.S_ISREG(path.stat().st_mode)):  # a FIFO never ends
@@ -88,58 +81,58 @@ def read_yaml(path: Path, loader: Any = LOADER) -> Any:
 
 
 def require_few_parameters(content: Any, where: str) -> None:
-    """Refuse a kernel with more parameters than can be composed at once."""
+    """Raise UsageError for more than `MOST_PARAMETERS` parameters, which would take too long to compose."""
     parameters = content.get("parameters") if isinstance(content, dict) else None
     if isinstance(parameters, dict) and len(parameters) > MOST_PARAMETERS:
         raise UsageError(f"{where}: parameters: a kernel can have {MOST_PARAMETERS}, not {len(parameters):,}")
 
 
 def shown(value: Any) -> str:
-    """A value as YAML writes it, in quotes, and cut if it is long."""
+    """A value as YAML writes it, in quotes, and cut to a message's length."""
     text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
     return f"'{shortened(text, 60)}'"
 
 
 class Reader:
-    """One level of a YAML: its content, its place for messages, and the level above if there is one."""
+    """One level of a YAML: its content, its path for messages, and what it inherits from the level above."""
 
     def __init__(self, content: Any, where: str, above: Reader | None = None) -> None:
         if not isinstance(content, dict):
             raise UsageError(f"{where}: expected keys with values, not {shown(content)}")
         self.raw: dict[str, Any] = content
         self.where = where
-        self.known: Collection[str] = above.known if above else ()  # the names that an expression may use
-        self.let: Mapping[str, str] = above.let if above else {}  # expressions that others may use by name
+        self.known: Collection[str] = above.known if above else ()  # names that expressions may use
+        self.let: Mapping[str, str] = above.let if above else {}  # definitions over parameters, by name
         self.used: set[str] = above.used if above else set()  # the names in the expressions read so far
-        self.whole: set[str] = above.whole if above else set()  # those of them that must be integers
-        self.words: Mapping[str, tuple[Any, ...]] = above.words if above else {}  # of the parameters that have a list
-        self.arrays: Mapping[str, tuple[DType, ...]] = above.arrays if above else {}  # and what their types may be
-        self.helpers: Mapping[str, str] = above.helpers if above else {}  # such expressions over arrays
+        self.whole: set[str] = above.whole if above else set()  # names in expressions that must give integers
+        self.words: Mapping[str, tuple[Any, ...]] = above.words if above else {}  # the allowed words, by parameter
+        self.arrays: Mapping[str, tuple[DType, ...]] = above.arrays if above else {}  # possible types, by array
+        self.helpers: Mapping[str, str] = above.helpers if above else {}  # definitions over arrays, by name
         self.structs: Mapping[str, DType] = above.structs if above else {}
-        self.grid: tuple[Expression, ...] = above.grid if above else ()  # of launches that give none, and
+        self.grid: tuple[Expression, ...] = above.grid if above else ()  # the default of launches, as is `shared`
         self.shared: Any = above.shared if above else 0
-        self.folder: Path = above.folder if above else Path()  # of the YAML, in which files lie beside it
+        self.folder: Path = above.folder if above else Path()  # that contains the YAML
 
     def at(self, key: str, content: Any) -> Reader:
-        """The level below, under `key`."""
+        """The level below `key`, with the given content."""
         return Reader(content, f"{self.where}: {key}", self)
 
     def each(self, key: str) -> Iterator[Reader]:
-        """The entries of a list, each a level."""
+        """The entries of a list, each as a level."""
         return (self.at(f"{key}[{i}]", entry) for i, entry in enumerate(self.sequence(key)))
 
     def section(self, key: str, *required: str) -> Reader | None:
-        """The level below `key`, which has exactly these keys; `None` if it is not there."""
+        """The level below `key`, which must have exactly these keys; `None` if `key` is missing."""
         return self.at(key, self.raw[key]).exactly(*required) if key in self.raw else None
 
     def exactly(self, *keys: str) -> Reader:
-        """This level, which must have these keys and no others."""
+        """This level, which must have exactly these keys."""
         self.only(keys)
         self.need(*keys)
         return self
 
     def only(self, allowed: Iterable[str]) -> None:
-        """Refuse keys that are not in `allowed`."""
+        """Raise UsageError for keys that are not in `allowed`."""
         allowed = sorted(allowed)
         for key in self.raw:
             if key not in allowed:
@@ -148,7 +141,7 @@ class Reader:
                 raise UsageError(f"{self.where}: {shown(key)} is not a valid key{hint}; allowed: {', '.join(allowed)}")
 
     def need(self, *keys: str) -> None:
-        """Refuse a level without these keys."""
+        """Raise UsageError if one of these keys is missing."""
         for key in keys:
             if self.raw.get(key) in (None, ""):
                 raise UsageError(f"{self.where}: the key '{key}' is missing")
@@ -175,26 +168,34 @@ class Reader:
         return value
 
     def sequence(self, key: str) -> list[Any]:
-        """A list; empty where there is none."""
+        """The list under `key`; empty if `key` is missing."""
         value = self.raw.get(key) or []
         if not isinstance(value, list):
             raise UsageError(f"{self.where}: {key}: expected a list, not {shown(value)}")
         return value
 
     def items(self, key: str) -> list[tuple[Any, Any]]:
-        """The keys and values below `key`; empty where there are none."""
+        """The keys and values below `key`; empty if `key` is missing."""
         return list(self.at(key, self.raw.get(key) or {}).raw.items())
 
     def expression(
         self, key: str, default: Any = None, *, more: Collection[str] = (), real: bool = False
     ) -> Expression:
-        """The expression under `key`; `more` names that it may use."""
+        """The expression under `key`, which may also use the names in `more`."""
         return self.as_expression(key, self.raw.get(key, default), more=more, real=real)
 
     def as_expression(
         self, key: str, value: Any, *, number: bool = True, more: Collection[str] = (), real: bool = False
     ) -> Expression:
-        """A value as an expression. It gives an integer, any number if `real`, or text where a dtype is allowed."""
+        """Parse a value as an expression.
+
+        Args:
+            key: For messages.
+            value: Text or a number.
+            number: Whether the result must be a number; otherwise it may be text, such as a dtype.
+            more: Further names that it may use.
+            real: Whether the number may be a fraction.
+        """
         where = f"{self.where}: {key}"
         if isinstance(value, bool) or not isinstance(value, int | str | (float if real else int)):
             raise UsageError(f"{where}: expected an expression, not {shown(value)}")
@@ -211,7 +212,7 @@ class Reader:
         return e
 
     def refuse_other_words(self, e: Expression | ArrayExpression) -> None:
-        """Refuse a comparison with a word that the parameter cannot have: it would silently be false."""
+        """Raise UsageError for a comparison with a word that the parameter cannot have, which is always false."""
         for node in (n for n in ast.walk(e.tree) if isinstance(n, ast.Compare)):
             parts = (node.left, *node.comparators)
             given = [p.value for p in parts if isinstance(p, ast.Constant) and isinstance(p.value, str)]
@@ -221,11 +222,11 @@ class Reader:
                     raise UsageError(f"{e.shown}: '{wrong[0]}' is not a value of {name}; allowed: {allowed}")
 
     def optional_expression(self, key: str) -> Expression | None:
-        """An expression, or `None` where there is none."""
+        """The expression under `key`; `None` if `key` is missing."""
         return None if self.raw.get(key) is None else self.expression(key)
 
     def expressions(self, key: str, *, more: Collection[str] = ()) -> tuple[Expression, ...]:
-        """One expression, or a list of one to three."""
+        """The expression, or the list of one to three, under `key`."""
         value = self.raw.get(key)
         values = value if isinstance(value, list) else [value]
         if not 1 <= len(values) <= 3:
@@ -234,7 +235,7 @@ class Reader:
 
 
 def macros(d: Reader) -> tuple[tuple[str, Expression], ...]:
-    """The key `macros`: names, each the upper-cased parameter (SCALAR: `dtype`), or `NAME: expression`."""
+    """Read the key `macros`: names of upper-cased parameters (SCALAR for `dtype`), or `NAME: expression`."""
     given = d.raw.get("macros") or {}
     found: list[tuple[str, Expression]] = []
     for entry in given if isinstance(given, list) else [given]:
@@ -250,7 +251,7 @@ def macros(d: Reader) -> tuple[tuple[str, Expression], ...]:
 
 
 def of_arrays(texts: Mapping[str, str], arrays: Collection[str], where: str) -> dict[str, str]:
-    """The definitions of `let` that name arrays, or functions of arrays: these are for references alone."""
+    """The definitions of `let` that use arrays or functions of arrays, which only references may use."""
     trees = {name: parse(text, f"{where}.{name}") for name, text in texts.items()}
     functions = {k for k in ArrayExpression.TABLE if isinstance(k, str)} - set(Expression.TABLE)
     found = {name for name, tree in trees.items() if called(tree) & functions or named(tree) & set(arrays)}
@@ -260,7 +261,7 @@ def of_arrays(texts: Mapping[str, str], arrays: Collection[str], where: str) -> 
 
 
 def _with_helpers(d: Reader, key: str, text: str) -> ArrayExpression:
-    """An expression with the definitions that it needs, each behind those that it needs itself."""
+    """An array expression with the definitions that it needs, in topological order."""
     helpers: dict[str, Expression | ArrayExpression] = {}
 
     def add(e: ArrayExpression, within: tuple[str, ...]) -> None:
@@ -282,9 +283,9 @@ def _with_helpers(d: Reader, key: str, text: str) -> ArrayExpression:
 
 
 def function(d: Reader, name: str) -> FunctionName:
-    """The key `function`, cut where a template's arguments, or the types of an overload, name a parameter.
+    """Read the key `function`, split at parameters among template arguments or the types of an overload.
 
-    Default: `name`; empty: none.
+    Without the key the function is `name`; it is empty if that is.
     """
     text = d.text("function", name).strip()
     if not text and "function" not in d.raw:
@@ -305,7 +306,7 @@ def function(d: Reader, name: str) -> FunctionName:
 
 
 def constraints(d: Reader) -> Iterator[Constraint]:
-    """The key `constraints`: `condition: reason`, or a list of `{require, reason}`."""
+    """Read the key `constraints`: `condition: reason`, or a list of `{require, reason}`."""
     if isinstance(given := d.raw.get("constraints"), dict):
         level = d.at("constraints", given)
         yield from (Constraint(d.as_expression("constraints", c, real=True), level.text(c)) for c in given)
@@ -316,7 +317,7 @@ def constraints(d: Reader) -> Iterator[Constraint]:
 
 
 def one_dimension(d: Reader, parameters: Sequence[Parameter]) -> Iterator[Constraint]:
-    """Blocks have one dimension, unless the default block has more or an expression uses `block_y` or `block_z`."""
+    """Constrain blocks to one dimension, unless the default has more or an expression uses `block_y` or `block_z`."""
     for p in parameters:
         if p.kind is not Kind.BLOCK:
             continue
@@ -330,7 +331,7 @@ def one_dimension(d: Reader, parameters: Sequence[Parameter]) -> Iterator[Constr
 
 
 def reference(d: Reader, arguments: Sequence[Argument]) -> str | tuple[tuple[str, ArrayExpression], ...]:
-    """The key `reference`: a dotted path, or one expression for each output."""
+    """Read the key `reference`: a dotted path, or an expression per output."""
     arrays = [a for a in arguments if isinstance(a, ArrayArgument)]
     possible = [a.name for a in arrays if a.role in (Role.OUT, Role.INOUT)]
     if "no_output" in d.raw:
@@ -351,7 +352,7 @@ def reference(d: Reader, arguments: Sequence[Argument]) -> str | tuple[tuple[str
         )
     types = {n: d.arrays[n] for n in possible}
     if not all(types.values()):
-        return ()  # an unknown dtype, of which `require_sound` tells
+        return ()  # an unknown dtype, which `require_sound` reports
     lacking = [
         n for a in arrays if a.role is Role.OUT for t in types[a.name][:1] for n in missing(a.name, t, given.raw)
     ]
@@ -366,7 +367,7 @@ def reference(d: Reader, arguments: Sequence[Argument]) -> str | tuple[tuple[str
 
 
 def undefined_where(d: Reader) -> tuple[tuple[str, ArrayExpression], ...]:
-    """The key `undefined_where`: for outputs, a condition of the elements that are not compared."""
+    """Read the key `undefined_where`: by output, a condition that selects the elements not to compare."""
     level = d.at("undefined_where", d.raw.get("undefined_where") or {})
     if level.raw and isinstance(d.raw.get("reference"), str):
         raise UsageError(f"{level.where}: a reference in Python returns ExpectedArray(..., defined=...) instead")
@@ -384,7 +385,7 @@ def array_names(d: Reader) -> set[str]:
 
 
 def array_expression(d: Reader, key: str, text: str) -> ArrayExpression:
-    """An expression over the arrays, the parameters, and the names of `let`."""
+    """Parse an expression over the arrays, the parameters, and the names of `let`."""
     found = _with_helpers(d, key, text)
     known = {*d.known, *array_names(d)}
     for name in sorted(found.names):
@@ -410,7 +411,7 @@ def _words(fill: Fill | OfFields) -> Iterator[str]:
 
 
 def require_sound(kernel: Kernel) -> None:
-    """Check that the parts fit together, so that a wrong name is found before a case needs it."""
+    """Check that the parts fit together, so that a wrong name is reported before a case needs it."""
     file = kernel.yaml.name
     words = [p.name for p in kernel.parameters if p.kind is Kind.DTYPE]
     for a in kernel.arguments:
@@ -429,7 +430,7 @@ def require_sound(kernel: Kernel) -> None:
         )
     if not kernel.shuffle:
         return
-    # The arrays `in` and `out` show what was moved; these parameters say what should have been.
+    # The arrays `in` and `out` show the actual exchange; these parameters determine the expected one.
     where = f"{file}: shuffle"
     if missing := [n for n in ("block", "width", "mask") if kernel.parameter(n) is None]:
         raise UsageError(f"{where}: it needs the parameter '{missing[0]}', which the kernel does not have")

@@ -11,13 +11,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
+from runner.bounds.power import Power, together
 from runner.device import Device, DeviceInfo, Order, Role
 from runner.errors import Hazard, LaunchError, LaunchTimeout, OutOfMemory, UsageError, told
 from runner.kernel.case import Case
 from runner.kernel.check import CheckResult
 from runner.kernel.declaration import Kernel
 from runner.kernel.further import further, usable, wanted, without_ties
-from runner.kernel.power import Power, together
 from runner.kernel.reference import expect
 from runner.sweep.trial import Trial, WrongLater, upload
 from runner.sweep.worker import Outcome, Task, Tried

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.bounds.power import LEFT_OUT, Power
 from runner.device import Role
 from runner.kernel.case import Case
 from runner.kernel.check import check
-from runner.kernel.power import LEFT_OUT, Power
 from runner.kernel.reference import Expected, expect
 from runner.sweep.trial import Trial
 

@@ -16,15 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.bounds.expected import ExpectedArray
+from runner.bounds.power import Power
+from runner.bounds.rounding import is_float, is_half
 from runner.device import NULL, Array, Binary, Device, Inside, Launch, LaunchDiagnostics, Program, Role, Value, View
 from runner.errors import CaseError, OutOfMemory, UsageError
-from runner.kernel.arrays import is_float, part_types, with_parts
+from runner.kernel.arrays import part_types, with_parts
 from runner.kernel.case import ArraySpec, Case, PointerSpec, ScalarSpec
 from runner.kernel.check import CheckResult, check, poison_byte, power
-from runner.kernel.contents import contents, second
-from runner.kernel.power import Power
-from runner.kernel.precision import is_half
-from runner.kernel.reference import Expected, ExpectedArray, expect, missing
+from runner.kernel.inputs import contents, second
+from runner.kernel.reference import Expected, expect, missing
 from runner.kernel.ties import TIES, told
 
 Contents = Mapping[str, NDArray[Any]]

@@ -1,1 +1,1 @@
-"""The checked CPU device: the CPU device, told of each access to memory. The door is `backend`."""
+"""The checked CPU device: the CPU device with every memory access instrumented. The door is `backend`."""

@@ -1,8 +1,8 @@
-"""What is missing where two accesses race, and between which lines: the end of a race's message.
+"""Advice on a race: the synchronization that is missing, and between which lines. It ends a race's message.
 
-It says only what follows from the launch and the text of the source. Both accesses were made behind the barrier that
-the threads passed last, so a barrier within a loop tells whether they are in one iteration. Where that is not known,
-the advice says less.
+It states only what follows from the launch and the source text. Both accesses follow the barrier that the threads
+passed last, so a barrier within a loop tells whether they are in the same iteration. Without that the advice is less
+specific.
 """
 
 from __future__ import annotations
@@ -33,33 +33,33 @@ class Side:
     writes: bool
     atomic: bool
     volatile: bool
-    in_block: bool  # an atomic of the block's scope
+    in_block: bool  # whether it is an atomic with block scope
 
 
 @dataclass(frozen=True)
 class Signal:
-    """A word by which the earlier thread may have told the later one that it can go on, and what is missing then."""
+    """A flag in memory by which the earlier thread may have signalled the later one, and what that lacks."""
 
-    missing: int  # a set of bits; 0: there is no such word
+    missing: int  # a bit set; 0: no such flag was found
     write_line: str
     read_line: str
 
 
 @dataclass(frozen=True)
 class Meeting:
-    """A race, as far as advice needs it.
+    """The facts about a race that advice needs.
 
     Attributes:
         earlier: The access that was made first.
         later: The other one.
-        reach: How far apart the threads of all occurrences were, a set of bits.
-        both_write: Whether some occurrence is of two writes.
-        one_writes: Whether some occurrence is of a read and a write.
-        same_value: Whether all are writes of one value.
-        passed: The line of the barrier that the threads passed last; empty if there was none, or it is not known.
-        signal: What hands over from the earlier thread to the later one.
-        space: Of the array: shared or global.
-        cooperative: Whether all blocks can meet at a barrier.
+        reach: The distances of the threads in all occurrences, a bit set of WITHIN_WARP, ...
+        both_write: Whether two writes raced in some occurrence.
+        one_writes: Whether a read and a write raced in some occurrence.
+        same_value: Whether all accesses write the same value.
+        passed: The line of the barrier that the threads passed last; empty if none or unknown.
+        signal: The flag by which the earlier thread may have signalled the later one.
+        space: The array's memory space: shared or global.
+        cooperative: Whether the launch is cooperative, so that a grid barrier is possible.
     """
 
     earlier: Side
@@ -80,7 +80,7 @@ class Meeting:
 
 
 def advice_on_race(race: Meeting, source: str, code: Code) -> str:
-    """What is missing, as a clause; `source` is the name of the file that `code` is of."""
+    """The missing synchronization, as a clause; `source` is the name of the file with `code`."""
     one, other = race.earlier, race.later
     signal = _usable_signal(race, source, code)
     if race.reach & BETWEEN_BLOCKS:
@@ -101,7 +101,7 @@ def advice_on_race(race: Meeting, source: str, code: Code) -> str:
 
 
 def _usable_signal(race: Meeting, source: str, code: Code) -> Signal | None:
-    """The word that hands over, unless it seems to serve something else."""
+    """The flag that signals, unless it seems to serve another purpose."""
     signal = race.signal
     if not signal.missing:
         return None
@@ -114,7 +114,7 @@ def _usable_signal(race: Meeting, source: str, code: Code) -> Signal | None:
 
 
 def advice_on_copy(copy_line: str, line: str) -> str:
-    """What is missing where a thread reads what an asynchronous copy is still to write."""
+    """The missing wait if a thread reads the target of an asynchronous copy too early."""
     return f"missing: a wait for the copy, such as `__pipeline_wait_prior(0)`, {_between(copy_line, line)}"
 
 
@@ -145,8 +145,8 @@ def _own_elements(race: Meeting, who: str) -> str:
 
 
 def _barrier_clause(race: Meeting, source: str, code: Code) -> str:
-    """A missing barrier, and where it would stand."""
-    # Of atomic accesses the device remembers only the last ones, and elements of global memory belong to no warp.
+    """A missing barrier, and its place."""
+    # The device keeps only the latest atomic accesses, and cannot assign elements of global memory to a warp.
     is_warp = race.reach == WITHIN_WARP and race.space == "shared" and not (race.earlier.atomic or race.later.atomic)
     barrier = "`__syncwarp()`" if is_warp else "`__syncthreads()`"
     pattern = _WARP_BARRIER if is_warp else _BLOCK_BARRIER
@@ -168,7 +168,7 @@ def _passed(race: Meeting, source: str) -> int:
 
 
 def _place(first: int, last: int, passed: int, code: Code, barriers: re.Pattern[str]) -> str:
-    """Where a barrier is missing between two lines of a function, the first of them also in the text.
+    """Where a barrier is missing between two lines of a function, of which `first` precedes `last` in the text.
 
     `passed` is the line of the barrier that the threads passed last, or 0.
     """
@@ -195,7 +195,7 @@ def _within(first: int, last: int) -> str:
 
 
 def _signal_clause(race: Meeting, signal: Signal) -> str:
-    """What a word that signals needs besides, so that it orders the accesses."""
+    """What a flag needs besides, such as a fence, to order the accesses."""
     one, other = race.earlier.line, race.later.line
     fence = "`__threadfence()`" if race.reach & BETWEEN_BLOCKS else "`__threadfence_block()`"
     if signal.missing & _LATE:

@@ -1,4 +1,4 @@
-"""Functions and loops of a source, as ranges of lines: enough to say whether a loop leads from one line to another."""
+"""Functions and loops of a source as ranges of lines, which tell whether a loop leads from one line to another."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _OPEN, _CLOSE = "([{", ")]}"
 
 @dataclass(frozen=True)
 class Lines:
-    """From `first` to `last`, both included."""
+    """A range of lines, both ends included."""
 
     first: int
     last: int
 
     def holds(self, *lines: int) -> bool:
-        """Whether all of these lines are in it."""
+        """Whether the range contains all of these lines."""
         return all(self.first <= line <= self.last for line in lines)
 
 
@@ -39,29 +39,29 @@ class Code:
         self._conditions = tuple(self._statements(_CONDITION))
 
     def in_one_function(self, *lines: int) -> bool:
-        """Whether one function has all of these lines."""
+        """Whether one function contains all of these lines."""
         return any(function.holds(*lines) for function in self._functions)
 
     def loop_of(self, *lines: int) -> Lines | None:
-        """The innermost loop around all of these lines."""
+        """The innermost loop that contains all of these lines."""
         around = [loop for loop in self._loops if loop.holds(*lines)]
         return min(around, key=lambda loop: loop.last - loop.first, default=None)
 
     def is_kernel(self, line: int) -> bool:
-        """Whether the line is in a function that is launched, and so runs once."""
+        """Whether the line is in a `__global__` function, which runs once per launch."""
         return any(function.holds(line) and function.is_kernel for function in self._functions)
 
     def is_conditional(self, line: int, within: Lines) -> bool:
-        """Whether a condition in these lines decides whether the line runs."""
+        """Whether the line depends on a condition in these lines."""
         conditions = (c for c in self._conditions if within.holds(c.first, c.last))
         return any(c.holds(line) for c in conditions)
 
     def decides(self, first: int, last: int) -> bool:
-        """Whether a condition on the first line decides whether the last one runs."""
+        """Whether the last line depends on a condition in the first one."""
         return any(c.first == first < last and c.holds(last) for c in self._conditions)
 
     def matches(self, pattern: re.Pattern[str], within: Lines) -> list[int]:
-        """The lines in a range where a pattern is found."""
+        """The lines in a range that contain a pattern."""
         return [
             number
             for number, line in enumerate(self._text.splitlines(), start=1)
@@ -72,7 +72,7 @@ class Code:
         return self._text.count("\n", 0, at) + 1
 
     def _end(self, at: int) -> int:
-        """Behind the bracket that closes the one at `at`; the end of the text if none does."""
+        """The offset behind the bracket that closes the one at `at`; the end of the text if it is unbalanced."""
         depth = 0
         for place in range(at, len(self._text)):
             depth += (self._text[place] in _OPEN) - (self._text[place] in _CLOSE)
@@ -81,7 +81,7 @@ class Code:
         return len(self._text)
 
     def _bodies(self) -> Iterator[_Function]:
-        """Braces behind a closing parenthesis, that no such braces surround."""
+        """The outermost braces that follow a closing parenthesis: bodies of functions."""
         at = ended = 0
         while (at := self._text.find("{", at)) >= 0:
             before = self._text[ended:at].rstrip()
@@ -99,7 +99,7 @@ class Code:
             yield Lines(self._line(found.start()), self._line(end - 1))
 
     def _statement(self, at: int, *, has_head: bool) -> int:
-        """The end of what a loop repeats, from behind its keyword."""
+        """The end of a loop's body, from the offset behind its keyword."""
         if has_head:
             opened = self._text.find("(", at)
             at = self._end(opened) if opened >= 0 else len(self._text)

@@ -1,4 +1,4 @@
-"""What each instruction of a launch costs, as native/checked/line_costs.h counts it, at the lines of the source."""
+"""The cost of each instruction of a launch, counted by native/checked/line_costs.h, at its source line."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ _KINDS = ("load", "store", "atomic", "branch")  # simt::checked::Traffic
 
 @dataclass(frozen=True)
 class InstructionCost:
-    """What one instruction costs in the blocks that were run."""
+    """The cost of one instruction in the blocks that were run."""
 
     file: str
     line: int
     memory: str  # global or shared; empty for a branch
     kind: str  # load, store, atomic or branch
     requests: int  # of warps
-    counted: int  # of these, whose lanes were looked at; the numbers below are of them alone
+    counted: int  # requests whose lanes were examined; the following numbers cover only these
     lanes: int
-    bytes: int  # that the lanes asked for
+    bytes: int  # requested by the lanes
     actual: int  # sectors or wavefronts; of a branch: how often it diverged
     ideal: int
-    first_bytes: int  # of a lane in the first request
-    first: tuple[int | None, ...]  # its lanes' first bytes, from the begin of the array; empty for a branch
+    first_bytes: int  # bytes per lane in the first request
+    first: tuple[int | None, ...]  # the lanes' byte offsets in the array in the first request; empty for a branch
 
 
 def read_costs(program: CpuProgram, text: str) -> list[InstructionCost]:
-    """The costs in what a launch reports. Instructions that belong to no line of the user are left out."""
+    """Parse a launch's report; instructions without a line of the user's code are left out."""
     rows = [list(map(int, line.split("\t")[1:])) for line in text.splitlines() if line.startswith("cost\t")]
     lines = lines_of(program, [program.code_begin + code for code in sorted({row[0] for row in rows})])
     found = []

@@ -1,4 +1,4 @@
-"""`CheckedDevice`: launches on the host in which each access to memory is checked."""
+"""`CheckedDevice`: launches on the host with every memory access checked."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ from runner.device.cpu.program import CheckedArray, CheckedRequest, LaunchReport
 from runner.device.kinds import CHECKED
 from runner.errors import DeviceUnavailable, Finding, Hazard, told
 
-MOST_PAIRS = 64  # of lines that race; then the launch ends
-ROOM = 1 << 22  # bytes for what a launch found
+MOST_PAIRS = 64  # racing pairs of lines, after which the launch ends
+ROOM = 1 << 22  # bytes of a launch's report
 
 _WITHOUT_CONTENT = (Role.OUT, Role.SCRATCH)
 
 
 class CheckedDevice(CpuDevice):
-    """The CPU device with checks; `DeviceUnavailable` if the compiler cannot instrument memory accesses.
+    """The CPU device with checked accesses. Raises DeviceUnavailable if the compiler cannot instrument them.
 
-    A case is launched in as many orders of blocks, warps and lanes as there are schedules. Timed launches are not
-    checked.
+    A case is launched in `schedules` orders of blocks, warps and lanes. Timed launches are not checked.
     """
 
     kind = CHECKED
@@ -41,7 +40,7 @@ class CheckedDevice(CpuDevice):
         self._out = ctypes.create_string_buffer(ROOM)
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
-        """Launch once; a `Hazard` with all findings if there are any, after the launch has ended."""
+        """Launch once. Raises Hazard with all findings after the launch has ended."""
         way = self._way(launch, time_limit)
         each = [_Watched(one, way, self._out, (one is launch, one is launch.all[-1])) for one in launch.all]
         ended = ""
@@ -55,9 +54,9 @@ class CheckedDevice(CpuDevice):
         return self._diagnostics(report)
 
     def count(self, launch: Launch, choose: Callable[[int], Sequence[int]], time_limit: float) -> list[InstructionCost]:
-        """What each instruction costs, in those blocks of each launch that `choose` picks by their number.
+        """Count the cost of each instruction, in the blocks of each launch that `choose` selects by their number.
 
-        Nothing else is looked for but accesses outside of arrays, a `Hazard`.
+        Only accesses outside of arrays are checked: they raise Hazard.
         """
         found: list[InstructionCost] = []
         for one in launch.all:
@@ -75,10 +74,10 @@ class _Watched(Prepared):
     """A launch whose accesses are checked."""
 
     def __init__(self, launch: Launch, way: Way, out: ctypes.Array[ctypes.c_char], ends: tuple[bool, bool]) -> None:
-        """`ends`: whether it is the first, and the last one of a sequence."""
+        """`ends`: whether the launch is the first, and whether it is the last one of a sequence."""
         super().__init__(launch, way)
         self.findings: tuple[Finding, ...] = ()
-        self.text = ""  # what the launch reported
+        self.text = ""  # the launch's report
         self._out = out
         inside = [a.array for a in launch.arguments if isinstance(a, Inside)]
         arrays = {id(a): a for a in (*self.arrays, *inside) if isinstance(a, GuardedArray)}
@@ -107,12 +106,12 @@ class _Watched(Prepared):
         self.request.checked = ctypes.pointer(self._checked)
 
     def count_in(self, blocks: Sequence[int]) -> None:
-        """Run only these blocks, and count what each instruction costs."""
+        """Run only these blocks, and count the cost of each instruction."""
         self._blocks = (ctypes.c_uint64 * len(blocks))(*blocks)
         self._checked.counts, self._checked.blocks, self._checked.block_count = 1, self._blocks, len(blocks)
 
     def run(self) -> LaunchReport:
-        """Launch, note the findings, and raise the error that occurred."""
+        """Launch, store the report, and raise the error that occurred."""
         try:
             report = super().run()
         finally:

@@ -1,4 +1,4 @@
-"""What the native checks report, in words. Each of their lines has columns that tabs separate (native/checked/)."""
+"""Translates the reports of the native checks (native/checked/), lines of tab-separated columns, into sentences."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _SHARED = 1 << 30  # the number of a shared array has this bit
 
 @dataclass
 class Found:
-    """What is needed to name what a launch found."""
+    """The names of a launch's arrays and lines, which its report has as numbers."""
 
     program: CpuProgram
     launch: Launch
     order: int
     arrays: list[tuple[str, int, int]] = field(default_factory=list)  # name, bytes of an element, elements
     shared: list[tuple[str, int]] = field(default_factory=list)  # name, bytes; of static shared arrays
-    untyped: set[int] = field(default_factory=set)  # of `arrays`: variables whose element is not known, so a byte
+    untyped: set[int] = field(default_factory=set)  # indices in `arrays` of variables of unknown type, taken as bytes
 
     @functools.cached_property
     def code(self) -> Code:
@@ -42,7 +42,7 @@ class Found:
 
 
 def read_findings(found: Found, text: str) -> tuple[Finding, ...]:
-    """The findings in what a launch reports, each pair of lines once."""
+    """Parse a launch's report to sentences, one for each pair of lines."""
     rows = [line.split("\t") for line in text.splitlines()]
     faults = [row for row in rows if row[0] == "fault"]
     races = [_Race.of(row) for row in rows if row[0] == "race"]
@@ -50,7 +50,7 @@ def read_findings(found: Found, text: str) -> tuple[Finding, ...]:
     codes = {int(row[2]) for row in faults} | {c for race in races for c in race.codes}
     by_address = lines_of(program, [program.code_begin + code for code in sorted(codes)])
     lines = {code: by_address.get(program.code_begin + code, "") for code in codes}
-    # What a thread reads before another one writes it is no second mistake.
+    # An uninitialized read that is also part of a race is reported once, as the race.
     racing = {(lines[code], r.array) for r in races if not r.is_read_alone for code in (r.code, r.other_code)}
     groups: dict[tuple[object, ...], list[_Race]] = {}
     for race in races:
@@ -66,7 +66,7 @@ def read_findings(found: Found, text: str) -> tuple[Finding, ...]:
 
 @dataclass(frozen=True)
 class _Race:
-    """Two instructions that race, or (`is_read_alone`) one that reads what nobody wrote; its first occurrence."""
+    """The first occurrence of a race of two instructions, or (`is_read_alone`) of an uninitialized read."""
 
     kind: int
     code: int
@@ -83,7 +83,7 @@ class _Race:
     flags: int
     other_flags: int
     reach: int  # of all occurrences
-    missing: int  # for a word to hand over from the earlier thread to the later one
+    missing: int  # what a flag lacks to order the two threads; see `Signal`
     signal_write: int
     signal_read: int
     passed_line: int
@@ -195,7 +195,7 @@ def _place(text: str) -> Place:
 
 
 def _array(found: Found, number: int) -> tuple[str, str, int, int]:
-    """Space, name, bytes of an element, elements."""
+    """Memory space, name, bytes per element, number of elements."""
     if not number & _SHARED:
         return ("global", *found.arrays[number])
     number &= ~_SHARED

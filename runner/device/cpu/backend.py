@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def is_present(config: DeviceConfig) -> bool:
-    """Always: the host is the device."""
+    """Always true, as the host is the device."""
     _ = config
     return True
 
@@ -24,7 +24,7 @@ def open_device(config: DeviceConfig) -> Device:
 
 
 def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compiler:
-    """The host's C++ compiler; there is no choice."""
+    """The host's C++ compiler, the only one."""
     _ = info, compiler
     return CpuCompiler(limits=config.compile_limits)
 

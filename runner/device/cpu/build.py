@@ -1,4 +1,4 @@
-"""`CpuCompiler`: kernels to shared objects by the host's C++ compiler, through a cache that several processes share."""
+"""`CpuCompiler`: compiles kernels to shared objects by the host's C++ compiler, through a shared cache."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ COMMON_FLAGS = (
     "-shared",
     "-fvisibility=hidden",
     "-fno-semantic-interposition",
-    "-U_FORTIFY_SOURCE",  # its longjmp refuses to leave a lane's stack
+    "-U_FORTIFY_SOURCE",  # the fortified longjmp refuses to switch to another lane's stack
     *(("-mno-red-zone",) if platform.machine() in ("x86_64", "AMD64") else ()),  # the switch of stacks pushes
 )
 KERNEL_FLAGS = (
     "-fno-exceptions",
     "-fno-strict-aliasing",
-    "-fno-finite-loops",  # C++ may take a loop without effect for finite and drop it; on a GPU it hangs, and so here
+    "-fno-finite-loops",  # keeps loops without side effects, which hang on a GPU, too
     "-fwrapv",
     "-ffp-contract=off",
     "-fno-plt",
@@ -49,16 +49,16 @@ KERNEL_FLAGS = (
     "-Wno-unknown-pragmas",  # #pragma unroll
     "-Wno-attributes",
 )
-# For g++. Of several kernels in a file, only the one that is launched is compiled. No instruction says where a variable
-# is: lines do not need it, and it takes a third of the time.
+# For g++. Only the launched kernel of a file is compiled. Variable tracking is off: line numbers do not need it, and it
+# takes a third of the time.
 GCC_FLAGS = (
     "-fwhole-program",
     "-fno-var-tracking",
     "-fno-var-tracking-assignments",
-    "-fno-aggressive-loop-optimizations",  # a loop beyond an array's end is to be found, not to be ended early
+    "-fno-aggressive-loop-optimizations",  # keeps iterations beyond an array's end, so that they are detected
 )
 
-# For the checked device. Little optimizing leaves most accesses where they stand, and vectors whole.
+# For the checked device. Little optimization keeps most accesses in place, and vector accesses whole.
 CHECKED_FLAGS = (
     "-O1",
     "-fsanitize=thread",
@@ -67,7 +67,7 @@ CHECKED_FLAGS = (
 )
 GCC_CHECKED_FLAGS = (
     "-fno-tree-sra",
-    "-fno-ipa-reference-addressable",  # a variable that no kernel writes is still one, and reads of it are looked at
+    "-fno-ipa-reference-addressable",  # keeps reads of variables that no kernel writes
     *("--param", "tsan-distinguish-volatile=1"),
     *("--param", "tsan-instrument-func-entry-exit=0"),
 )
@@ -77,7 +77,7 @@ CLANG_CHECKED_FLAGS = tuple(
         "tsan-distinguish-volatile=1",
         "tsan-instrument-func-entry-exit=0",
         "tsan-instrument-read-before-write=1",
-        "sanitizer-coverage-prune-blocks=0",  # else it does not tell of the comparison that ends a loop
+        "sanitizer-coverage-prune-blocks=0",  # else the comparison that ends a loop is not reported
     )
     for word in ("-mllvm", f"-{option}")
 )
@@ -91,34 +91,35 @@ _HEADERS_OF_C = frozenset(
     "stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib string tgmath time wchar wctype".split()
 )
 
-OWN_S = 600.0  # the CPU device's own library and headers may take that long
-TRIES = 3  # of a compilation whose cache is deleted meanwhile
+OWN_S = 600.0  # limit for the CPU device's own library and precompiled header, seconds
+TRIES = 3  # attempts at a compilation whose cache is deleted meanwhile
 
-_building = threading.Lock()  # several threads compile at once; one of them builds what all need
+_building = threading.Lock()  # one of the compiling threads builds what all need
 
 
 @dataclass(frozen=True)
 class Toolchain:
-    """A C++ compiler: the command that starts it, and the first line of what it says of itself."""
+    """A C++ compiler: its command, and the first line of its `--version`."""
 
     command: tuple[str, ...]
     version: str
 
     @property
     def identity(self) -> str:
-        """What a cached result depends on: another compiler, or another version, makes another binary."""
+        """The compiler and its version, as a part of cache keys."""
         return f"{shutil.which(self.command[0])}\0{' '.join(self.command)}\0{self.version}"
 
     @property
     def is_clang(self) -> bool:
-        """Whether it is clang++, not g++."""
+        """Whether it is clang++; otherwise it is g++."""
         return "clang" in self.version
 
 
 def find_toolchain(cxx: str | None = None) -> Toolchain:
-    """Find the compiler: `cxx`, or `$CXX`, or the first of the usual ones.
+    """Find the compiler: `cxx`, `$CXX`, or the first of the usual ones.
 
-    A `CompileError` if there is none, or it does not work.
+    Raises:
+        CompileError: No compiler is found, or it does not work.
     """
     wanted = cxx or os.environ.get("CXX") or next(filter(shutil.which, ("c++", "g++", "clang++")), None)
     if wanted is None:
@@ -143,14 +144,14 @@ class _Unit:
     translation: Translation
     needed: Excerpt | None  # the part of its files that is compiled; `None`: all
     runtime: Path
-    own: list[str]  # flags
+    own: list[str]  # flags of this kernel
     target: Path
 
 
 class CpuCompiler:
-    """Compiles kernels for the CPU device, `checked` so that the runtime is told of each access.
+    """Compiles kernels for the CPU device; with `checked` it instruments each memory access.
 
-    By default binaries are kept in the user's cache folder, and the compiler is `$CXX`, or the first one found.
+    By default binaries are cached in the user's cache folder, and the compiler is `$CXX` or the first one found.
     """
 
     def __init__(
@@ -175,29 +176,30 @@ class CpuCompiler:
 
     @property
     def identity(self) -> str:
-        """The host's compiler, and further flags for it."""
+        """The host's compiler and its further flags."""
         return " ".join((self._tools.version, *self._host_flags))
 
     @property
     def library(self) -> Path:
-        """The library that all of its kernels need."""
+        """The runtime library of all kernels."""
         return self._runtime()[0]
 
     def stop(self) -> None:
-        """End what is being compiled, and compile nothing else."""
+        """Abort compilations, and refuse new ones."""
         self._limited.stop()
 
     def disassembled(self, source: Source, binary: Binary) -> None:
-        """None: the code of an emulation says nothing about a GPU's."""
+        """Always `None`: the host's code tells nothing about a GPU's."""
 
     def ptx(self, source: Source) -> str:  # noqa: ARG002
-        """None."""
+        """Always empty."""
         return ""
 
     def compile(self, source: Source) -> Binary:
         """Compile a kernel, or take its binary from the cache. A cache that is deleted meanwhile is filled again.
 
-        A `CompileError` with the compiler's own message, at the kernel's own lines.
+        Raises:
+            CompileError: With the compiler's message, at the kernel's own lines.
         """
         for tries_left in reversed(range(TRIES)):
             runtime = None
@@ -219,7 +221,7 @@ class CpuCompiler:
         needed = excerpt(source, _has_header)
         unit = translate(source, self._cache / "included", needed.texts if needed else None)
         folder = source.path.resolve().parent
-        moved = f"-ffile-prefix-map={folder}/="  # a kernel that was moved gives the same machine code
+        moved = f"-ffile-prefix-map={folder}/="  # the same machine code for a source in another folder
         parts = [unit.text, *unit.staged.values(), source.text]
         reached = cache.includes(source.text, source.folders)  # by a macro, too
         parts += [cache.read(path) for path in reached]
@@ -237,7 +239,7 @@ class CpuCompiler:
         return Binary(target, cache.digest(target), time.perf_counter() - started, cached, log)
 
     def _built(self, unit: _Unit) -> str:
-        """Compile a kernel from what is needed of its file, or else from the whole file. Gives the warnings."""
+        """Compile the needed part of a kernel's file, or else the whole file. Returns the warnings."""
         if function := unnamed(unit.source):
             raise CompileError(f"{unit.source.path}: {explained(unit.source, function, 'not found')}")
         try:
@@ -247,7 +249,7 @@ class CpuCompiler:
             fruitless = unit.needed is None or whole.text == unit.translation.text
             if fruitless or isinstance(error, (compile_errors.HostOnly, CompileLimit)):
                 raise
-            try:  # what is needed is told by names alone
+            try:  # the needed part is an approximation by names
                 return self._kernel(replace(unit, translation=whole, needed=None))
             except CompileError:
                 raise error from None
@@ -257,17 +259,17 @@ class CpuCompiler:
 
     @property
     def _flags(self) -> tuple[str, ...]:
-        """The flags of every kernel, which are those of its precompiled header."""
+        """The flags of all kernels, shared with the precompiled header."""
         flags = (*COMMON_FLAGS, *KERNEL_FLAGS, *(() if self._tools.is_clang else GCC_FLAGS))
         if self._checked:
             flags += (*CHECKED_FLAGS, *(CLANG_CHECKED_FLAGS if self._tools.is_clang else GCC_CHECKED_FLAGS))
         return (*flags, *self._host_flags)
 
     def _kernel(self, unit: _Unit) -> str:
-        """Compile and link a kernel. Gives the warnings.
+        """Compile and link a kernel. Returns the warnings.
 
-        The quick way takes the shim from a precompiled header and leaves out libstdc++, which takes half of the linking
-        and which few kernels need. If it fails for a reason that may be its own, the plain way decides.
+        First with the shim's precompiled header and without libstdc++, which takes half of the link time and is rarely
+        needed. If that fails for a reason that these may cause, the kernel is compiled without them.
         """
         translation = unit.translation
         for path, staged in translation.staged.items():
@@ -301,9 +303,9 @@ class CpuCompiler:
         raise compile_errors.explained(unit.source, error.log, unit.needed)
 
     def _shim(self) -> Path:
-        """A header that includes the shim, with its precompiled form beside it: most of a kernel's compilation.
+        """A header that includes the shim, precompiled, which saves most of a kernel's compile time.
 
-        It is built once for a compiler and its flags. g++ and clang++ both look for `.gch` beside what is included.
+        It is built once per compiler and flags. g++ and clang++ both look for a `.gch` file beside the header.
         """
         key = cache.key(_text_of_sources(*_SHIM), *self._flags, self._tools.identity)
         with _building:
@@ -318,15 +320,15 @@ class CpuCompiler:
                         if not (cache.intact(compiled) and header.exists()):
                             atomic.write_text(header, f'#include "{NATIVE / "shim.h"}"\n')
                             self._run(command, "", compiled, OWN_S)
-                except (CompileError, OSError):  # the kernel's own compilation tells what is wrong
+                except (CompileError, OSError):  # the kernel's own compilation reports the error
                     header = NATIVE / "shim.h"
                 self._precompiled[key] = header
             return self._precompiled[key]
 
     def _runtime(self) -> tuple[Path, bool]:
-        """The library that all kernels use, and whether it was built now.
+        """The runtime library, and whether it was built now.
 
-        Its soname is its path, so that a kernel's binary finds it, and a device needs to know nothing of it.
+        Its soname is its path, so that the dynamic linker finds it when a kernel is loaded.
         """
         # Its threads live until the process ends, so it must not go when the last kernel is unloaded.
         further = ("-DSIMT_CHECKED",) if self._checked else ()
@@ -366,7 +368,7 @@ class CpuCompiler:
         return done
 
     def _run(self, command: list[str], text: str, target: Path, at_least_s: float = 0.0) -> str:
-        """Run the compiler, and put its result in place whole. Gives its warnings."""
+        """Run the compiler, and rename its complete result to `target`. Returns the warnings."""
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=target.parent, prefix=".new-", suffix=target.suffix)
@@ -391,7 +393,7 @@ class CpuCompiler:
 
 
 class _CompilerFailed(CompileError):
-    """The compiler gave up. What its log means depends on what was compiled."""
+    """The compiler failed; the caller interprets its log."""
 
     def __init__(self, log: str) -> None:
         super().__init__("the compiler failed", log)
@@ -399,11 +401,11 @@ class _CompilerFailed(CompileError):
 
 @functools.lru_cache(maxsize=8)
 def _text_of_sources(*patterns: str) -> str:
-    """The names and contents of native sources, for keys of the cache."""
+    """The names and contents of native sources, for cache keys."""
     paths = [path for pattern in patterns for path in sorted(NATIVE.glob(pattern)) if path.is_file()]
     return "\0".join(f"{path.relative_to(NATIVE)}\0{path.read_text(encoding='utf-8')}" for path in paths)
 
 
 def _has_header(name: str) -> bool:
-    """Whether a kernel can include a header: the shim's own, or one of C and C++."""
+    """Whether a kernel can include a header of the shim, C or C++."""
     return name.isidentifier() or name in _HEADERS_OF_C or (NATIVE / "headers" / name).is_file()

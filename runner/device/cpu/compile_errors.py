@@ -1,4 +1,4 @@
-"""Compiler errors in a user's words: which line of the kernel is wrong, and what the CPU device lacks."""
+"""Explains compiler errors: the line of the kernel, and features that the CPU device lacks."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ _OF_CUB = re.compile(
 
 
 class HostOnly(CompileError):
-    """The kernel uses what only the host has."""
+    """The kernel uses a function or type of the host."""
 
 
 def explained(source: Source, log: str, needed: Excerpt | None) -> CompileError:
-    """The error for a kernel that does not compile; of its files, what is `needed` was compiled (`None`: all)."""
+    """The error for a kernel that does not compile; `needed` is the compiled part of its files (`None`: all)."""
     errors = list(_ERROR.finditer(log))
     if _POISONED.search(log):
         log = f"{log.rstrip()}\n{_NO_PTX}\n"
@@ -84,7 +84,7 @@ def explained(source: Source, log: str, needed: Excerpt | None) -> CompileError:
 
 
 def _of_the_host(source: Source, error: str, needed: Excerpt) -> str:
-    """Why a host-only name is not declared in a kernel; empty for any other error."""
+    """Why a name of the host is undeclared in a kernel; empty for any other error."""
     undeclared = _UNDECLARED.search(error)
     name = (undeclared["name"] or undeclared["other"]) if undeclared else ""
     if name not in needed.host:
@@ -95,7 +95,7 @@ def _of_the_host(source: Source, error: str, needed: Excerpt) -> str:
 
 
 def _lacking(error: str, needed: Excerpt | None) -> str:
-    """What to add to a compiler's error; empty unless it names something that only the CPU device lacks."""
+    """A note on a compiler's error that is due to a feature that the CPU device lacks; empty for any other error."""
     lacks = ""
     if _POISONED.search(error):
         return f" ({_NO_PTX}; {ADVICE})"
@@ -111,7 +111,7 @@ def _lacking(error: str, needed: Excerpt | None) -> str:
 
 
 def _about_wrapper(source: Source, log: str, error: re.Match[str]) -> str:
-    """Explain an error in the generated lines: the kernel lacks something that the experiment needs."""
+    """Explain an error in generated lines: the kernel lacks a declaration that the experiment needs."""
     for name in source.constants:
         word = re.escape(name)
         if re.search(rf"'{word}' (?:was not|has not been) declared|undeclared identifier '{word}'", log):

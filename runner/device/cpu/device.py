@@ -45,13 +45,13 @@ MAX_BLOCK = (1024, 1024, 64)
 PRINTED_BYTES = 64 << 10
 STACK_KIB = 64  # FiberPool::stack_bytes
 MOST_RESIDENT_THREADS = 16384  # of a cooperative launch: FiberPool::most
-MOST_RESIDENT_BLOCKS = 512  # each has shared memory of its own
+MOST_RESIDENT_BLOCKS = 512  # of a cooperative launch, as each needs its own shared memory
 
 
 class CpuDevice:
-    """The host's CPU as a CUDA device; `DeviceUnavailable` without a working C++ compiler.
+    """The host's CPU as a CUDA device. Raises DeviceUnavailable without a working C++ compiler.
 
-    Its OS threads run blocks, one for each core if none are given. One thread makes float atomics repeatable.
+    OS threads run the blocks, by default one thread per core. A single thread makes float atomics deterministic.
     """
 
     kind = CPU
@@ -99,14 +99,14 @@ class CpuDevice:
         return view(array, channels, how)
 
     def release(self, view: View) -> None:
-        """Nothing: it is a description."""
+        """Do nothing, as the object is a plain description."""
 
     def variable(self, program: CpuProgram, name: str, value: NDArray[Any], role: Role) -> Variable:
         """A `__device__` array of the program that the kernel writes."""
         return Variable(program, name, value, role)
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
-        """Launch once; a `Hazard` if the kernel breaks one of CUDA's rules."""
+        """Launch once. Raises Hazard if the kernel breaks one of CUDA's rules."""
         return self._diagnostics(self._prepared(launch, time_limit).run())
 
     def _diagnostics(self, report: LaunchReport) -> LaunchDiagnostics:
@@ -117,7 +117,7 @@ class CpuDevice:
         return LaunchDiagnostics(report.undefined_reads, report.first_undefined_read.decode(errors="replace"), text)
 
     def active_blocks(self, launch: Launch) -> None:
-        """None: there are no multiprocessors."""
+        """Always `None`, as the host has no multiprocessors."""
 
     def sample(self, launches: Sequence[Launch], time_limit: float, prepare: Around, accept: Around) -> Timed:
         """Time launches one by one."""
@@ -130,24 +130,24 @@ class CpuDevice:
         return Timed(samples, np.zeros(len(launches)))
 
     def batch(self, launches: Sequence[Launch], time_limit: float) -> float:
-        """Make launches back to back."""
+        """Time launches back to back."""
         prepared = {id(launch): self._prepared(launch, time_limit) for launch in launches}
         return float(sum(prepared[id(launch)].run().seconds for launch in launches)) * 1e6
 
     def energy(self, launch: Launch, seconds: float, time_limit: float) -> str:
-        """Nothing counts the energy of an emulation."""
+        """Always the reason why an emulation's energy is not measured."""
         _ = launch, seconds, time_limit
         return f"{self.info.label} has no energy counter"
 
     def conditions(self) -> None:
-        """None: the host's clocks are unknown."""
+        """Always `None`, as the host's clocks are not read."""
 
     def forget_spoilt_inputs(self) -> bool:
-        """No inputs are kept."""
+        """Always false, as no inputs are cached."""
         return False
 
     def close(self) -> None:
-        """Nothing to do: arrays are freed one by one, and idle threads cost nothing."""
+        """Do nothing: arrays are freed one by one, and idle threads cost nothing."""
 
     def _prepared(self, launch: Launch, time_limit: float) -> Prepared | InSequence:
         way = self._way(launch, time_limit)
@@ -159,16 +159,16 @@ class CpuDevice:
 
 @dataclass(frozen=True)
 class Way:
-    """How to launch."""
+    """The options of a launch."""
 
     order: int
-    threads: int  # of the host
+    threads: int  # OS threads
     time_limit: float
-    printed: ctypes.Array[ctypes.c_char]  # gets what the kernel prints
+    printed: ctypes.Array[ctypes.c_char]  # buffer for the kernel's printf
 
 
 class Prepared:
-    """A checked launch in the form that the runtime library takes; it can be run repeatedly."""
+    """A validated launch in the runtime library's format; it can be run repeatedly."""
 
     def __init__(self, launch: Launch, way: Way) -> None:
         program = launch.program
@@ -219,12 +219,12 @@ class Prepared:
 
 
 def in_sequence(launches: Sequence[Prepared], way: Way) -> Prepared | InSequence:
-    """One launch, or several as one."""
+    """Prepare one launch, or several as one."""
     return InSequence(launches, way.printed) if len(launches) > 1 else launches[0]
 
 
 class InSequence:
-    """Launches one after the other, and what they report together."""
+    """Launches in order, with a joint report."""
 
     def __init__(self, launches: Sequence[Prepared], printed: ctypes.Array[ctypes.c_char]) -> None:
         self._launches, self._printed = launches, printed
@@ -266,9 +266,9 @@ def _check_shape(program: CpuProgram, launch: Launch) -> None:
 
 
 def lines_of(program: CpuProgram, addresses: Sequence[int]) -> dict[int, str]:
-    """`file.cu:12` for instructions or calls: the innermost line of the user's code, not of the shim.
+    """`file.cu:12` by address: the innermost line of the user's code for instructions or calls.
 
-    Those that have no such line are missing.
+    Addresses without such a line are missing.
     """
     tool = shutil.which("addr2line") or shutil.which("llvm-addr2line")
     if not addresses or tool is None:
@@ -290,7 +290,7 @@ def lines_of(program: CpuProgram, addresses: Sequence[int]) -> dict[int, str]:
 
 
 def _sentence(program: CpuProgram, at: Fault, what: str) -> str:
-    """The line of a fault, what happened, and the thread."""
+    """A sentence with the line of a fault, the event, and the thread."""
     lines = lines_of(program, [address for address in at.code_addresses if address])
     line = next((lines[address] for address in at.code_addresses if address in lines), None)
     if line is None and at.last_line:

@@ -3,9 +3,8 @@
     | no access, 256 MiB | canary | content | canary, < 16 bytes | no access, 256 MiB |
 
 The content ends as close to the guard as an alignment of 16 bytes permits, so an access past the end faults at once,
-and the fault's address gives the element. The bytes that alignment leaves on both sides hold a pattern, which is
-compared after each launch. Inputs are write-protected. An object of a texture or surface is a description of such an
-array.
+and the fault's address gives the element. The padding on both sides holds a pattern (the canary), which is compared
+after each launch. Inputs are write-protected. A texture or surface object is a description of such an array.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class GuardedArray:
         self._body_bytes = max(1, -(-(before + value.nbytes) // mmap.PAGESIZE)) * mmap.PAGESIZE  # whole pages
         self._reserve()
         end = self._body + self._body_bytes
-        self.origin = (end - before - value.nbytes) // ALIGNMENT * ALIGNMENT  # what a GPU aligns to 256 bytes
+        self.origin = (end - before - value.nbytes) // ALIGNMENT * ALIGNMENT  # corresponds to a GPU's 256-byte boundary
         self.begin = self.origin + before
         self.pointer = self.begin + lead * value.itemsize
         self._tail = self._view(self.begin + value.nbytes, end - self.begin - value.nbytes)
@@ -89,7 +88,7 @@ class GuardedArray:
         return np.ctypeslib.as_array(memory)
 
     def read(self) -> NDArray[Any]:
-        """Copy the content back, in the shape in which it was uploaded."""
+        """Copy the content, in the shape in which it was uploaded."""
         return self._content.view(self.dtype).reshape(self.shape).copy()
 
     def fill_bytes(self, value: int) -> None:
@@ -97,7 +96,7 @@ class GuardedArray:
         self._content[:] = value
 
     def restore(self) -> None:
-        """Bring back the content that was uploaded."""
+        """Restore the uploaded content."""
         self._content[:] = self._initial
 
     def digest(self) -> int:
@@ -105,17 +104,17 @@ class GuardedArray:
         return 0 if self.role is Role.IN else zlib.crc32(self._content.data)  # inputs are write-protected
 
     def overrun(self) -> str:
-        """Nowhere: guard pages and canaries fail a launch that writes outside."""
+        """Always empty: guard pages and canaries fail a launch that writes outside."""
         return ""
 
     def free(self) -> None:
-        """Give the memory back, as an array does that nobody refers to any more."""
+        """Unmap the memory, as garbage collection does."""
         self._content = self._tail = self._front = np.empty(0, np.uint8)
         self._unmap()
 
     @property
     def guards(self) -> tuple[int, int]:
-        """Begin and end of all the memory around the array that is its own."""
+        """Begin and end of the mapping, guard pages included."""
         return self._mapped, self._mapped + self._total
 
     def covers(self, address: int) -> bool:
@@ -163,7 +162,7 @@ class Image(ctypes.Structure):
 
 
 def described(array: GuardedArray, channels: int, how: Texture | Surface) -> Image:
-    """What the kernel's object points to."""
+    """The description behind a texture or surface object."""
     shape = array.shape if channels == 1 else array.shape[:-1]
     texture = how if isinstance(how, Texture) else Texture()
     kind, size = array.dtype.kind, array.dtype.itemsize

@@ -1,4 +1,4 @@
-"""A compiled kernel in this process, its parameters, and the runtime's interface (native/runtime/interface.h)."""
+"""A kernel loaded into this process, its parameters, and the runtime's interface (native/runtime/interface.h)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.MULTILINE)
 
 
 def _constants(visible: str) -> frozenset[str]:
-    """The variables that are `__constant__` for sure; a macro may make one of the same name that is not."""
+    """The names that are declared only as `__constant__`; a macro may declare a `__device__` one of the same name."""
     code = _DIRECTIVE.sub("", visible)
     return frozenset(_CONSTANT.findall(code)) - frozenset(_DEVICE.findall(code))
 
@@ -76,17 +76,17 @@ _dlclose.argtypes = [ctypes.c_void_p]
 
 
 class Outcome(enum.IntEnum):
-    """How a launch ended."""
+    """The outcome of a launch."""
 
     FINISHED = 0
     VIOLATION = 1
     FAULT = 2
     TIMEOUT = 3
-    FOUND = 4  # by a check, which tells what
+    FOUND = 4  # a check reported a finding
 
 
 class Zone(ctypes.Structure):
-    """Bytes between static shared variables, and the variables on both sides."""
+    """A gap between static shared variables, and the variables on both sides."""
 
     _fields_ = (
         ("begin", ctypes.c_uint64),
@@ -99,7 +99,7 @@ class Zone(ctypes.Structure):
 
     @classmethod
     def of(cls, zone: zones.Zone) -> Zone:
-        """The zone as the runtime library takes it."""
+        """Convert a zone to the runtime library's format."""
         sides = [(v.name.encode(), v.size) if v else (None, 0) for v in (zone.before, zone.behind)]
         return cls(zone.begin, zone.size, *sides[0], *sides[1])
 
@@ -122,7 +122,7 @@ class CheckedArray(ctypes.Structure):
 
 
 class CheckedRequest(ctypes.Structure):
-    """What a checked launch watches, and what it found."""
+    """The input and the report buffer of a checked launch."""
 
     _fields_ = (
         ("arrays", ctypes.POINTER(CheckedArray)),
@@ -142,7 +142,7 @@ class CheckedRequest(ctypes.Structure):
 
 
 class LaunchRequest(ctypes.Structure):
-    """What to launch."""
+    """The runtime library's description of a launch."""
 
     _fields_ = (
         ("kernel", ctypes.c_void_p),
@@ -166,7 +166,7 @@ class LaunchRequest(ctypes.Structure):
 
 
 class Fault(ctypes.Structure):
-    """Where a signal found the kernel."""
+    """The state of the kernel at a signal."""
 
     _fields_ = (
         ("code_addresses", ctypes.c_uint64 * 8),
@@ -187,7 +187,7 @@ class Fault(ctypes.Structure):
 
 
 class LaunchReport(ctypes.Structure):
-    """How it went."""
+    """The runtime library's report of a launch."""
 
     _fields_ = (
         ("outcome", ctypes.c_int32),
@@ -246,7 +246,7 @@ class CpuProgram:
         return ctypes.cast(self._library[name], ctypes.c_void_p).value or 0
 
     def reset(self) -> None:
-        """Bring `__device__` and `__constant__` variables back to their content at the first call."""
+        """Restore `__device__` and `__constant__` variables to their content at the first call."""
         if self._variables is None:
             places = self.variables()
             self._variables = [(address, ctypes.string_at(address, size)) for _, address, size in places]
@@ -261,7 +261,7 @@ class CpuProgram:
         return self._places
 
     def guarded(self) -> dict[int, tuple[int, int]]:
-        """For the address of each of these variables: begin and end of the memory that is its own, or no variable's."""
+        """By each variable's address: begin and end of the variable with the gaps around it."""
         found = [v for v in elf.variables(self.binary.read_bytes()) if v.section in (".data", ".bss")]
         guarded: dict[int, tuple[int, int]] = {}
         for section in (".data", ".bss"):
@@ -285,7 +285,7 @@ class CpuProgram:
         return tuple(parameters)
 
     def pack(self, arguments: Sequence[Any]) -> list[ctypes.Array[Any]]:
-        """Pack the kernel's arguments, one buffer each; a `LaunchError` if they do not match its parameters."""
+        """Pack the kernel's arguments, one buffer each. Raises LaunchError if they do not match its parameters."""
         count = len(self.parameters)
         if count != len(arguments):
             raise LaunchError(
@@ -306,7 +306,7 @@ class CpuProgram:
             self._variables = [(a, ctypes.string_at(a, len(c)) if a == address else c) for a, c in self._variables]
 
     def address_of(self, name: str, nbytes: int) -> int:
-        """Where a `__constant__` or `__device__` variable lies; a `LaunchError` if it has fewer bytes."""
+        """The address of a `__constant__` or `__device__` variable. Raises LaunchError if it has fewer bytes."""
         try:
             getter = self._library[f"simt_constant_{name}"]
         except AttributeError:
@@ -320,7 +320,7 @@ class CpuProgram:
 
 
 class Variable:
-    """A `__device__` array of a program, as an array that the kernel writes."""
+    """A `__device__` array of a program that the kernel writes."""
 
     def __init__(self, program: CpuProgram, name: str, value: NDArray[Any], role: Role) -> None:
         self.role = role
@@ -340,7 +340,7 @@ class Variable:
         self._content[:] = value
 
     def restore(self) -> None:
-        """Bring back the first content."""
+        """Restore the initial content."""
         self._content[:] = self._first.reshape(-1).view(np.uint8)
 
     def digest(self) -> int:
@@ -348,11 +348,11 @@ class Variable:
         return zlib.crc32(self._content.data)
 
     def overrun(self) -> str:
-        """Nowhere: what lies around a variable is the compiler's choice."""
+        """Always empty: the compiler decides what surrounds a variable."""
         return ""
 
     def free(self) -> None:
-        """Nothing: the memory is the program's."""
+        """Do nothing, as the program owns the memory."""
 
 
 @dataclass(frozen=True)
@@ -420,7 +420,7 @@ def _name_of(dtype: np.dtype[Any]) -> str:
 
 
 def _load_copy(path: Path) -> ctypes.CDLL:
-    """Load a copy: each program has `__device__` variables of its own, but loading a file twice gives one module."""
+    """Load a copy of the file, as loading one twice gives one module with shared `__device__` variables."""
     folder = path.parent if os.access(path.parent, os.W_OK) else Path(tempfile.gettempdir())  # as in a sandbox
     copy = folder / f".load-{os.getpid()}-{next(_serial)}-{path.name}"
     try:
@@ -435,7 +435,7 @@ def _load_copy(path: Path) -> ctypes.CDLL:
 def _thread_locals(path: Path) -> tuple[list[zones.Variable], int]:
     """The thread-local variables of all kernels in the file, and the size of their block.
 
-    The shim makes `__shared__` variables thread-local. Those without a name are its own.
+    The shim makes `__shared__` variables thread-local. Those without a name belong to the shim.
     """
     content = path.read_bytes()
     own = [v for v in elf.variables(content) if v.kind == elf.TLS]

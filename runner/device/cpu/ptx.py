@@ -1,7 +1,6 @@
 """Inline PTX for the CPU device: supported `asm` statements become calls of native/ptx.h.
 
-An instruction that is not there becomes a call that does not compile, with a message at its line; nothing happens if no
-kernel reaches it, as in a macro that nobody uses.
+An unsupported instruction becomes a call that fails to compile with a message at its line, if the kernel reaches it.
 """
 
 from __future__ import annotations
@@ -138,7 +137,7 @@ def split(text: str, visible: str, separator: str) -> Iterator[str]:
 
 
 def _way(full: str) -> str:
-    """How an instruction accesses memory that other threads may access at the same time; empty for a plain access."""
+    """The memory order and scope of an instruction's access; empty for a weak access."""
     words = full.split(".")
     if "volatile" in words:
         return "::simt::ptx::Volatile"
@@ -272,7 +271,7 @@ class Translation:
         return " ".join(f"{to}[{i}] = {value};" for i, value in enumerate(values))
 
     def _atomic(self, full: str, given: list[str]) -> str:
-        """`atom` gives the value before, `red` does not."""
+        """The C++ of `atom`, which returns the previous value, or `red`, which does not."""
         words = full.split(".")
         kind, change = words[-1], next(word for word in reversed(words) if word in (*_CHANGES, "cas"))
         if "16" in kind or (change in ("inc", "dec") and kind != "u32"):

@@ -2,7 +2,7 @@
 
 The shim's macros turn CUDA's keywords into plain C++. One construct needs a rewrite: `extern __shared__ T name[];`
 becomes a pointer, because `extern` excludes the storage class that `__shared__` stands for. An `alignas` behind
-`__shared__` changes places with it. What only the host has is marked , and inline PTX becomes calls
+`__shared__` changes places with it. Names of the host are marked (`mark_host_only`), and inline PTX becomes calls
 (`ptx.py`). Lines keep their numbers.
 """
 
@@ -74,7 +74,7 @@ def put_alignment_first(text: str) -> str:
 
 
 def rewrite(text: str) -> str:
-    """All that is rewritten in a text."""
+    """Apply all rewrites to a text."""
     # No macro, which would break the attributes in the host's own headers.
     text = re.sub(r"(?<!\()\b__noinline__\b", "__attribute__((noinline))", text)
     text = put_alignment_first(mark_host_only(text, blank(text)))
@@ -119,7 +119,7 @@ def _split(text: str) -> list[str]:
 
 
 def _is_file_scope(before: str) -> bool:
-    """Whether what follows this text is in no function, no class and no macro."""
+    """Whether the text ends at file or namespace scope."""
     if re.search(r"^[ \t]*#(?:[^\n]|\\\n)*\Z", before, re.MULTILINE):
         return False
     opened: list[bool] = []
@@ -133,7 +133,7 @@ def _is_file_scope(before: str) -> bool:
 
 @dataclass
 class Translation:
-    """A kernel's text, ready for the compiler."""
+    """A kernel's translation unit for the host's compiler."""
 
     text: str  # the whole translation unit
     staged: dict[Path, str]  # rewritten copies of included files, by the path at which the text expects them
@@ -169,7 +169,7 @@ class _Translator:
         """Translate an included file; return where the compiler finds it."""
         if path in self._done:
             return self._done[path]
-        self._done[path] = path  # a file that includes itself
+        self._done[path] = path  # ends the recursion of a file that includes itself
         original = cache.read(path)
         needed = self._texts.get(path, original)
         translated = self.translate(needed, path.parent)
@@ -184,7 +184,10 @@ class _Translator:
 def translate(source: Source, stage: Path, texts: Mapping[Path, str] | None = None) -> Translation:
     """Make the translation unit of a kernel.
 
-    The caller writes `staged` files below `stage`. `texts` stand in place of some files' contents, by resolved paths.
+    Args:
+        source: The kernel.
+        stage: The folder below which the caller will write the `staged` files.
+        texts: Replacements for the contents of some files, by resolved path.
     """
     own, texts = source.path.resolve(), texts or {}
     translator = _Translator(source.folders, stage, texts)
@@ -202,7 +205,7 @@ def _escape(path: str) -> str:
 
 
 def _launcher(source: Source) -> str:
-    """The functions that `program.py` looks for in the binary."""
+    """The C++ of the functions that `program.py` calls in the binary."""
     exported = 'extern "C" __attribute__((visibility("default"), externally_visible))'
     lines = [
         *(f"static constexpr auto simt_launched_{i} = {pointer_to(f)[1]};" for i, f in enumerate(source.functions)),
@@ -267,7 +270,7 @@ _FUNCTION = re.compile(r"\b__(?:global|device)__\b")
 
 
 def mark_host_only(text: str, visible: str) -> str:
-    """Mark what nvcc refuses in device code; `visible` is the text with blank comments and literals."""
+    """Mark names that nvcc refuses in device code; `visible` is the text with blank comments and literals."""
     if not _FUNCTION.search(visible):
         return text
     own = {found["macro"] or found["name"] for found in _DEFINED.finditer(visible)}

@@ -39,7 +39,7 @@ _DATA = re.compile(
 
 
 def add_zones(assembly: str, least: int = LEAST, most: int = MOST) -> str:
-    """Put a zone at the beginning of each section of thread-local variables, and behind each variable."""
+    """Insert a zone at the beginning of each section of thread-local variables, and behind each variable."""
 
     def zone(size: int) -> str:
         return f"\t.zero\t{min(max(least, -(-size // 16) * 16), most)}"
@@ -48,7 +48,7 @@ def add_zones(assembly: str, least: int = LEAST, most: int = MOST) -> str:
 
 
 def add_zones_of_variables(assembly: str) -> str:
-    """Put a zone behind each `__device__` and `__constant__` variable, and at the beginning of each section of them."""
+    """Insert a zone behind each `__device__` and `__constant__` variable, and at the beginning of their sections."""
 
     def zone(size: int) -> str:
         return f"\t.zero\t{min(max(LEAST_OF_VARIABLES, -(-size // 16) * 16), MOST_OF_VARIABLES)}"
@@ -65,7 +65,7 @@ def add_zones_of_variables(assembly: str) -> str:
 
 
 def around(places: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """What belongs to each of some variables: what lies behind it, and a few bytes before it.
+    """The guarded range of each variable: the gap behind it, and a few bytes before it.
 
     Args:
         places: Begin and end of each variable of a section, in order.
@@ -92,9 +92,9 @@ def _apart(section: str, zone: Callable[[int], str]) -> str:
 
 @dataclass(frozen=True)
 class Variable:
-    """A thread-local variable: its place in the module's block, in bytes."""
+    """A thread-local variable, with its offset in the module's block in bytes."""
 
-    name: str  # empty if it is no shared variable, but one that the shim needs
+    name: str  # empty for the shim's own variables
     begin: int
     size: int
 
@@ -106,7 +106,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class Zone:
-    """Bytes that no variable has, and the variables on both sides; `None` at the ends of the block."""
+    """A gap between variables, with the variables on both sides; `None` at the ends of the block."""
 
     begin: int
     size: int
@@ -115,7 +115,7 @@ class Zone:
 
 
 def between(variables: Iterable[Variable], total: int) -> Iterator[Zone]:
-    """The gaps of a thread-local block of `total` bytes beside at least one variable with a name."""
+    """The gaps of a thread-local block of `total` bytes that are adjacent to a named variable."""
     end, before = 0, None
     for variable in (*sorted(variables, key=lambda v: v.begin), Variable("", total, 0)):
         sides = [v if v and v.name else None for v in (before, variable)]

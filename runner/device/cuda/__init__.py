@@ -1,1 +1,1 @@
-"""NVIDIA GPUs, through PyCUDA, which no other package imports. The door is `backend`."""
+"""NVIDIA GPUs, through PyCUDA, which only this package imports. The door is `backend`."""

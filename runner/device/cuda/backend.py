@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def is_present(config: DeviceConfig) -> bool:
-    """Whether PyCUDA is installed and there is a GPU of that number; it is not opened."""
+    """Whether PyCUDA is installed and the configured GPU exists."""
     if importlib.util.find_spec("pycuda") is None:
         return False
     try:
@@ -31,20 +31,20 @@ def is_present(config: DeviceConfig) -> bool:
 
 
 def prepare(index: int) -> None:
-    """Begin to open the GPU, beside the imports that come before `open_device`: the driver takes as long as they do."""
+    """Start to open the GPU in a thread, concurrently with the imports before `open_device`, which take as long."""
     threading.Thread(target=_retain, args=(index,), name="driver", daemon=True).start()
 
 
 def _retain(index: int) -> None:
-    """Make the primary context. What is wrong, `open_device` says."""
-    with contextlib.suppress(OSError, AttributeError):  # there is no driver
+    """Create the primary context; errors are left to `open_device`."""
+    with contextlib.suppress(OSError, AttributeError):  # no driver
         driver, gpu, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), ctypes.c_void_p()
         if driver.cuInit(0) == 0 and driver.cuDeviceGet(ctypes.byref(gpu), index) == 0:
             driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), gpu)
 
 
 def open_device(config: DeviceConfig) -> Device:
-    """Open the GPU of that number."""
+    """Open the configured GPU."""
     if importlib.util.find_spec("pycuda") is None:
         raise DeviceUnavailable("device=cuda: PyCUDA is not installed; use pip install -e '.[cuda]', or use device=cpu")
     try:
@@ -64,7 +64,7 @@ def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compi
 
 
 def refuses(info: DeviceInfo, wanted: Requirements) -> str:
-    """A GPU refuses kernels for newer GPUs, and counterexamples, which are undefined on it."""
+    """A GPU refuses kernels for newer architectures, and cases that break CUDA's rules on purpose."""
     if int(info.arch.removeprefix("sm_")) < wanted.min_arch:
         return f"{wanted.kernel} needs sm_{wanted.min_arch}, this GPU is {info.arch}"
     if wanted.hazard:

@@ -1,4 +1,4 @@
-"""What a GPU can reach at most, measured and by its data sheet.
+"""The ceilings of a GPU's bandwidth and arithmetic throughput, measured and theoretical.
 
 `python -m runner.device.cuda.ceilings INDEX` measures one GPU and prints JSON. That takes two seconds.
 """
@@ -10,20 +10,20 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-CHAINS, UNROLLED, TURNS = 8, 16, 1024  # independent multiply-adds of a thread, how often each stands there, and is run
+CHAINS, UNROLLED, TURNS = 8, 16, 1024  # independent chains of FMAs per thread, unroll factor, iterations
 THREADS, BLOCKS_PER_SM = 256, 8
 SAMPLES = 7
 
 
 @dataclass(frozen=True)
 class Fma:
-    """How a precision multiplies and adds: PTX's instruction, its register type, results of it, least architecture."""
+    """The FMA of a precision: PTX instruction, register type, results per instruction, lowest architecture."""
 
     instruction: str
     type: str
     results: int
     arch: int = 70
-    per_clock: tuple[tuple[int, int], ...] = ()  # results of an SM in a clock, by compute capability
+    per_clock: tuple[tuple[int, int], ...] = ()  # results per SM and clock, by compute capability
 
 
 # CUDA C++ Programming Guide, "Throughput of Native Arithmetic Instructions"; NVIDIA's white papers of A100 and H100.
@@ -37,7 +37,7 @@ PRECISIONS = {
 
 
 def ptx(precision: str) -> bytes:
-    """A kernel `work` of multiply-adds that depend on nothing in memory; it writes one result of each thread."""
+    """The PTX of a kernel `work` with FMAs in registers; each thread writes one result."""
     one = PRECISIONS[precision]
     wide = one.type == "f64"
     add = {"f32": "add.f32", "f64": "add.f64"}.get(one.type, "xor.b32")
@@ -59,7 +59,7 @@ def ptx(precision: str) -> bytes:
 
 
 def measure(index: int) -> dict[str, Any]:
-    """The ceilings of a GPU: GB/s, and by precision operations a second (1e9), where a multiply-add is two."""
+    """Measure the ceilings of a GPU: GB/s, and by precision 1e9 operations per second (an FMA counts as two)."""
     from pycuda import driver  # noqa: PLC0415  (only where there is a GPU)
 
     from runner.device.cuda.describe import copy_gbps  # noqa: PLC0415

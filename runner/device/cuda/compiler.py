@@ -1,7 +1,7 @@
 """CUDA sources to cubins, by nvcc or by NVRTC, behind a cache that parallel writers share.
 
-NVRTC is CUDA's compiler as a library, used through cuda.core. It compiles the same sources far faster, starts no
-process, reads none of the host's headers, and needs neither a GPU nor PyCUDA.
+NVRTC is CUDA's compiler as a library, used through cuda.core. It compiles the same sources far faster, without the
+host's compiler and headers, and needs neither a GPU nor PyCUDA.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ class CudaCompiler:
         return Binary(path, cache.digest(path), time.perf_counter() - started, cached, warnings)
 
     def stop(self) -> None:
-        """End what is being compiled, and compile nothing else."""
+        """Abort compilations, and refuse new ones."""
         self._toolchain.stop()
 
     def disassembled(self, source: Source, binary: Binary) -> tuple[str, str]:
-        """The output of nvdisasm for a binary, and for one that is compiled again with the lines of the source."""
+        """The output of nvdisasm for a binary, and for the same kernel compiled with line information."""
         from runner.device.cuda import nvdisasm  # noqa: PLC0415  (few runs need it)
 
         if (tool := nvdisasm.find()) is None:
@@ -76,12 +76,12 @@ class CudaCompiler:
         return nvdisasm.disassembled(tool, binary.path), nvdisasm.disassembled(tool, lined.path)
 
     def ptx(self, source: Source) -> str:
-        """The PTX of a kernel, which is compiled once more for it."""
+        """The PTX of a kernel, from a second compilation."""
         made = self.compile(replace(source, options=(*source.options, options.PTX)))
         return made.path.read_text(encoding="utf-8", errors="replace").rstrip("\0")
 
     def _with_options(self, source: Source, text: str) -> tuple[bytes, str]:
-        """The cubin and the warnings; an error that names no line may be about the case's own options."""
+        """The cubin and the warnings; an error without a line number mentions the case's own options."""
         try:
             return self._named(source, text)
         except CompileError as e:
@@ -107,10 +107,9 @@ class CudaCompiler:
             raise CompileError(f"{source.path}: {explained(source, function, ours['reason'])}", e.log) from None
 
     def _cubin(self, source: Source, text: str, further: str) -> tuple[bytes, str]:
-        """The whole file is compiled, as nvcc takes the kernels of it.
+        """Compile the whole file, or if that fails only the part that the kernel needs, without missing headers.
 
-        NVRTC knows nothing of the host, and nvcc may lack a header that only the host needs. So if that fails, they get
-        only what the kernel needs, without the headers that are not there.
+        NVRTC does not compile host code, and nvcc may lack a header that only the host's code needs.
         """
         try:
             folders = (source.path.parent, *source.include)
@@ -165,7 +164,7 @@ class CudaCompiler:
 
 
 def _unit(source: Source, texts: Mapping[Path, str]) -> str:
-    """The text to compile; `texts` in place of some files' contents."""
+    """The text to compile; `texts` replace the contents of some files."""
     own = source.path.resolve()
     there = system_headers(source, texts) if source.late_macros else ()
     return f'{source.defines(there)}#line 1 "{source.path.name}"\n{texts.get(own, source.text)}'
@@ -186,24 +185,35 @@ class Nvcc:
 
     @property
     def stopped(self) -> bool:
-        """Whether nothing else is compiled."""
+        """Whether `stop` was called."""
         return self._limited.stopped
 
     def stop(self) -> None:
-        """End every nvcc."""
+        """Kill every running nvcc."""
         self._limited.stop()
 
     def identity(self) -> tuple[str, ...]:
-        """Everything but the source and the architecture that decides on the cubin: options and nvcc's version."""
+        """Version and options of nvcc, which determine the cubin together with source and architecture."""
         _, version = self._found
         return (*self._options, *(os.environ.get(name, "") for name in options.NVCC_FLAGS), version)
 
     def cubin(
         self, name: str, text: str, folders: Sequence[Path], arch: str, further: Sequence[str]
     ) -> tuple[bytes, str]:
-        """Compile the text of the file `name`, whose #includes look in `folders`, with `further` options.
+        """Compile a translation unit.
 
-        Gives the cubin and the warnings.
+        Args:
+            name: The file's name, for messages.
+            text: Its content.
+            folders: The include path.
+            arch: The architecture, such as `sm_90`.
+            further: Further options.
+
+        Returns:
+            The cubin and the warnings.
+
+        Raises:
+            CompileError: With nvcc's message, or `CompileLimit` beyond a limit.
         """
         from pycuda import compiler, driver  # noqa: PLC0415  (not for NVRTC, nor for what is in the cache)
         from pytools import prefork  # noqa: PLC0415
@@ -217,7 +227,7 @@ class Nvcc:
                 nvcc=nvcc,
                 options=[*self._options, *(option for option in further if option != options.PTX)],
                 target="ptx" if options.PTX in further else "cubin",
-                no_extern_c=True,  # templates and C++ includes stay possible; kernels say extern "C" themselves
+                no_extern_c=True,  # permits templates and C++ headers; kernels declare extern "C" themselves
                 arch=arch,
                 cache_dir=False,
                 include_dirs=[str(folder) for folder in folders],
@@ -238,10 +248,10 @@ class Nvcc:
 
 
 class _Calls(threading.local):
-    """Takes the place of PyCUDA's way to start a process (pytools.prefork.Forker), with limits and for each thread.
+    """Replaces PyCUDA's process starter (pytools.prefork.Forker) by one with limits, separately in each thread.
 
     Attributes:
-        warnings: What nvcc said though it succeeded; PyCUDA would print it.
+        warnings: nvcc's messages on success, which PyCUDA would print.
     """
 
     limited: Limited
@@ -264,14 +274,14 @@ _calls = _Calls()
 
 
 def find_nvcc() -> str | None:
-    """Find nvcc on the PATH, or where the toolkit puts it."""
+    """Find nvcc on the PATH or in an installed toolkit."""
     return shutil.which("nvcc") or next(
         (nvcc for home in toolkits() if (nvcc := shutil.which(f"{home}/bin/nvcc"))), None
     )
 
 
 def version_of(nvcc: str) -> str:
-    """The output of `nvcc --version`; a `CompileError` if nvcc does not work."""
+    """The output of `nvcc --version`. Raises CompileError if nvcc does not work."""
     try:
         done = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True, timeout=60)
     except (OSError, subprocess.SubprocessError) as e:

@@ -1,6 +1,6 @@
-"""A GPU's properties, its state by NVML, and the overhead of timing, measured when the GPU is opened.
+"""A GPU's properties, its state from NVML, and the overhead of timing, measured when the GPU is opened.
 
-A time near that overhead says more about the method than about the kernel.
+A time near that overhead reflects the method rather than the kernel.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from runner.device.kinds import CUDA
 from runner.errors import CompileError
 
 COPY_BYTES = 1 << 28  # far larger than any L2
-SPIN_UP_S = 0.1  # of work before anything is timed: an idle GPU's clocks are low
+SPIN_UP_S = 0.1  # seconds of work before timing, as an idle GPU's clocks are low
 SAMPLES = 50
 
 # The names are those of NVML's nvmlClocksEventReasons.
@@ -33,9 +33,9 @@ REASONS = {
     0x0000000000000080: "hw_power_brake",
 }
 SEVERE = frozenset(("hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake"))
-LOW_CLOCK = 0.75  # of the highest: below it times are not trusted, whatever the reason (nvbench's threshold)
+LOW_CLOCK = 0.75  # fraction of the highest clock below which times are not reliable (nvbench's threshold)
 
-# A kernel that does nothing, as PTX, which the driver compiles: no nvcc is needed for it.
+# An empty kernel in PTX, which the driver compiles without nvcc.
 EMPTY = b"""
 .version 6.0
 .target sm_50
@@ -94,7 +94,7 @@ def _toolkit() -> dict[str, str]:
 
 
 def measure_overhead(stream: driver.Stream, flush: Callable[[], None]) -> dict[str, float | None]:
-    """Measure the cost of the timing method itself on a stream; `flush` queues the write over the L2 cache."""
+    """Measure the overhead of timing on a stream, in microseconds by name; `flush` queues the overwriting of L2."""
     function = driver.module_from_buffer(EMPTY).get_function("empty")
     function.prepare([])
     deadline = time.monotonic() + SPIN_UP_S
@@ -105,10 +105,10 @@ def measure_overhead(stream: driver.Stream, flush: Callable[[], None]) -> dict[s
     flushes = _between(stream, lambda: None, flush)
     steps = np.diff(np.unique(np.concatenate([empty, nothing, flushes]).round(4)))
     return {
-        "empty_kernel_us": float(np.median(empty)),  # a launch of a kernel that does nothing, measured as any sample is
-        "event_pair_us": float(np.median(nothing)),  # two events with nothing in between
+        "empty_kernel_us": float(np.median(empty)),  # a launch of an empty kernel, measured like a sample
+        "event_pair_us": float(np.median(nothing)),  # two consecutive events
         "event_tick_us": round(float(steps.min()), 4) if len(steps) else 0.0,  # the smallest step between two times
-        "flush_us": float(np.median(flushes)),  # writing over the L2 cache, behind which a launch is queued
+        "flush_us": float(np.median(flushes)),  # overwriting the L2 cache
         "copy_gbps": copy_gbps(stream),
     }
 
@@ -130,7 +130,7 @@ def _between(
 
 
 def copy_gbps(stream: driver.Stream) -> float | None:
-    """Read + write bandwidth of a device-to-device copy, the median of ten; `None` where there is no room for one."""
+    """The read + write bandwidth of a device-to-device copy in GB/s, the median of ten; `None` if memory is short."""
     try:
         source, target = driver.mem_alloc(COPY_BYTES), driver.mem_alloc(COPY_BYTES)
     except driver.MemoryError:
@@ -147,7 +147,7 @@ def copy_gbps(stream: driver.Stream) -> float | None:
 
 
 class Nvml:
-    """One GPU, by its PCI bus id, as NVML sees it. NVML is optional: without it, the state is unknown."""
+    """NVML's view of one GPU, found by its PCI bus id. Without NVML the state is unknown."""
 
     def __init__(self, bus_id: str) -> None:
         self._handle: Any = None
@@ -164,27 +164,27 @@ class Nvml:
             return
 
     def driver_version(self) -> str:
-        """Of the driver's package; empty if unknown."""
+        """The version of the driver; empty if unknown."""
         return str(self._asked(lambda n, _: n.nvmlSystemGetDriverVersion()) or "")
 
     def uuid(self) -> str:
-        """Of the GPU, or of the MIG instance that this process was given; empty if unknown."""
+        """The UUID of the GPU or of this process's MIG instance; empty if unknown."""
         given = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0]
         return given if given.startswith("MIG-") else str(self._asked(lambda n, h: n.nvmlDeviceGetUUID(h)) or "")
 
     def processes(self) -> int:
-        """How many processes compute on the GPU; 0 if unknown."""
+        """The number of processes that compute on the GPU; 0 if unknown."""
         return len(self._asked(lambda n, h: n.nvmlDeviceGetComputeRunningProcesses(h)) or ())
 
     def joules(self) -> float | None:
-        """The energy that the board has used since the driver was loaded; `None` if unknown, or shared with others."""
+        """The board's energy in joules since the driver was loaded; `None` if unknown or shared by MIG instances."""
         if self.uuid().startswith("MIG-"):
             return None
         millijoules = self._asked(lambda n, h: n.nvmlDeviceGetTotalEnergyConsumption(h))
         return None if millijoules is None else millijoules / 1000.0
 
     def conditions(self) -> GpuState | None:
-        """The GPU's state now; `None` if unknown."""
+        """The GPU's current state; `None` if unknown."""
         clock = self._asked(lambda n, h: n.nvmlDeviceGetClockInfo(h, n.NVML_CLOCK_SM))
         if clock is None:
             return None

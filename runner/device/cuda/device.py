@@ -40,12 +40,12 @@ from runner.errors import DeviceUnavailable, LaunchError, LaunchTimeout, OutOfMe
 
 FLUSHED_L2 = 2  # the flush writes twice the size of the L2 cache, so that the launch behind it does not wait for Python
 LEAST_FLUSH = 64 << 20
-BUSY_S = 0.002  # of polling without a pause
-KEPT_INPUTS = 16  # a sixteenth of the memory keeps inputs for further cases
+BUSY_S = 0.002  # seconds of polling without a pause
+KEPT_INPUTS = 16  # a sixteenth of the memory caches inputs for further cases
 
 
 class CudaDevice:
-    """One GPU by its primary context, which is pushed here and popped in `close`.
+    """One GPU with its primary context, which the constructor pushes and `close` pops.
 
     After a fault the context is not `usable`: every call in this process fails.
     """
@@ -57,7 +57,7 @@ class CudaDevice:
             driver.init()
             count = driver.Device.count()
             if not 0 <= index < count:
-                raise DeviceUnavailable(f"device.index={index}: there are {count} GPUs, numbered from 0")
+                raise DeviceUnavailable(f"device.index={index}: available: {count} GPUs, numbered from 0")
             self._gpu = driver.Device(index)
             self._context = self._gpu.retain_primary_context()
             self._context.push()
@@ -106,7 +106,7 @@ class CudaDevice:
             pointer, size = program.variable(elf.linked_name(program.cubin, name))
         except (driver.Error, LaunchError):
             raise LaunchError(f"the kernel has no __constant__ or __device__ variable '{name}'") from None
-        if size < nbytes:  # the rest keeps what the source gives it
+        if size < nbytes:  # the rest keeps its initializer
             raise LaunchError(f"constant '{name}' has {size} bytes, the experiment sets {nbytes}")
         return int(pointer)
 
@@ -158,7 +158,7 @@ class CudaDevice:
             raise self._failed(e) from None
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
-        """Launch once and wait for the end. A kernel that does not end makes the device unusable."""
+        """Launch once and wait for the end. A kernel that hangs makes the device unusable."""
         try:
             self.queued(launch)()
             self._wait(time_limit)
@@ -167,17 +167,17 @@ class CudaDevice:
         return LaunchDiagnostics()
 
     def active_blocks(self, launch: Launch) -> int | None:
-        """How many of the launch's blocks fit on a multiprocessor, as the driver calculates it."""
+        """The driver's occupancy: blocks of the launch per multiprocessor; `None` if an old driver lacks the call."""
         try:
             return active_blocks(launch)
-        except (LaunchError, OSError, AttributeError):  # an old driver lacks the call: no reason to lose a row
+        except (LaunchError, OSError, AttributeError):  # an old driver lacks the call
             return None
 
     def sample(self, launches: Sequence[Launch], time_limit: float, prepare: Around, accept: Around) -> Timed:
         """Time launches one by one: prepare, flush, then the launch between two events, queued during the flush.
 
-        Each launch is waited for before the next one is queued. A GPU that fetches further work meanwhile takes about
-        half a microsecond longer, and varies (benchmarks/queueing.py).
+        Each launch ends before the next one is queued, as fetching further work would slow it down by a varying half
+        microsecond (benchmarks/queueing.py).
         """
         stream, count = self.stream, len(launches)
         graphs = contextlib.ExitStack()
@@ -185,7 +185,7 @@ class CudaDevice:
         before, after = driver.Event(), driver.Event()
         times, enqueue = np.empty(count), np.empty(count)
         collected = gc.isenabled()
-        gc.disable()  # a collection between the flush and the launch would make the GPU wait
+        gc.disable()  # a garbage collection between flush and launch would delay the launch
         try:
             for i, launch in enumerate(launches):
                 queue = queues[id(launch)]
@@ -210,7 +210,7 @@ class CudaDevice:
         return Timed(times, enqueue)
 
     def batch(self, launches: Sequence[Launch], time_limit: float) -> float:
-        """Make launches back to back, in a graph, so that none waits for Python."""
+        """Time launches back to back, in a graph, so that they do not wait for Python."""
         queues = {id(launch): self.queued(launch) for launch in launches}
         before, after = driver.Event(), driver.Event()
 
@@ -232,12 +232,12 @@ class CudaDevice:
         return float(before.time_till(after)) * 1000.0
 
     def energy(self, launch: Launch, seconds: float, time_limit: float) -> Energy | str:
-        """Measure the energy of launches back to back, each queued in a graph of many."""
+        """Measure the energy of launches back to back, queued in graphs of many launches."""
         if self._idle_w is None:
             self._idle_w = energy.idle_watts(self._nvml.joules)
         if isinstance(self._idle_w, str):
             return self._idle_w
-        self.batch([launch], time_limit)  # what is used for the first time takes longer
+        self.batch([launch], time_limit)  # a warm-up
         count = energy.per_call(self.batch([launch] * 3, 3 * time_limit) / 3)
         queue_one = self.queued(launch)
 
@@ -259,7 +259,7 @@ class CudaDevice:
 
     @contextlib.contextmanager
     def _captured(self, launches: Sequence[Launch], queue_all: Callable[[], None]) -> Iterator[Callable[[], None]]:
-        """A function that queues a graph of the launches; each by itself where a driver captures no cooperative one."""
+        """A function that queues the launches as a graph, or singly if the driver cannot capture cooperative ones."""
         try:
             graph = Graph(self.stream.handle, queue_all)
         except LaunchError:
@@ -271,7 +271,7 @@ class CudaDevice:
                 yield graph.launch
 
     def conditions(self) -> GpuState | None:
-        """The GPU's state now, by NVML."""
+        """The GPU's current state, from NVML."""
         return self._nvml.conditions()
 
     def close(self) -> None:
@@ -286,7 +286,7 @@ class CudaDevice:
         driver.memset_d32_async(int(self._flush_memory), 0, self._flush_words, self.stream)
 
     def queued(self, launch: Launch) -> Callable[[], None]:
-        """A function that queues the launch on this device's stream, with everything prepared."""
+        """Prepare the launch; the returned function queues it on this device's stream."""
         each = [queued(one, self.stream) for one in launch.all]
 
         def queue_all() -> None:
@@ -296,7 +296,7 @@ class CudaDevice:
         return queue_all if len(each) > 1 else each[0]
 
     def _as_one(self, launch: Launch, graphs: contextlib.ExitStack) -> Callable[[], None]:
-        """The same in one call: several launches as a graph, so that none waits for Python."""
+        """As `queued`, with several launches as one graph, so that they do not wait for Python."""
         queue = self.queued(launch)
         if not launch.then:
             return queue
@@ -307,9 +307,9 @@ class CudaDevice:
             raise
 
     def _wait(self, time_limit: float) -> None:
-        """Poll the stream, so that an endless kernel can be given up.
+        """Poll the stream until it is idle or the time limit expires.
 
-        At first there is no pause between the polls, so that the end of a short kernel is seen at once.
+        The first `BUSY_S` seconds are polled without a pause, to see the end of a short kernel at once.
         """
         started = time.monotonic()
         while not self.stream.is_done():
@@ -329,7 +329,7 @@ class CudaDevice:
 
 
 def present(index: int) -> bool:
-    """Whether there is a GPU of that number; it is not opened."""
+    """Whether a GPU with this index exists, without opening it."""
     try:
         driver.init()
         return 0 <= index < int(driver.Device.count())

@@ -1,8 +1,7 @@
-"""What the CUDA driver has and PyCUDA lacks, in the context that PyCUDA made current in this thread.
+"""Driver calls that PyCUDA lacks: cooperative launches, occupancy and graphs, in PyCUDA's current context.
 
-Cooperative launches: all blocks of a grid are resident at once, so that they can wait for each other. PyCUDA cannot
-launch so, and does not expose a function's handle. So the driver loads the cubin a second time, and that module's
-variables are the ones that count. Graphs: several launches in one call.
+In a cooperative launch all blocks of a grid are resident at once and can synchronize. PyCUDA does not expose a
+function's handle, so the driver loads the cubin a second time; the kernel then uses that module's variables.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def _driver() -> ctypes.CDLL:
 
 
 def call(name: str, *arguments: object) -> None:
-    """Call a function of the driver; a `LaunchError` with its own words if it fails."""
+    """Call a function of the driver. Raises LaunchError with the driver's error text."""
     status = getattr(_driver(), name)(*arguments)
     if status:
         text = ctypes.c_char_p()
@@ -46,7 +45,7 @@ END, BUFFER_POINTER, BUFFER_SIZE = 0, 1, 2  # CU_LAUNCH_PARAM_...
 
 
 class _Attribute(ctypes.Structure):
-    """CUlaunchAttribute: the value is a union of 64 bytes."""
+    """CUlaunchAttribute; its value is a union of 64 bytes."""
 
     _fields_ = (("id", ctypes.c_int), ("pad", ctypes.c_char * 4), ("value", ctypes.c_int * 16))
 
@@ -65,7 +64,7 @@ class _Configuration(ctypes.Structure):
 
 
 class DriverModule:
-    """A cubin that the driver has loaded for this object. A `LaunchError` if that fails."""
+    """A cubin, loaded for the lifetime of this object. Raises LaunchError if that fails."""
 
     def __init__(self, cubin: bytes) -> None:
         self.handle = ctypes.c_void_p()
@@ -80,14 +79,14 @@ class DriverModule:
 
 
 class DriverFunction:
-    """A function of such a module, which it keeps loaded. A `LaunchError` if there is none."""
+    """A function of a `DriverModule`, which it keeps loaded. Raises LaunchError if the module lacks it."""
 
     def __init__(self, module: DriverModule, name: str) -> None:
         self.module, self._handle = module, ctypes.c_void_p()
         call("cuModuleGetFunction", ctypes.byref(self._handle), module.handle, name.encode())
 
     def active_blocks(self, launch: Launch) -> int:
-        """How many blocks of the launch fit on one multiprocessor at the same time."""
+        """The occupancy: blocks of the launch per multiprocessor."""
         blocks, threads = ctypes.c_int(), math.prod(launch.block)
         if launch.cache.isdecimal():
             call("cuFuncSetAttribute", self._handle, PREFERRED_SHARED_MEMORY_CARVEOUT, int(launch.cache))
@@ -99,16 +98,16 @@ class DriverFunction:
         return blocks.value
 
     def queued(self, launch: Launch, stream: int, packing: str, values: Sequence[Any]) -> Callable[[], None]:
-        """A function that queues a cooperative launch on a stream.
+        """Prepare a cooperative launch; the returned function queues it on a stream.
 
         Args:
             launch: What to launch.
             stream: The stream's handle.
-            packing: What PyCUDA packs the arguments by.
+            packing: PyCUDA's `struct` format of the arguments.
             values: The arguments.
 
         Raises:
-            NotResident: if the GPU cannot hold all blocks at once.
+            NotResident: The GPU cannot hold all blocks at once.
         """
         processors = driver.Context.get_device().get_attribute(driver.device_attribute.MULTIPROCESSOR_COUNT)
         blocks, fit = math.prod(launch.grid), self.active_blocks(launch)
@@ -141,15 +140,15 @@ class DriverFunction:
 
 
 def _unload(module: ctypes.c_void_p) -> None:
-    with contextlib.suppress(LaunchError, OSError):  # the context may be gone
+    with contextlib.suppress(LaunchError, OSError):  # the context may be destroyed already
         call("cuModuleUnload", module)
 
 
 class Graph:
-    """Work that was captured from a stream once and can be queued again in one call."""
+    """A CUDA graph: work captured from a stream once, which one call can queue again."""
 
     def __init__(self, stream: int, queue: Callable[[], None]) -> None:
-        """Capture what `queue` queues on the stream, instead of running it."""
+        """Capture the work that `queue` queues on the stream, without running it."""
         self._stream = ctypes.c_void_p(stream)
         graph, self._executable = ctypes.c_void_p(), ctypes.c_void_p()
         call("cuStreamBeginCapture_v2", self._stream, CAPTURE_THREAD_LOCAL)

@@ -1,10 +1,10 @@
 """The energy of a launch, from NVML's counter of the GPU's total energy.
 
-The counter belongs to the whole board and is updated every 100 ms (seen on an H200); the sensor behind it may
-sample a part of that time (Yang, Adamek and Armour, Part-time power measurements, arXiv 2312.02741). So launches
-follow each other without a gap for seconds, after others that bring the power to its steady state, and power is the
-counter's difference between two of its updates, divided by the time between them (as Kernel Tuner's NVMLObserver does
-with power). A launch's energy is that power times the duration of a launch in the same stretch, by CUDA events.
+The counter covers the whole board and is updated every 100 ms (seen on an H200); its sensor may sample only a part of
+that time (Yang, Adamek and Armour, Part-time power measurements, arXiv 2312.02741). So after a warm-up to steady-state
+power, launches run back to back for seconds. Power is the counter's difference between two updates, divided by the time
+between them (as in Kernel Tuner's NVMLObserver). A launch's energy is that power times its duration in the same
+interval, from CUDA events.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from typing import Any
 from runner.device import Energy
 from runner.errors import LaunchTimeout
 
-WARM_S = 1.0  # of launches before the stretch: the power's average settles, and the board gets as warm as it will be
+WARM_S = 1.0  # seconds of launches before the measurement, in which power and temperature settle
 IDLE_S = 2.0
-QUEUE_S = 0.02  # of launches that are queued in one call, ...
-MOST_LAUNCHES = 5000  # in a call
-QUEUES = 3  # ... and how many calls are ahead of the GPU, which so never waits for the host
-STUCK_S = 2.0  # without an update, the counter does not count
-PAUSE_S = 0.001  # between two readings
+QUEUE_S = 0.02  # seconds of launches queued in one call ...
+MOST_LAUNCHES = 5000  # ... and their largest number
+QUEUES = 3  # calls queued ahead, so that the GPU never waits for the host
+STUCK_S = 2.0  # seconds without an update after which the counter counts as unsupported
+PAUSE_S = 0.001  # seconds between two readings
 
 Read = Callable[[], float | None]
-Record = Callable[[], Any]  # records an event of CUDA, and gives it
+Record = Callable[[], Any]  # records a CUDA event and returns it
 
 
 def per_call(us: float) -> int:
-    """How many launches to queue in one call."""
+    """The number of launches of `us` microseconds to queue in one call."""
     return max(1, min(MOST_LAUNCHES, math.ceil(QUEUE_S * 1e6 / us))) if us > 0 else MOST_LAUNCHES
 
 
 def idle_watts(read: Read) -> float | str:
-    """The power while nothing runs, or why it is unknown."""
+    """The power of the idle GPU in watts, or why it is unknown."""
     found = _between_updates(read, IDLE_S, lambda: time.sleep(PAUSE_S))
     return found if isinstance(found, str) else found[0]
 
 
 class Queue:
-    """Calls of many launches each, kept ahead of the GPU; their events tell the time between two of them."""
+    """Keeps calls with many launches each queued ahead of the GPU; CUDA events between them give the times."""
 
     def __init__(self, record: Record, call: Callable[[], None], launches: int, time_limit: float) -> None:
         self._record, self._call, self._launches, self._limit = record, call, launches, time_limit
@@ -51,7 +51,7 @@ class Queue:
         self.ended: list[Any] = []
 
     def fill(self) -> None:
-        """Queue what is missing, and note what has ended."""
+        """Refill the queue, and record which calls have ended."""
         while self._waiting and self._waiting[0].query():
             self.ended.append(self._waiting.popleft())
             self._since = time.monotonic()
@@ -63,13 +63,13 @@ class Queue:
         time.sleep(PAUSE_S)
 
     def us_of_a_launch(self) -> float:
-        """The duration of a launch, gaps included, from the first event that ended to the last."""
+        """The mean duration of a launch in microseconds, gaps included, from the first completed event to the last."""
         first, last = self.ended[0], self.ended[-1]
         return float(first.time_till(last)) * 1000.0 / (self._launches * (len(self.ended) - 1))
 
 
 def measure(read: Read, queue: Queue, seconds: float, idle_w: float) -> Energy | str:
-    """Measure for at least so many seconds, and ten calls; or say why that cannot be."""
+    """Measure for at least `seconds` and ten calls; a text says why that is impossible."""
     started = time.monotonic()
     while time.monotonic() - started < WARM_S or not queue.ended:
         queue.fill()
@@ -81,7 +81,7 @@ def measure(read: Read, queue: Queue, seconds: float, idle_w: float) -> Energy |
 def _between_updates(
     read: Read, seconds: float, meanwhile: Callable[[], None], enough: Callable[[], bool] = lambda: True
 ) -> tuple[float, float] | str:
-    """Watts between two updates of the counter that are at least so far apart, and the seconds; or why not."""
+    """Power in watts and duration in seconds between two updates at least `seconds` apart; a text if none occurs."""
     first = _update(read, meanwhile)
     if isinstance(first, str):
         return first
@@ -94,7 +94,7 @@ def _between_updates(
 
 
 def _update(read: Read, meanwhile: Callable[[], None]) -> tuple[float, float] | str:
-    """When the counter changes next, and its joules then."""
+    """The time of the counter's next change, and its value in joules."""
     before, started = read(), time.perf_counter()
     while time.perf_counter() - started < STUCK_S:
         meanwhile()

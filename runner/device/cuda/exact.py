@@ -1,4 +1,4 @@
-"""A GPU for tools that watch launches: arrays as a program of its own would have them, and where a profiler looks."""
+"""A GPU for compute-sanitizer and profilers: unguarded arrays of exactly their size, and the profiled range."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runner.device.cuda.device import CudaDevice
 
 
 class ExactArray:
-    """An allocation of exactly the array's size, without guards and with no content but what the host gives it."""
+    """An allocation of exactly the array's size, without guards; only the host initializes it."""
 
     def __init__(self, value: NDArray[Any], role: Role, offset: int, lead: int) -> None:
         self.role = role
@@ -28,13 +28,13 @@ class ExactArray:
             driver.memset_d8(self.begin, 0, value.nbytes)
 
     def free(self) -> None:
-        """Give the memory back, if the GPU still works."""
+        """Free the memory, if the context is still usable."""
         with suppress(driver.Error):
             self._memory.free()
 
 
 class ExactDevice(CudaDevice):
-    """A GPU with such arrays: memcheck sees the first access beyond one, initcheck what nobody wrote."""
+    """A GPU with exact arrays, so that memcheck and initcheck see out-of-bounds and uninitialized accesses."""
 
     def _placed(self, value: NDArray[Any], role: Role, offset: int, lead: int) -> Any:
         return ExactArray(value, role, offset, lead)
@@ -47,7 +47,7 @@ def open_gpu(index: int, *, exact: bool) -> CudaDevice:
 
 @contextmanager
 def profiler() -> Iterator[None]:
-    """What `ncu --profile-from-start off` looks at."""
+    """The range that `ncu --profile-from-start off` profiles."""
     driver.start_profiler()
     try:
         yield

@@ -1,6 +1,6 @@
-"""What the GPU does between two timed launches: it hashes what a launch left, and overwrites what it could remember in.
+"""Guards against kernels that keep state between timed launches: hashes outputs, and overwrites on-chip memory.
 
-The kernels are in guard.cu. They are kept as PTX, which the driver compiles, so that no nvcc is needed.
+The kernels are in guard.cu. Their PTX is tracked in guard.ptx, which the driver compiles without nvcc.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FRAMES = (64, 512, 4096)  # bytes of a thread's local memory that guard.cu clear
 
 
 class Guard:
-    """Work on one GPU's stream. The key of the hash is secret: no kernel can write other content with the same hash."""
+    """Guard kernels on one GPU's stream. The hash has a secret key, so that a kernel cannot construct a collision."""
 
     def __init__(self, gpu: driver.Device, stream: driver.Stream) -> None:
         get, names = gpu.get_attribute, driver.device_attribute
@@ -63,14 +63,14 @@ class Guard:
         return int(found[0])
 
     def clear(self, local_bytes: int) -> None:
-        """Queue the overwriting of what the next launch could find: shared memory, local memory, and what L2 keeps.
+        """Queue the overwriting of shared memory, local memory and persisting L2 lines.
 
-        L2 keeps what a launch read with the hint `evict_last`, whatever is written to it afterwards.
+        Lines that a launch read with the hint `evict_last` survive the usual flush of L2.
 
         Args:
-            local_bytes: Local memory that a thread of the kernel has; 0 takes no time.
+            local_bytes: Local memory per thread of the kernel; 0 takes no time.
         """
-        with contextlib.suppress(LaunchError):  # where there is no such L2 cache
+        with contextlib.suppress(LaunchError):  # a GPU without persisting L2 lines
             call("cuCtxResetPersistingL2Cache")
         self._kernels["clear_shared"].prepared_async_call(
             (self._blocks, 1), (1024, 1, 1), self._stream, self._shared, shared_size=self._shared

@@ -11,7 +11,7 @@ from pathlib import Path
 from runner.device.cuda.nvrtc import toolkits
 
 LIMIT_S = 60.0
-MOST_BYTES = 64 << 20  # of its output
+MOST_BYTES = 64 << 20  # of output
 PACKAGES = ("cu13", "cuda_nvdisasm")
 
 
@@ -24,7 +24,7 @@ def find() -> str | None:
 
 
 def disassembled(tool: str, cubin: Path) -> str:
-    """The code of a cubin, with the lines of the source where it has them; an `OSError` if that fails."""
+    """The disassembly of a cubin, with source lines if it has line information. Raises OSError if that fails."""
     try:
         done = subprocess.run([tool, "-c", "-g", str(cubin)], capture_output=True, timeout=LIMIT_S, check=True)
     except subprocess.SubprocessError as e:

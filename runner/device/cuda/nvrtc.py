@@ -1,7 +1,7 @@
-"""NVRTC in processes of its own, since a library can neither be ended nor be given less memory.
+"""NVRTC in separate processes, as a library call can be neither aborted nor limited in memory.
 
-A process compiles one source after another, which takes milliseconds each. While it is busy for longer, another one is
-started. It ends with the program, and when it has had nothing to do for a while.
+A process compiles sources one by one, in milliseconds each. While it is busy for longer, another one is started. It
+ends with the program, or after being idle for a while.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from runner.device import options
 from runner.device.limits import Limits, kept, ran_out_of_memory
 from runner.errors import CompileError, CompileLimit, DeviceUnavailable
 
-WAIT_S = 0.3  # for a process that is busy, before another is started
-IDLE_S = 10.0  # after which a process ends
+WAIT_S = 0.3  # seconds to wait for a busy process before another one is started
+IDLE_S = 10.0  # seconds after which an idle process ends
 STARTUP_S = 120.0
 PACKAGES = ("cu13", "cuda_runtime")  # the headers' folders in NVIDIA's packages of CUDA 13 and 12
 
 
 class Nvrtc:
-    """NVRTC, found by cuda.core; `DeviceUnavailable` if it is not installed."""
+    """NVRTC through cuda.core. Raises DeviceUnavailable if it is not installed."""
 
-    lacks_host = True  # it takes no code and no headers of the host
+    lacks_host = True  # it compiles neither code nor headers of the host
 
     def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008  (frozen)
         if importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.core") is None:
@@ -61,7 +61,7 @@ class Nvrtc:
     def cubin(
         self, name: str, text: str, folders: Sequence[Path], arch: str, further: Sequence[str]
     ) -> tuple[bytes, str]:
-        """As `Nvcc.cubin`."""
+        """Compile a translation unit, as `Nvcc.cubin`."""
         include = [str(folder) for folder in (*folders, *toolkit_headers())]
         while True:
             if self.stopped:
@@ -85,7 +85,7 @@ class Nvrtc:
         raise CompileError(f"{name}: {first_error(log, 'NVRTC failed')}", log)
 
     def stop(self) -> None:
-        """End every process."""
+        """Kill every process."""
         self.stopped = True
         for process in tuple(self._all):
             process.kill()
@@ -96,11 +96,11 @@ class Nvrtc:
 
 
 class _HasEnded(Exception):
-    """A process had ended before it got a source."""
+    """The process ended before it received the source."""
 
 
 class _Process:
-    """One process; `version` is that of its NVRTC, and `kill` ends it, whatever it is doing."""
+    """One process. `version` is its NVRTC's; `kill` ends it at any time."""
 
     def __init__(self, limits: Limits) -> None:
         ours, theirs = socket.socketpair()
@@ -111,7 +111,7 @@ class _Process:
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 env=children.environment(),
             )  # fmt: skip
-        self.kill = weakref.finalize(self, _killed, self._process)  # or when nothing needs it any more
+        self.kill = weakref.finalize(self, _killed, self._process)  # also when this object is collected
         self._end = Connection(ours.detach())
         try:
             answer = self._end.recv() if self._end.poll(STARTUP_S) else "it does not start"
@@ -123,14 +123,14 @@ class _Process:
         self.version = answer
 
     def compile(self, source: tuple[str, list[str], str, Sequence[str]], limits: Limits) -> tuple[bytes, str]:
-        """The cubin, which is empty after an error, and the log; a `CompileLimit` if it exceeds a limit."""
+        """The cubin (empty after an error) and the log. Raises CompileLimit beyond a limit."""
         try:
             self._end.send(source)
             if self._end.poll(limits.seconds):
                 answer: tuple[bytes, str] = self._end.recv()
                 return answer
         except (EOFError, OSError):
-            if self._process.wait() == 0:  # it had nothing to do
+            if self._process.wait() == 0:  # it had been idle
                 raise _HasEnded from None
             raise CompileLimit(_too_much(limits)) from None
         self.kill()
@@ -147,7 +147,7 @@ def _too_much(limits: Limits) -> str:
 
 
 def serve(descriptor: int, gb: float) -> None:
-    """The process: a thread takes the sources, so that it ends with the program in the middle of one, too."""
+    """The process's main loop: a thread receives the sources, so that it ends with the program during one, too."""
     end = Connection(descriptor)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -188,7 +188,7 @@ def serve(descriptor: int, gb: float) -> None:
 
 @functools.cache
 def _digest_of_headers() -> str:
-    """Of the toolkit's headers that kernels include: another toolkit makes other cubins."""
+    """A digest of the toolkit's headers, as another toolkit gives other cubins."""
     patterns = ("cuda_*16.h*", "cooperative_groups.h", "cuda/std/__cccl/version.h")
     paths = sorted(path for folder in toolkit_headers() for name in patterns for path in folder.glob(name))
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:12]
@@ -196,9 +196,9 @@ def _digest_of_headers() -> str:
 
 @functools.cache
 def toolkit_headers() -> tuple[Path, ...]:
-    """The folders of cuda_fp16.h and the like, and of libcu++ and CUB: in a toolkit, or in a package beside NVRTC's.
+    """The include folders of CUDA's headers, libcu++ and CUB: in a toolkit, or in a package beside NVRTC's.
 
-    From CUDA 13 on the latter two have a folder of their own.
+    Since CUDA 13, libcu++ and CUB have a separate folder.
     """
     own = importlib.util.find_spec("nvidia")
     packages = [p / n for p in map(Path, own.submodule_search_locations or []) for n in PACKAGES] if own else []

@@ -1,4 +1,4 @@
-"""Kernels on a GPU, their arrays and launches; occupancy and graphs, which PyCUDA lacks."""
+"""Kernels on a GPU, their arrays and their launches."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from runner.device.cuda.driver_calls import DriverFunction, DriverModule
 from runner.device.cuda.guard import Guard
 from runner.errors import LaunchError
 
-GUARD = 512  # bytes on either side; a multiple of the 256 to which the driver aligns memory
+GUARD = 512  # guard bytes on either side; a multiple of the driver's alignment of 256 bytes
 GUARDED = 0x5C
 VARIABLES = (".nv.global", ".nv.constant3")  # the sections of __device__ and __constant__ variables
 
 
 class CudaProgram:
-    """A kernel's function, and the module it keeps alive."""
+    """A kernel's function, with the module that it keeps loaded."""
 
     def __init__(self, cubin: bytes, functions: Sequence[str], *, cooperative: bool = False) -> None:
         self.cubin, self._functions = cubin, functions
@@ -50,12 +50,12 @@ class CudaProgram:
 
     @property
     def resources(self) -> Resources:
-        """As the driver reports them."""
+        """Registers and memory, from the driver."""
         f = self.function
         return Resources(f.num_regs, f.shared_size_bytes, f.local_size_bytes)
 
     def reset(self) -> None:
-        """Bring `__device__` and `__constant__` variables back to their content at the first call."""
+        """Restore `__device__` and `__constant__` variables to their content at the first call."""
         if self._variables is None:
             self._variables = []
             for address, size in self._globals():
@@ -65,13 +65,13 @@ class CudaProgram:
             driver.memcpy_dtod(address, first, size)
 
     def keep(self, pointer: int) -> None:
-        """Keep the content of the variable at `pointer` as the one that `reset` brings back."""
+        """Save the content of the variable at `pointer` for `reset`."""
         for address, first, size in self._variables or ():
             if address == int(pointer):
                 driver.memcpy_dtod(first, address, size)
 
     def variable(self, name: str) -> tuple[int, int]:
-        """Address and size of a variable in the module that is launched; a `driver.Error` or `LaunchError` if none."""
+        """Address and size of a variable in the launched module. Raises driver.Error or LaunchError if missing."""
         if self.cooperative:
             return self.cooperative.module.variable(name)
         address, size = self.module.get_global(name)
@@ -85,9 +85,9 @@ class CudaProgram:
 
 
 class Inputs:
-    """Initial contents of arrays, kept on the GPU: copying from there is far faster than from the host.
+    """A cache of initial contents on the GPU, as copying from there is far faster than from the host.
 
-    Only arrays that are read-only on the host are kept. Kernels get copies, never the kept content itself.
+    It holds arrays that are read-only on the host. Kernels get copies, never the cached content.
     """
 
     def __init__(self, most_bytes: int) -> None:
@@ -95,7 +95,7 @@ class Inputs:
         self._kept: OrderedDict[int, tuple[NDArray[Any], driver.DeviceAllocation]] = OrderedDict()
 
     def find(self, value: NDArray[Any]) -> driver.DeviceAllocation | None:
-        """The content on the GPU, uploaded if it is not there yet; `None` if it is not kept."""
+        """The content on the GPU, uploaded at the first call; `None` if it is not cached."""
         if value.flags.writeable or not 0 < value.nbytes <= self._most:
             return None
         if id(value) in self._kept:
@@ -109,13 +109,13 @@ class Inputs:
         return memory
 
     def forget(self) -> bool:
-        """Drop everything; return whether there was anything."""
+        """Empty the cache; returns whether it had any content."""
         found = bool(self._kept)
         self._kept.clear()
         return found
 
     def forget_if_spoilt(self) -> bool:
-        """Drop everything if a kernel, writing far outside its arrays, changed any of it; return whether one did."""
+        """Empty the cache if a kernel's out-of-bounds writes changed any content; returns whether one did."""
         for value, memory in self._kept.values():
             there = np.empty_like(value)
             driver.memcpy_dtoh(there, memory)
@@ -125,7 +125,7 @@ class Inputs:
 
 
 class CudaArray:
-    """An array in the GPU's memory, uploaded or copied from `inputs`, between guard bytes."""
+    """An array in the GPU's memory between guard bytes, uploaded or copied from `inputs`."""
 
     def __init__(
         self,
@@ -175,11 +175,11 @@ class CudaArray:
             driver.memcpy_dtod_async(self._content, self._first, self.host.nbytes, self._stream)
 
     def digest(self) -> int:
-        """A hash of the content, wherever the kernel's pointer is in it, and of the guard bytes."""
+        """A hash of the whole content and of the guard bytes."""
         return self._guard.digest(int(self._memory), self._end + GUARD)
 
     def overrun(self) -> str:
-        """Where the kernel wrote outside the array: the guard bytes show writes up to 512 bytes away."""
+        """Where the kernel wrote outside the array; guard bytes show writes up to `GUARD` bytes away."""
         for where, start, size in (("before its start", 0, self._start), ("beyond its end", self._end, GUARD)):
             guard = np.empty(size, np.uint8)
             driver.memcpy_dtoh(guard, int(self._memory) + start)
@@ -188,13 +188,13 @@ class CudaArray:
         return ""
 
     def free(self) -> None:
-        """Give the memory back; the last user of the initial content frees that."""
+        """Free the memory; the last user of the initial content frees that, too."""
         self._memory.free()
         self._first = None
 
 
 class Variable(CudaArray):
-    """A `__device__` array of a program, as an array that the kernel writes; it has no guard bytes."""
+    """A `__device__` array of a program that the kernel writes, without guard bytes."""
 
     def __init__(self, pointer: int, value: NDArray[Any], role: Role, stream: driver.Stream, guard: Guard) -> None:
         self.role, self._stream, self._guard = role, stream, guard
@@ -203,7 +203,7 @@ class Variable(CudaArray):
         driver.memcpy_htod(pointer, self.host)
 
     def restore(self) -> None:
-        """Bring back the first content, once the stream is done."""
+        """Restore the initial content when the stream is idle."""
         self._stream.synchronize()
         driver.memcpy_htod(self.pointer, self.host)
 
@@ -212,15 +212,15 @@ class Variable(CudaArray):
         return self._guard.digest(self.pointer, self.host.nbytes)
 
     def overrun(self) -> str:
-        """Nowhere: what lies around a variable is the compiler's choice."""
+        """Always empty: the compiler decides what surrounds a variable."""
         return ""
 
     def free(self) -> None:
-        """Nothing: the memory is the module's."""
+        """Do nothing, as the module owns the memory."""
 
 
 def queued(launch: Launch, stream: driver.Stream) -> Callable[[], None]:
-    """A function that queues the launch; preparing the kernel, which takes longer than queueing, is done here."""
+    """Prepare the kernel, which takes longer than queueing it; the returned function queues the launch."""
     program = _own(launch)
     numbers = [_packable(a) for a in launch.arguments]
     types = _types(numbers)
@@ -249,14 +249,14 @@ def _own(launch: Launch) -> CudaProgram:
 
 
 def _packable(argument: Any) -> Any:
-    """Small types by their bits: PyCUDA packs arguments with `struct`, which does not know those of ml_dtypes."""
+    """Convert types of ml_dtypes to integers with the same bits, as PyCUDA packs arguments with `struct`."""
     if not isinstance(argument, np.generic) or argument.dtype.itemsize > 2:
         return argument
     return argument.view(np.uint16 if argument.dtype.itemsize == 2 else np.uint8)
 
 
 def _types(arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """What PyCUDA packs each argument as: numbers align themselves, a structure gets the padding before it."""
+    """The `struct` formats of the arguments; numbers align themselves, structures get explicit padding."""
     types: list[Any] = []
     end = 0
     for a in arguments:
@@ -278,9 +278,9 @@ def _value(argument: Any) -> Any:
 
 
 def active_blocks(launch: Launch) -> int:
-    """How many blocks of the launch fit on one multiprocessor at the same time.
+    """The occupancy: blocks of the launch per multiprocessor.
 
-    PyCUDA does not expose a function's handle, so the cubin is loaded a second time. A `LaunchError` if that fails.
+    PyCUDA does not expose a function's handle, so the cubin is loaded a second time. Raises LaunchError if that fails.
     """
     program = _own(launch)
     if program.cooperative:

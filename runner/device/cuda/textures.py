@@ -1,6 +1,6 @@
 """Texture and surface objects, and the memory behind them: CUDA arrays, linear and pitched memory.
 
-PyCUDA has no texture objects, so the driver is called. The structures are those of cuda.h (CUDA 12 and 13).
+PyCUDA lacks texture objects, so this module calls the driver. The structures are those of cuda.h (CUDA 12 and 13).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ArrayDescriptor(ctypes.Structure):
     """`CUDA_ARRAY3D_DESCRIPTOR`, 40 bytes."""
 
     _fields_ = (
-        ("size", c_size_t * 3),  # width, height, depth; 0: no such axis
+        ("size", c_size_t * 3),  # width, height, depth; 0 for a missing axis
         ("format", c_int),
         ("channels", c_uint),
         ("flags", c_uint),
@@ -40,7 +40,7 @@ class ArrayDescriptor(ctypes.Structure):
 
 
 class Resource(ctypes.Structure):
-    """`CUDA_RESOURCE_DESC`, 144 bytes: its union as the longest of those used, pitched memory."""
+    """`CUDA_RESOURCE_DESC`, 144 bytes; its union has the fields of pitched memory, the longest member used."""
 
     _fields_ = (
         ("kind", c_int),
@@ -92,9 +92,9 @@ class Copy(ctypes.Structure):
 
 
 class CudaImage:
-    """An array that the kernel reaches through an object, which is its `pointer`.
+    """An array that the kernel accesses through an object, whose handle is `pointer`.
 
-    Nothing else lies densely in memory: `_dense` is a copy to hash, to poison from and to restore from.
+    The memory behind it may be opaque or padded, so `_dense` is a contiguous copy for hashing, poisoning and restoring.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class CudaImage:
         self.pointer = self._object.value
 
     def _make(self, shape: tuple[int, ...], how: Texture | Surface) -> None:
-        """The memory with its content, and the object."""
+        """Allocate and fill the memory, and create the object."""
         row, height, _ = self._extent
         resource = how.resource if isinstance(how, Texture) else "array"
         if resource == "array":
@@ -172,11 +172,11 @@ class CudaImage:
         return self._guard.digest(int(self._dense), self.host.nbytes)
 
     def overrun(self) -> str:
-        """Nowhere: a write outside a surface traps, or is clamped or dropped."""
+        """Always empty: a write outside a surface traps, or is clamped or dropped."""
         return ""
 
     def free(self) -> None:
-        """Destroy the object, and give the memory back."""
+        """Destroy the object and free the memory."""
         if self._object:
             call(f"cu{self._kind}ObjectDestroy", self._object)
         if self._array:
@@ -198,7 +198,7 @@ class CudaImage:
 
 
 def view(array: CudaArray | CudaImage, channels: int, how: Texture) -> View:
-    """A texture object of an array that the kernel reaches otherwise, too."""
+    """Create a texture object of an array that the kernel also accesses in another way."""
     host = array.host
     shape = host.shape if channels == 1 else host.shape[:-1]
     if isinstance(array, CudaImage):
@@ -210,13 +210,13 @@ def view(array: CudaArray | CudaImage, channels: int, how: Texture) -> View:
 
 
 def _in_memory(resource: str, address: int, form: tuple[int, int], shape: tuple[int, ...], pitch: int) -> Resource:
-    """A description of linear or pitched memory; `pitch` is the bytes from a row to the next one."""
+    """Describe linear or pitched memory; `pitch` is the distance of rows in bytes."""
     size = (pitch, 0, 0) if resource == "linear" else (shape[-1], shape[0], pitch)
     return Resource(RESOURCES[resource], address, *form, *size)
 
 
 def texture_object(resource: Resource, how: Texture, dtype: np.dtype[Any], axes: int) -> c_uint64:
-    """Make a texture object."""
+    """Create a texture object."""
     made = c_uint64()
     descriptor = ctypes.byref(_descriptor(how, dtype.kind, axes))
     call("cuTexObjectCreate", ctypes.byref(made), ctypes.byref(resource), descriptor, None)
@@ -226,7 +226,7 @@ def texture_object(resource: Resource, how: Texture, dtype: np.dtype[Any], axes:
 def _descriptor(texture: Texture, kind: str, axes: int) -> Descriptor:
     """The driver's description; `kind` is NumPy's letter for the array's numbers.
 
-    A line is read as an image of one row, half of which would be the border if y had that mode.
+    A one-dimensional texture is an image of one row; border mode in y would blend it with the border.
     """
     modes = (*texture.address_modes[:axes], "clamp", "clamp")[:3]
     flags = 0 if texture.promotes or kind == "f" else READ_AS_INTEGER

@@ -12,7 +12,7 @@ from runner.device import Binary, Device, Role
 from runner.device.limits import Limits
 from runner.errors import LaunchTimeout
 from runner.kernel.case import Case
-from runner.kernel.contents import contents
+from runner.kernel.inputs import contents
 from runner.stages.checked import builds
 from runner.stages.lines.costs import BRANCH, DIGITS, GLOBAL, SHARED, LineCost
 from runner.sweep.trial import Contents, poison, upload

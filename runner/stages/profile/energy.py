@@ -19,7 +19,7 @@ from runner.display.terminal import duration
 from runner.errors import CompileError, DeviceUnavailable
 from runner.jobs.job import Job
 from runner.kernel.case import Case
-from runner.kernel.contents import contents
+from runner.kernel.inputs import contents
 from runner.stages.profile.stage import Asked, Result, Row, Tools
 from runner.statistics import mean_interval
 from runner.sweep.trial import upload

@@ -23,7 +23,7 @@ from runner.device import Device
 from runner.device.kinds import compiler_for
 from runner.errors import RunnerError
 from runner.jobs.job import Job
-from runner.kernel.contents import contents
+from runner.kernel.inputs import contents
 from runner.record import stored_sweep
 from runner.record.folder import RunFolder
 from runner.sweep.trial import poison, upload

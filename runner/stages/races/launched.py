@@ -10,7 +10,7 @@ from typing import Any
 from runner.device import Binary, Device, Role
 from runner.errors import Finding, Hazard, LaunchTimeout
 from runner.kernel.case import Case
-from runner.kernel.contents import contents
+from runner.kernel.inputs import contents
 from runner.sweep.trial import poison, upload
 
 Plain = dict[str, Any]

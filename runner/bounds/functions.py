@@ -1,6 +1,6 @@
-"""Functions of array expressions that work along axes: products of matrices, means, softmax, sorting, gathering.
+"""Functions of array expressions that work along axes: matrix products, means, softmax, sorting, gathering.
 
-As in `runner.kernel.bounded`, each result carries the lowest and the highest value that a correct kernel may have.
+As in `runner.bounds.intervals`, each result carries the lowest and the highest value that a correct kernel may compute.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.kernel.bounded import (
+from runner.bounds.intervals import (
     Bounded,
     amount,
     arithmetic_of,
@@ -34,21 +34,26 @@ from runner.kernel.bounded import (
     sums,
     wandered,
 )
-from runner.kernel.precision import grain
+from runner.bounds.rounding import grain
 
 Array = NDArray[Any]
 Product = Callable[..., Array]
 
 
 def _contracted(product: Product, count: int, operands: tuple[Bounded, ...]) -> Bounded:
-    """Sums of `count` products in any order, each rounded or not; `product` is linear in each of its operands.
+    """A contraction: sums of `count` products in any order, with or without a rounding of each product (FMA).
 
-    The products have the kernel's type or a wider one, the sums that of the accumulator.
+    The products have the kernel's type or a wider one, the sums the accumulator's.
+
+    Args:
+        product: The contraction of NumPy arrays, linear in each of them.
+        count: Products that each element of the result sums.
+        operands: Its arrays.
     """
     how = arithmetic_of(*operands)
     if how is None or all(x.whole and x.certain for x in operands):
         value = product(*(integral(x.value) for x in operands))
-        return Bounded(value, value, value, how)
+        return exactly(value, how)
     numbers, sums_in = [numeric(x, how) for x in operands], how.accumulating
     value = product(*(x.value for x in numbers))
     magnitude = product(*(np.abs(x.value) for x in numbers))
@@ -71,7 +76,7 @@ def _contracted(product: Product, count: int, operands: tuple[Bounded, ...]) -> 
     growth = math.prod(max(1.0, float(np.max(a, initial=1.0))) for a in largest[2:])
     lost = how.tiny * count * (len(numbers) - 1) * (growth if growth < math.inf else 1.0)
     off = (above - magnitude) + adding + above * ((len(numbers) - 1) * how.unit * 1.01) + lost
-    off = np.where(above > sums_in.largest, np.nan, off)  # a part of the sum may overflow
+    off = np.where(above > sums_in.largest, np.nan, off)  # a partial sum may overflow
     return held(made(value, value - off, value + off, sums_in), how)
 
 
@@ -99,7 +104,7 @@ def _einsum(equation: Bounded, *operands: Bounded) -> Bounded:
 
 
 def _mean(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
-    """A sum divided by the number of its terms; the kernel may also divide the terms, or multiply by the inverse."""
+    """A sum divided by the number of its terms. The kernel may divide the terms instead, or multiply by 1 / n."""
     how = x.arithmetic
     x = numeric(x, how) if how else x
     total = sums(x, axis, keepdims)
@@ -110,7 +115,7 @@ def _mean(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
     if mean.certain:
         return mean
     places, sums_in = {"axis": amount(axis), "keepdims": bool(amount(keepdims))}, how.accumulating
-    adding = sums_in.summing(count, np.size(total.value)) if total.certain else 0.0  # terms that are divided before
+    adding = sums_in.summing(count, np.size(total.value)) if total.certain else 0.0  # if the terms are divided first
     magnitude = np.sum(magnitude_of(x), **places) / count
     off = magnitude * (adding + 2 * sums_in.unit) + how.tiny * count
     return made(mean.value, mean.low - off, mean.high + off, how)
@@ -122,11 +127,11 @@ def _prod(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
     if how is None or (x.whole and x.certain):
         given = integral(np.asarray(x.value))
         value = np.prod(given, dtype=given.dtype if given.dtype.kind in "iu" else None, **options)
-        return Bounded(value, value, value, how)
+        return exactly(value, how)
     x = numeric(x, how)
     value = np.prod(x.value, **options)
     count = np.size(x.value) // max(np.size(value), 1)
-    most = np.prod(np.maximum(magnitude_of(x), 1), **options)  # of a product of some of them
+    most = np.prod(np.maximum(magnitude_of(x), 1), **options)  # bounds every partial product
     inner = how.accumulating
     if x.grain:
         step = min(x.grain[0], 1.0) ** count
@@ -140,7 +145,7 @@ def _prod(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
 
 
 def _extreme(function: Callable[..., Any]) -> Callable[..., Bounded]:
-    """The largest or smallest along axes: nothing is rounded."""
+    """The exact maximum or minimum along axes."""
 
     def call(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
         return moved(x, lambda a: function(a, axis=amount(axis), keepdims=bool(amount(keepdims))))
@@ -149,14 +154,14 @@ def _extreme(function: Callable[..., Any]) -> Callable[..., Bounded]:
 
 
 def _where_extreme(sign: int) -> Callable[..., Bounded]:
-    """The index of the first largest or smallest element; rounding may leave several."""
+    """The index of the first maximum or minimum; any element whose interval may hold it is right."""
 
     def call(x: Bounded, axis: Any = None) -> Bounded:
         at = amount(axis)
         find = np.argmax if sign > 0 else np.argmin
         value = find(x.value, axis=at)
         if x.certain:
-            return Bounded(value, value, value, x.arithmetic)
+            return exactly(value, x.arithmetic)
         best, worst = (x.high, x.low) if sign > 0 else (-np.asarray(x.low), -np.asarray(x.high))
         candidates = best >= np.max(worst, axis=at, keepdims=True)
         low = np.argmax(candidates, axis=at)
@@ -167,10 +172,10 @@ def _where_extreme(sign: int) -> Callable[..., Bounded]:
 
 
 def _softmax(x: Bounded, axis: Any = None) -> Bounded:
-    """exp(x) / sum(exp(x)) along an axis: with the maximum subtracted, known before or running, or with exp2.
+    """exp(x) / sum(exp(x)) along an axis, computed with exp or exp2, and with the maximum subtracted.
 
-    With a running maximum, each term of the sum may be scaled again for each of the others. All of it has the type of
-    the accumulator.
+    The maximum may be a running one (online softmax), with which each term of the sum is rescaled up to once for each
+    of the others. The computation has the accumulator's type.
     """
     at, own = -1 if axis is None else amount(axis), x.arithmetic
     how = own.accumulating if own else None
@@ -183,8 +188,8 @@ def _softmax(x: Bounded, axis: Any = None) -> Bounded:
         return plain(value)
     count = np.shape(given)[at]
     radius = np.zeros(()) if x.certain else _radius(numeric(x, how))
-    lower = np.max(np.where(shifted == 0, radius, 0), axis=at, keepdims=True)  # the maximum may be
-    counts = shifted + radius + lower >= 1.1 * math.log(how.tiny) - 10  # the others, such as masked ones, are 0
+    lower = np.max(np.where(shifted == 0, radius, 0), axis=at, keepdims=True)  # error of the maximum
+    counts = shifted + radius + lower >= 1.1 * math.log(how.tiny) - 10  # the others underflow to 0, such as masked ones
     reach = np.max(np.where(counts, np.abs(given), 0), axis=at, keepdims=True)
     width = np.max(np.where(counts, -shifted, 0), axis=at, keepdims=True)
     one = np.ones(())
@@ -206,7 +211,7 @@ def _take(x: Bounded, indices: Bounded, axis: Any = None) -> Bounded:
 
 
 def checked_indices(indices: Bounded) -> Array:
-    """Indices that are certain, and not below 0: NumPy would count those from the end."""
+    """The values of exact integer indices. Raises IndexError below 0, where NumPy would count from the end."""
     found = np.asarray(indices.value)
     if not indices.certain or found.dtype.kind not in "iu":
         raise TypeError("indices must be integers")
@@ -216,13 +221,13 @@ def checked_indices(indices: Bounded) -> Array:
 
 
 def _bincount(x: Bounded, bins: Bounded, weights: Bounded | None = None) -> Bounded:
-    """How many elements have each number, or the sums of their weights, in any order."""
+    """The number of elements with each value 0 ... bins - 1, or the sums of their weights, added in any order."""
     where, count = checked_indices(x).reshape(-1), int(bins.value)
     if where.size and int(where.max()) >= count:
         raise IndexError(f"bincount: {where.max()} is not below {count}")
     counts = np.bincount(where, minlength=count)
     if weights is None:
-        return Bounded(counts, counts, counts, x.arithmetic)
+        return exactly(counts, x.arithmetic)
 
     def add(values: Any) -> Array:
         same = np.size(values) == where.size
@@ -234,7 +239,7 @@ def _bincount(x: Bounded, bins: Bounded, weights: Bounded | None = None) -> Boun
     how = arithmetic_of(x, weights)
     value = add(weights.value)
     if how is None or (weights.whole and weights.certain):
-        return Bounded(value, value, value, how)
+        return exactly(value, how)
     w, sums_in = numeric(weights, how), how.accumulating
     magnitude = add(magnitude_of(w))
     if w.grain:
@@ -257,17 +262,17 @@ def _joined(function: Callable[..., Array]) -> Callable[..., Bounded]:
 
 
 def _windows(x: Bounded, *lengths: Bounded) -> Bounded:
-    """Each part of these lengths of the last axes, as further axes."""
+    """Sliding windows of these lengths over the last axes, as further axes."""
     shape = tuple(amount(n) for n in lengths)
     axes = tuple(range(-len(shape), 0))
     return moved(x, lambda a: np.lib.stride_tricks.sliding_window_view(a, shape, axis=axes))
 
 
 def _special(name: str) -> Callable[[Any], Any]:
-    """A function of SciPy's, which has it in double precision only."""
+    """A function of `scipy.special`, in double precision."""
 
     def call(x: Any) -> Any:
-        from scipy import special  # noqa: PLC0415  (a worker that needs it not starts sooner)
+        from scipy import special  # noqa: PLC0415  (workers that do not use it start sooner)
 
         return getattr(special, name)(np.asarray(x, dtype=np.float64))
 
@@ -275,41 +280,41 @@ def _special(name: str) -> Callable[[Any], Any]:
 
 
 def _argsort(x: Bounded, axis: Any = None) -> Bounded:
-    """The indices in the order of the elements, equal ones as they stand."""
+    """The indices that sort the elements; a stable sort."""
     if not x.certain:
         raise TypeError("argsort of rounded numbers is not known; sort the numbers of an array")
     order = np.argsort(x.value, axis=-1 if axis is None else amount(axis), kind="stable")
-    return Bounded(order, order, order, x.arithmetic)
+    return exactly(order, x.arithmetic)
 
 
 def _running(function: Any) -> Callable[..., Bounded]:
-    """The largest or smallest so far along an axis: nothing is rounded."""
+    """The exact running maximum or minimum along an axis."""
     return lambda x, axis=None: moved(x, lambda a: function.accumulate(a, axis=amount(axis) or 0))
 
 
 def _is_nan(x: Bounded) -> Bounded:
     found = np.isnan(np.asarray(x.value, np.float64))
-    return Bounded(found, found, found, x.arithmetic)
+    return exactly(found, x.arithmetic)
 
 
 def _inverted(x: Bounded) -> Bounded:
     if not x.certain:
         return Bounded(~np.asarray(x.value), ~np.asarray(x.high), ~np.asarray(x.low), x.arithmetic)
     found = ~np.asarray(x.value)
-    return Bounded(found, found, found, x.arithmetic)
+    return exactly(found, x.arithmetic)
 
 
 def _stepped(function: Callable[[Any], Any]) -> Callable[[Bounded], Bounded]:
-    """A function whose results are whole numbers: exact, but on either side of a step where rounding decides."""
+    """A function with integer results, such as floor: exact unless the argument's interval contains a step."""
 
     def call(x: Bounded) -> Bounded:
         if x.whole and x.certain:
             found = function(integral(np.asarray(x.value)))
-            return Bounded(found, found, found, x.arithmetic)
+            return exactly(found, x.arithmetic)
         value = function(x.value)
         if x.certain:
             how = x.arithmetic
-            return Bounded(value, value, value, how, grain(value, how.digits) if how else None)
+            return exactly(value, how, grain(value, how.digits) if how else None)
         return Bounded(value, function(x.low), function(x.high), x.arithmetic)
 
     return call

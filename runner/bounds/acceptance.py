@@ -1,7 +1,7 @@
-"""Which values of an output's elements are right: the interval around each expected one.
+"""The acceptance interval of each element of an output: the values that pass the check.
 
-It follows from the reference's bounds, the error that it states, or the magnitudes of what it adds; or from the YAML's
-`tolerance`, which replaces them.
+It follows from the reference's bounds, its stated error, or the magnitudes of its terms. The YAML's `tolerance`
+replaces them.
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.bounds.expected import ExpectedArray, Tolerance
+from runner.bounds.rounding import Arithmetic, Halves, is_float, of_halves
 from runner.errors import UsageError
-from runner.kernel.arrays import is_float
-from runner.kernel.declaration import Tolerance
-from runner.kernel.precision import Arithmetic, Halves, of_halves
-from runner.kernel.reference import ExpectedArray
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -25,16 +23,16 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Rule:
-    """What the elements of an output have in common."""
+    """What the elements of an output share."""
 
     depth: int  # the longest chain of rounded operations
-    granule: float | None  # each element is a sum of multiples of this; `None` if that is unknown
+    granule: float | None  # each element is a sum of multiples of this; `None` if unknown
     tolerance: Tolerance | None
 
 
 @dataclass(frozen=True)
 class Elements:
-    """All that is known of an output's elements, or of some of them: each array has the shape (n,) or is not given."""
+    """The expected values of n elements of an output, with what bounds them. Arrays have the shape (n,)."""
 
     rule: Rule
     values: Array
@@ -48,13 +46,13 @@ class Elements:
         return Elements(rule, *(None if a is None else a[at] for a in arrays))  # type: ignore[arg-type]
 
     def open(self) -> Mask:
-        """Where anything is right, as rounding errors may change the element by any amount."""
+        """The mask of elements that accept any value, because their rounding error is unbounded."""
         if self.low is None or self.high is None:
             return np.zeros(self.values.shape, np.bool_)
         return np.isneginf(self.low) & np.isposinf(self.high)
 
     def is_exact(self, dtype: np.dtype[Any]) -> bool:
-        """Whether only the expected values themselves are right."""
+        """Whether only the expected values themselves pass."""
         if not is_float(dtype):
             return self.low is None and (self.error is None or not np.any(self.error))
         if self.rule.tolerance is not None or self.low is not None:
@@ -70,10 +68,20 @@ class Elements:
 def elements(
     name: str, right: ExpectedArray, shape: tuple[int, ...], depth: int | None, tolerance: Tolerance | None
 ) -> tuple[Elements, Mask]:
-    """What is known of an output of that shape, in one dimension, and which of its elements are defined.
+    """Flatten an output's expected values.
 
-    `depth` is the longest chain of rounded operations in the kernel; `None` for the reference's own. A `UsageError` if
-    the reference gives another shape.
+    Args:
+        name: The output's, for messages.
+        right: What the reference gives for it.
+        shape: The shape of the kernel's array. Axes of length 1 may be at other places in the reference's.
+        depth: The longest chain of rounded operations in the kernel; `None` for the reference's own.
+        tolerance: The YAML's; it replaces the bounds.
+
+    Returns:
+        The elements, and the mask of those that are defined, shape (n,).
+
+    Raises:
+        UsageError: The reference gives another shape.
     """
     low, high = right.bounds or (None, None)
     error = None if right.error is None else np.asarray(right.error)
@@ -84,7 +92,6 @@ def elements(
         raise UsageError(f"the reference gives '{name}' the shape {right.values.shape}, the kernel {shape}{hint}")
     rule = Rule(right.depth if depth is None else depth, right.granule, tolerance)
     try:
-        # Axes of the length 1 may stand elsewhere.
         same = (a.reshape(shape) if a is not None and a.shape == right.values.shape else a for a in known)
         flat = (None if a is None else np.broadcast_to(a, shape).ravel() for a in same)
         return Elements(rule, *flat), np.broadcast_to(defined, shape).ravel()  # type: ignore[arg-type]
@@ -95,10 +102,19 @@ def elements(
 
 
 def interval(known: Elements, dtype: np.dtype[Any], exact: Array) -> tuple[Array, Array]:
-    """The lowest and the highest right value of each float, before it is rounded to `dtype`.
+    """The acceptance interval of each float, before rounding to the output's type.
 
-    `exact` are the expected values in a wider type. NaN where only the expected value itself is right: infinity is
-    close to nothing else. A `UsageError` if no digit of the type is left to check.
+    Args:
+        known: The elements.
+        dtype: The floating-point type of the output.
+        exact: The expected values in a wider type, shape (n,).
+
+    Returns:
+        The lowest and the highest right values, shape (n,). NaN where only the expected value itself passes, such as
+        infinity.
+
+    Raises:
+        UsageError: The chain of operations is so long that no digit of the type is certain.
     """
     how = Arithmetic(dtype)
     if known.rule.tolerance is not None:
@@ -133,10 +149,10 @@ def _sums_in(dtype: np.dtype[Any]) -> Arithmetic:
 
 
 def chained(how: Arithmetic, depth: int) -> float:
-    """The largest error of a result of `depth` rounded operations in a chain, relative to its magnitude.
+    """The largest relative error of a chain of n = `depth` rounded operations: n u / (1 - n u).
 
-    It is n * u / (1 - n * u), where u is the unit roundoff, half of eps (Higham, Accuracy and Stability of Numerical
-    Algorithms, lemma 3.1 and section 4.2).
+    u is the unit roundoff (Higham, Accuracy and Stability of Numerical Algorithms, lemma 3.1 and section 4.2). Raises
+    UsageError if n u is 1 or more.
     """
     n, unit = max(depth, 1), how.eps / 2
     if n * unit >= 1:
@@ -145,7 +161,7 @@ def chained(how: Arithmetic, depth: int) -> float:
 
 
 def ulp(values: Array, dtype: np.dtype[Any]) -> Array:
-    """The unit in the last place of each value, were it of the type `dtype`."""
+    """The unit in the last place of each value in the type `dtype`, shaped as `values`."""
     limits = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]  # NumPy's own does not know bfloat16
     finite = np.where(np.isfinite(values), values, 0)
     least = int(limits.minexp)

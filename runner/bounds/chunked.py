@@ -1,4 +1,4 @@
-"""Array work in pieces that fit into a cache, on several threads: NumPy lets go of the interpreter in each piece."""
+"""Array operations in chunks that fit into a cache, on several threads: NumPy releases the GIL in each of them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-PIECE = 1 << 16  # elements: half a MiB in double precision; threads with smaller ones wait for the interpreter
-THREADS = min(4, len(os.sched_getaffinity(0)))  # more wait for it, too
+PIECE = 1 << 16  # elements, half a MiB in double precision; with smaller ones the threads contend for the GIL
+THREADS = min(4, len(os.sched_getaffinity(0)))  # more contend for it, too
 
 
 def in_pieces(function: Callable[[slice], T], count: int) -> list[T]:
-    """The results of a function for each piece of `count` elements, in order. It may be called in other threads."""
+    """Call a function for each chunk of `count` elements, perhaps in other threads; the results are in order."""
     pieces = [slice(first, min(first + PIECE, count)) for first in range(0, count, PIECE)]
-    if len(pieces) < 2 * THREADS:  # not worth the threads
+    if len(pieces) < 2 * THREADS:  # too few to gain from threads
         return [function(piece) for piece in pieces]
     return list(_threads().map(function, pieces))
 

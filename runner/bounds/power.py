@@ -1,7 +1,7 @@
-"""What a check would have let through: the power of the comparison of an output with its expected values.
+"""The power of a check: which wrong results the comparison with the expected values would let pass.
 
-A verdict of a check that accepts everything says nothing. So the host asks, of the expected values and the interval
-around each: would other results, which are wrong, have passed? It samples long outputs.
+A check that accepts everything proves nothing. So typical wrong results are tried against the acceptance intervals.
+Long outputs are sampled.
 """
 
 from __future__ import annotations
@@ -13,45 +13,44 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.kernel.allowed import Elements, Mask, interval
-from runner.kernel.arrays import is_float
-from runner.kernel.precision import Arithmetic, wider
+from runner.bounds.acceptance import Elements, Mask, interval
+from runner.bounds.rounding import Arithmetic, is_float, wider
 
 Array = NDArray[Any]
 
-WEAK = 0.1  # a check that allows this relative error of a typical element shows nothing
-SAMPLED = 1 << 16  # elements of an output that are looked at
+WEAK = 0.1  # relative error: a check that allows it in a typical element proves nothing
+SAMPLED = 1 << 16  # elements of an output
 ZEROS, TWICE, LESS, SHIFTED = "all zeros", "twice the values", "0.9 of the values", "a shift by one element"
 LEFT_OUT = "a result without one element of '{}'"
 
 
 @dataclass(frozen=True)
 class Power:
-    """What the check of an output lets through, of one input or of several together."""
+    """The power of the check of an output, with one input or with several together."""
 
-    allowed: float  # the largest relative error of a typical element; 0: none, infinity: any
-    passing: frozenset[str] = frozenset()  # wrong results that pass
-    compared: bool = True  # whether there was an element to compare
+    allowed: float  # the largest relative error of a typical element that passes; 0: only exact values, infinity: any
+    passing: frozenset[str] = frozenset()  # the wrong results that pass, in words
+    compared: bool = True  # whether any element was compared
 
     @property
     def is_weak(self) -> bool:
-        """Whether a right result was not told from a wrong one."""
+        """Whether the check does not tell right results from wrong ones."""
         return self.allowed >= WEAK
 
     def __and__(self, other: Power) -> Power:
-        """Of both checks together: a wrong result has to pass each."""
+        """The power of both checks together: a wrong result must pass each."""
         if not (self.compared and other.compared):
             return self if self.compared else other
         return Power(min(self.allowed, other.allowed), self.passing & other.passing)
 
 
 def together(first: Mapping[str, Power], second: Mapping[str, Power]) -> dict[str, Power]:
-    """The power of two checks of the same outputs, by output."""
+    """Combine the powers of two checks of the same outputs, by output."""
     return {name: power & second[name] if name in second else power for name, power in first.items()}
 
 
 def power_of(known: Elements, defined: Mask, dtype: np.dtype[Any]) -> Power:
-    """The power of an output's comparison; `defined` are the elements that are compared, shape (n,)."""
+    """The power of an output's check; `defined` is the mask of the elements that are compared, shape (n,)."""
     at = _sample(defined)
     if not at.size:
         return Power(np.inf, compared=False) if len(defined) else Power(0.0)
@@ -69,15 +68,15 @@ def power_of(known: Elements, defined: Mask, dtype: np.dtype[Any]) -> Power:
 
 
 def _sample(defined: Mask) -> NDArray[np.intp]:
-    """Places of compared elements, at most `SAMPLED`, over the whole length."""
-    if len(defined) > SAMPLED and defined.all():  # as mostly: no list of all places
+    """Indices of at most `SAMPLED` compared elements, spread over the whole length."""
+    if len(defined) > SAMPLED and defined.all():  # the usual case, without a list of all indices
         return np.linspace(0, len(defined) - 1, SAMPLED).astype(np.intp)
     at = np.flatnonzero(defined)
     return at if len(at) <= SAMPLED else at[np.linspace(0, len(at) - 1, SAMPLED).astype(np.intp)]
 
 
 def _ends(part: Elements, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
-    """The lowest and the highest value that passes, and the expected one."""
+    """The lowest and the highest value that pass, and the expected one, each of shape (n,)."""
     values = part.values
     if is_float(dtype):
         with np.errstate(over="ignore", invalid="ignore"):
@@ -89,7 +88,7 @@ def _ends(part: Elements, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
                 low, high, values = (np.clip(end, -most, most) for end in (low, high, values))
             if part.rule.tolerance is None:  # a result in a wider type is rounded once more
                 low, high = (end.astype(dtype) for end in (low, high))
-            values = np.where(np.isfinite(values.astype(dtype)), values, np.inf)  # what is too large is infinite
+            values = np.where(np.isfinite(values.astype(dtype)), values, np.inf)  # overflows in the output's type
             return np.fmin(low.astype(wide), values), np.fmax(high.astype(wide), values), values
     if dtype.kind not in "biu":
         zeros = np.zeros(values.shape)
@@ -105,7 +104,7 @@ def _ends(part: Elements, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
 def _passing(
     known: Elements, defined: Mask, dtype: np.dtype[Any], ends: tuple[Array, Array, Array], at: NDArray[np.intp]
 ) -> list[str]:
-    """The wrong results that would pass; those that are the expected result are none."""
+    """The wrong results that would pass; one that equals the expected result does not count."""
     low, high, values = ends
 
     def passes(wrong: Array) -> bool:

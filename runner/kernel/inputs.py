@@ -1,6 +1,6 @@
-"""What a case's arrays hold before a launch: its own contents, a second set, and others that are chosen for it.
+"""The contents of a case's arrays before a launch: its own, a second set, and those chosen by the check.
 
-An array whose fill names other arrays follows them: where they have other contents, so has it.
+An array whose fill is made from other arrays changes with them.
 """
 
 from __future__ import annotations
@@ -12,29 +12,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Role
 from runner.errors import UsageError
 from runner.kernel.arrays import cached, with_parts
-from runner.kernel.case import ArraySpec, Case
+from runner.kernel.case import READ, ArraySpec, Case
 from runner.kernel.recipes import Fill, Recipe, make
 
 Contents = Mapping[str, NDArray[Any]]
 Chosen = tuple[Fill, int]  # a fill and its seed
-Choice = Callable[[ArraySpec], Chosen]  # what fills an array, or a member of its structure
+Choice = Callable[[ArraySpec], Chosen]  # the fill of an array, or of a member of its structure
 
 SEEDED = {
     "random": "random",
     "c_rand": "random_bytes",
     "random_bytes": "random_bytes",
 }  # fills, and the one for the second trial
-MOST_INPUTS = 256 << 20  # bytes of inputs for a second trial: its reference and its inputs take the host's time
-READ = (Role.IN, Role.INOUT)
+MOST_INPUTS = 256 << 20  # bytes of inputs up to which a second trial is worth the host's time
 
 
 def contents(case: Case, choice: Choice | None = None, *, keep: bool = True) -> dict[str, NDArray[Any]]:
-    """The arrays' contents before the first launch, by name; those of a choice are cached if they are to be kept.
+    """The contents of all arrays before the first launch, by name, each of the shape `DType.host_shape(a.shape)`.
 
-    A `UsageError` if a fill cannot be made, or is made from itself.
+    Args:
+        case: The case.
+        choice: The fills and seeds; by default the case's own.
+        keep: Whether to cache the contents of a `choice`; the case's own are always cached.
+
+    Raises:
+        UsageError: A fill cannot be made, or is made from itself.
     """
     found: dict[str, NDArray[Any]] = {}
     keys = _keys(case, choice or _own(case))
@@ -50,7 +54,7 @@ def contents(case: Case, choice: Choice | None = None, *, keep: bool = True) -> 
 
 
 def second(case: Case) -> dict[str, NDArray[Any]]:
-    """Other contents of the arrays that can have some, and of those made from them; empty if there are none."""
+    """Contents for a second trial, of the arrays that allow other contents and of those made from them."""
     held = _needed(case, [a.name for a in case.arrays() if a.constant])
     own = _own(case)
 
@@ -66,7 +70,7 @@ def second(case: Case) -> dict[str, NDArray[Any]]:
 
 
 def changed(case: Case, choice: Choice, *, keep: bool = True) -> dict[str, NDArray[Any]]:
-    """The contents that differ from the case's own, cached if they are to be kept."""
+    """Only the contents that differ from the case's own; the arguments are those of `contents`."""
     before, after = _keys(case, _own(case)), _keys(case, choice)
     different = {name for name in after if after[name] != before[name]}
     return {n: a for n, a in contents(case, choice, keep=keep).items() if n in different} if different else {}
@@ -86,7 +90,7 @@ def _needs(spec: ArraySpec) -> set[str]:
 
 
 def _needed(case: Case, names: list[str]) -> set[str]:
-    """These arrays, and all that they are made from."""
+    """These arrays and all arrays from which they are made."""
     found: set[str] = set()
     while names:
         found.add(name := names.pop())
@@ -95,7 +99,7 @@ def _needed(case: Case, names: list[str]) -> set[str]:
 
 
 def _keys(case: Case, choice: Choice) -> dict[str, tuple[Any, ...]]:
-    """What each content follows from, in an order in which they can be made; empty for zeros."""
+    """The cache key of each content, in an order in which they can be made; empty for zeros."""
     keys: dict[str, tuple[Any, ...]] = {}
 
     def add(name: str, within: tuple[str, ...]) -> None:

@@ -1,13 +1,13 @@
-"""Arrays that carry what bounds their rounding error: the table of operators and functions of array expressions.
+"""Interval arithmetic on arrays: the operators and elementwise functions of array expressions.
 
-Beside each value go the lowest and the highest value that a correct kernel may have in its place. So errors of
-arguments are carried through functions, and a comparison that rounding may turn knows it. What holds of the bounds:
+Each value carries the lowest and the highest value that a correct kernel may compute in its place. Errors of arguments
+propagate through functions, and a comparison whose operands overlap is true, false or either. The bounds assume:
 
-* The kernel rounds each operation to its type, or to a wider one, or not at all (a multiplication contracted into an
-  FMA): each rounding moves a result by at most u times its magnitude, and the interval grows by that on both sides.
-* Sums, and chains of + and -, may be added up in any order; so may products be multiplied.
-* What is exact in any order stays exact: then lowest and highest are the value itself. All values are then multiples
-  of one power of two, the `grain`, and small enough for the type to hold them and all sums or products of a part.
+* The kernel rounds each operation to its type, to a wider one, or not at all (a multiplication contracted into an FMA).
+  Each rounding moves a result by at most u times its magnitude, and the interval grows by that on both sides.
+* Sums, chains of + and -, and products are evaluated in any order.
+* A result that is exact in every order has the value itself as both bounds. This is the case where all values are
+  multiples of one power of two, the `grain`, and the type holds every partial sum or product.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.kernel.precision import DIVIDES_TO_ZERO, Arithmetic, finite, grain
+from runner.bounds.rounding import DIVIDES_TO_ZERO, Arithmetic, finite, grain
 
 Array = NDArray[Any]
 Operation = Callable[..., Any]
@@ -32,9 +32,9 @@ HALF = 0.5  # the mantissa of a power of two, by frexp
 
 @dataclass(frozen=True)
 class Chain:
-    """The terms of a chain of additions, of which a kernel may choose the order."""
+    """The terms of a chain of additions, whose order the kernel chooses. The arrays have the shape of the sum."""
 
-    low: Array  # sums of the terms' bounds, without the roundings of the additions
+    low: Array  # sums of the terms' bounds, before the roundings of the additions
     high: Array
     magnitude: Array  # sum of the terms' magnitudes
     count: int
@@ -42,18 +42,22 @@ class Chain:
 
 @dataclass(frozen=True)
 class Bounded:
-    """A value, and the lowest and highest that a correct kernel may have in its place."""
+    """An array and, element by element, the lowest and highest value that a correct kernel may compute.
+
+    `value`, `low` and `high` have one shape; floats have `Arithmetic.wide` as their type. An exact result has one array
+    as all three: `certain` compares by identity. Constants and parameters are plain numbers in place of arrays.
+    """
 
     value: Array
     low: Array
     high: Array
-    arithmetic: Arithmetic | None = None  # `None`: nothing is rounded
-    grain: tuple[float, float] | None = None  # of a float that is exact: the power of two, and the largest magnitude
-    chain: Chain | None = None
+    arithmetic: Arithmetic | None = None  # `None`: the operations are exact
+    grain: tuple[float, float] | None = None  # of exact floats: their common power of two, and the largest magnitude
+    chain: Chain | None = None  # of a result of + or -
     factors: int = 1  # of a product
-    rounded: int = 0  # multiplications whose rounding the bounds have
-    summed: int = 1  # terms of a sum: a kernel may add parts of it to something else
-    growth: float = 1.0  # of a product: by how much its factors may magnify what is lost in an underflow
+    rounded: int = 0  # multiplications whose rounding error the bounds include
+    summed: int = 1  # terms of a sum: a kernel may add parts of it to another operand
+    growth: float = 1.0  # of a product: the factor by which it may magnify what underflow lost
 
     def __getitem__(self, index: Any) -> Bounded:
         return moved(self, lambda a: a[index])
@@ -68,46 +72,47 @@ class Bounded:
 
     @property
     def whole(self) -> bool:
-        """Whether it holds integers or truth values, not floats."""
+        """Whether the elements are integers or truth values."""
         return np.asarray(self.value).dtype.kind in "biuO"
 
     def magnifies(self) -> float:
-        """By how much a product with this as a factor may magnify what another factor lost in an underflow."""
+        """The factor by which multiplying by this may magnify what another factor lost in an underflow."""
         if self.factors > 1:
             return self.growth
         most = float(np.max(magnitude_of(self), initial=1.0))
         return most if most < math.inf else 1.0
 
     def terms(self) -> Chain:
-        """Its terms; a value that is no chain of additions is one."""
+        """The terms of its chain of additions; any other value is a single term."""
         return self.chain or Chain(self.low, self.high, magnitude_of(self), 1)
 
 
 def plain(value: Any, arithmetic: Arithmetic | None = None) -> Bounded:
-    """An input, a parameter or a constant. Python's integers stay: NumPy keeps the type of the array they meet.
+    """Convert an input, a parameter or a constant, as the kernel's arithmetic would hold it.
 
-    Integers that are shorter than C++'s int become one, as they do there in any arithmetic.
+    Arrays of integers shorter than C++'s int are promoted to int, as in any C++ arithmetic. Python's integers stay as
+    they are: NumPy keeps the type of the array that they are combined with.
     """
     if isinstance(value, Bounded):
         return value
     if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.dtype.itemsize < INT_BYTES:
         value = value.astype(np.int32)
-    exact = Bounded(value, value, value, arithmetic)
+    exact = exactly(value, arithmetic)
     if arithmetic is None or exact.whole or isinstance(value, str):
         return exact
     wide = np.asarray(value).astype(arithmetic.wide, copy=False)
     if np.asarray(value).dtype == arithmetic.dtype and not arithmetic.flushed:
-        return Bounded(wide, wide, wide, arithmetic, grain(wide, arithmetic.digits))
+        return exactly(wide, arithmetic, grain(wide, arithmetic.digits))
     held = wide.astype(arithmetic.dtype).astype(arithmetic.wide)
     if arithmetic.flushed:
         held = np.where(np.abs(held) < arithmetic.tiny, 0, held)
     if np.array_equal(held, wide, equal_nan=True):
-        return Bounded(wide, wide, wide, arithmetic, grain(wide, arithmetic.digits))
+        return exactly(wide, arithmetic, grain(wide, arithmetic.digits))
     return Bounded(wide, np.minimum(wide, held), np.maximum(wide, held), arithmetic)
 
 
 def numeric(x: Bounded, how: Arithmetic) -> Bounded:
-    """Integers and truth values as floats of the kernel's type."""
+    """Convert integers and truth values to floats of the kernel's type; floats are returned unchanged."""
     if not x.whole:
         return x
     value = np.asarray(x.value).astype(how.wide)
@@ -115,7 +120,7 @@ def numeric(x: Bounded, how: Arithmetic) -> Bounded:
         return Bounded(value, np.asarray(x.low).astype(how.wide), np.asarray(x.high).astype(how.wide), how)
     most = float(np.max(np.abs(value), initial=0))
     if most <= how.digits:
-        return Bounded(value, value, value, how, (1.0, most) if value.ndim else grain(value, how.digits))
+        return exactly(value, how, (1.0, most) if value.ndim else grain(value, how.digits))
     return _widened(value, value, value, how, 1)
 
 
@@ -125,10 +130,18 @@ def magnitude_of(x: Bounded) -> Array:
 
 
 def made(value: Array, low: Array, high: Array, how: Arithmetic, **more: Any) -> Bounded:
-    """A result between bounds: what may overflow may be infinite, and where nothing is known, anything may be right."""
+    """Make a result from its bounds.
+
+    Args:
+        value: The result in the reference's type.
+        low: The lowest right values, shaped as `value`. NaN in either bound leaves the element unbounded.
+        high: The highest right values, shaped as `value`. A bound beyond the largest number of the type is infinite.
+        how: The kernel's arithmetic.
+        more: Further fields of `Bounded`.
+    """
     lost = np.isnan(low) | np.isnan(high)
     if lost.any():
-        nothing = np.isnan(value)  # the kernel's result is no number either
+        nothing = np.isnan(value)  # the kernel's result is NaN, too
         low = np.where(lost, np.where(nothing, np.nan, -np.inf), low)
         high = np.where(lost, np.where(nothing, np.nan, np.inf), high)
     if how.flushed:
@@ -149,13 +162,13 @@ def _widened(
     return made(value, low - below, high + above, how, growth=growth, **more)
 
 
-def exactly(value: Array, how: Arithmetic, found: tuple[float, float], **more: Any) -> Bounded:
-    """A result that no order of operations rounds."""
+def exactly(value: Any, how: Arithmetic | None, found: tuple[float, float] | None = None, **more: Any) -> Bounded:
+    """A result that is exact in every order of operations; `found` is its grain, if it has one."""
     return Bounded(value, value, value, how, found, **more)
 
 
 def held(total: Bounded, how: Arithmetic) -> Bounded:
-    """A sum that was added up in the accumulator's type: the kernel may go on with it, or round it to its own type."""
+    """Convert a sum from the accumulator's type: the kernel may keep it there, or round it to its own type."""
     if total.arithmetic is how or how.accumulator is None:
         return total
     if total.grain and fits(total.grain, how):
@@ -179,7 +192,7 @@ def fits(found: tuple[float, float], how: Arithmetic) -> bool:
 
 
 def _operation(integers: Operation, floats: Callable[[Bounded, Bounded, Arithmetic], Bounded]) -> Operation:
-    """An operation: NumPy's own on integers, which wrap as on a GPU, and one with bounds on floats."""
+    """A binary operation: NumPy's own on integers, which wrap as on a GPU, and one with bounds on floats."""
 
     def calculate(a: Bounded, b: Bounded) -> Bounded:
         how = a.arithmetic or b.arithmetic
@@ -188,19 +201,19 @@ def _operation(integers: Operation, floats: Callable[[Bounded, Bounded, Arithmet
         if a.whole and b.whole and a.certain and b.certain:
             value = integers(integral(a.value), integral(b.value))
             if np.asarray(value).dtype.kind in "biuO":
-                return Bounded(value, value, value, how)
+                return exactly(value, how)
         return floats(numeric(a, how), numeric(b, how), how)
 
     return calculate
 
 
 def integral(value: Any) -> Any:
-    """Truth values as the integers that they are in C++'s arithmetic."""
+    """Convert truth values to integers, as C++ does in arithmetic."""
     return value.astype(np.int32) if isinstance(value, np.ndarray) and value.dtype == np.bool_ else value
 
 
 def amount(x: Any) -> Any:
-    """An axis, a length or a flag: an integer, several in a tuple, or `None` where none is given."""
+    """The integer of an axis, a length or a flag; a tuple of several; `None` for an omitted argument."""
     if x is None:
         return None
     return tuple(amount(part) for part in x) if isinstance(x, tuple) else int(x.value)
@@ -212,7 +225,12 @@ def arithmetic_of(*operands: Bounded) -> Arithmetic | None:
 
 
 def combined(function: Operation, parts: tuple[Bounded, ...]) -> Bounded:
-    """What a function that never falls makes of arrays without any rounding, such as the smaller of two."""
+    """Apply an exact function that is monotonic in each argument, such as the minimum of two arrays.
+
+    Args:
+        function: Called with the values, then with the lowest and with the highest ones; it must not decrease in any.
+        parts: Its arguments.
+    """
     how = arithmetic_of(*parts)
     if how is not None and not all(x.whole for x in parts):
         parts = tuple(numeric(x, how) for x in parts)
@@ -220,12 +238,12 @@ def combined(function: Operation, parts: tuple[Bounded, ...]) -> Bounded:
     if all(x.certain for x in parts):
         grains = [x.grain for x in parts if x.grain]
         common = (min(g[0] for g in grains), max(g[1] for g in grains)) if len(grains) == len(parts) else None
-        return Bounded(value, value, value, how, common)
+        return exactly(value, how, common)
     return Bounded(value, function(*(x.low for x in parts)), function(*(x.high for x in parts)), how)
 
 
 def moved(x: Bounded, move: Operation) -> Bounded:
-    """Elements in other places, or chosen from among them."""
+    """Apply a function that moves or selects elements, such as a transposition or a maximum along an axis."""
     return combined(move, (x,))
 
 
@@ -240,11 +258,11 @@ def _add(sign: int) -> Callable[[Bounded, Bounded, Arithmetic], Bounded]:
                 return exactly(value, how, found, chain=Chain(value, value, magnitude, count))
         low, high = (s.low + t.low, s.high + t.high) if sign > 0 else (s.low - t.high, s.high - t.low)
         chain = Chain(low, high, magnitude, count)
-        # A part of a sum may be added to the other operand at a time, which is rounded as often.
+        # The kernel may add the other operand to a part of the sum, so the terms behind that part round once more.
         apart = how.accumulating.unit * sum(
             ((x.summed - 1) * magnitude_of(y) for x, y in ((a, b), (b, a)) if x.summed > 1), np.zeros(())
         )
-        if chain.count == 2:  # one rounding, of the sum itself
+        if chain.count == 2:  # a single rounding
             return _widened(value, low - finite(apart), high + finite(apart), how, 1, chain=chain)
         error = finite(chain.magnitude * (how.unit * (chain.count - 1)) + how.tiny * chain.count + apart)
         return made(value, low - error, high + error, how, chain=chain)
@@ -253,7 +271,7 @@ def _add(sign: int) -> Callable[[Bounded, Bounded, Arithmetic], Bounded]:
 
 
 def _corners(operation: Operation, a: Bounded, b: Bounded) -> tuple[Array, Array]:
-    """The lowest and highest result for an operation that has them at the ends of its operands."""
+    """The lowest and highest result of an operation that is monotonic in each operand: both are at ends of them."""
     ends = [operation(x, y) for x in _ends(a) for y in _ends(b)]
     return functools.reduce(np.minimum, ends), functools.reduce(np.maximum, ends)
 
@@ -265,14 +283,14 @@ def _ends(x: Bounded) -> tuple[Array, ...]:
 def _product(
     value: Array, low: Array, high: Array, a: Bounded, b: Bounded, how: Arithmetic, growth: float = 1.0
 ) -> Bounded:
-    """A product or quotient after the roundings of all its factors, in any order."""
+    """A product or quotient with the rounding errors of all its factors, multiplied in any order."""
     factors = a.factors + b.factors
     new = factors - 1 - a.rounded - b.rounded
     return _widened(value, low, high, how, new, growth, factors=factors, rounded=factors - 1)
 
 
 def _scaled(a: Bounded, by: float, how: Arithmetic) -> Bounded | None:
-    """A product with a power of two, which rounds nothing; `None` if it may, as something overflows or underflows."""
+    """The exact product with a power of two; `None` if an element overflows or becomes subnormal."""
     value = a.value * by
     size = np.abs(value[value != 0])
     if abs(math.frexp(by)[0]) != HALF or not np.all((how.smallest_normal <= size) & (size <= how.largest)):
@@ -280,13 +298,13 @@ def _scaled(a: Bounded, by: float, how: Arithmetic) -> Bounded | None:
     kept: dict[str, Any] = {"factors": a.factors, "rounded": a.rounded, "growth": a.growth}
     if a.certain:
         found = (a.grain[0] * abs(by), a.grain[1] * abs(by)) if a.grain else None
-        return Bounded(value, value, value, how, found, **kept)
+        return exactly(value, how, found, **kept)
     low, high = (a.low * by, a.high * by) if by > 0 else (a.high * by, a.low * by)
     return made(value, low - how.tiny / 2, high + how.tiny / 2, how, **kept)
 
 
 def _constant(x: Bounded) -> float | None:
-    """The one number that it is; `None` if it is an array, or rounded."""
+    """The number of an exact scalar; `None` for an array or a rounded one."""
     return float(x.value) if x.certain and np.ndim(x.value) == 0 and not isinstance(x.value, str) else None
 
 
@@ -306,7 +324,7 @@ def _multiply(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
 
 
 def divide(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
-    """A quotient."""
+    """Divide; exact if all divisors are one power of two and the quotients fit into the type."""
     by = _constant(b)
     scaled = _scaled(a, 1 / by, how) if by and np.ndim(a.value) else None
     if scaled is not None:
@@ -329,13 +347,13 @@ def divide(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
 
 
 def _floor_divide(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
-    """A quotient near an integer may be rounded to it, so the result may be the one on either side."""
+    """Floor division: where rounding may carry the quotient across an integer, both floors are right."""
     quotient = divide(a, b, how)
     return made(np.floor_divide(a.value, b.value), np.floor(quotient.low), np.floor(quotient.high), how)
 
 
 def _modulo(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
-    """The rest of a division, by fmod or as a - b * floor(a / b)."""
+    """The remainder, by fmod or as a - b * floor(a / b)."""
     rest = _add(-1)(a, _multiply(_floor_divide(a, b, how), b, how), how)
     return made(np.mod(a.value, b.value), rest.low, rest.high, how)
 
@@ -353,17 +371,17 @@ def _power(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
 
 
 def _ordered(compare: Operation, certainly: Operation, possibly: Operation) -> Operation:
-    """A comparison: true, false, or either, where rounding decides."""
+    """A comparison: true, false, or either where the operands' intervals overlap."""
 
     def calculate(a: Bounded, b: Bounded) -> Bounded:
         how = a.arithmetic or b.arithmetic
         value = compare(a.value, b.value)
         if how is None or (a.certain and b.certain):
-            return Bounded(value, value, value, how)
+            return exactly(value, how)
         x, y = numeric(a, how), numeric(b, how)
         low, high = certainly(x, y), possibly(x, y)
         if np.array_equal(low, high):
-            return Bounded(value, value, value, how)
+            return exactly(value, how)
         return Bounded(value, low, high, how)
 
     return calculate
@@ -382,7 +400,7 @@ def _bitwise(operation: Operation) -> Operation:
         value = operation(a.value, b.value)
         how = a.arithmetic or b.arithmetic
         if a.certain and b.certain:
-            return Bounded(value, value, value, how)
+            return exactly(value, how)
         ends = [operation(x, y) for x in _ends(a) for y in _ends(b)]
         return Bounded(value, functools.reduce(np.minimum, ends), functools.reduce(np.maximum, ends), how)
 
@@ -392,14 +410,14 @@ def _bitwise(operation: Operation) -> Operation:
 def _negative(x: Bounded) -> Bounded:
     value = -x.value
     if x.certain:
-        return Bounded(value, value, value, x.arithmetic, x.grain)
+        return exactly(value, x.arithmetic, x.grain)
     return Bounded(value, -x.high, -x.low, x.arithmetic)
 
 
 def _absolute(x: Bounded) -> Bounded:
     value = np.abs(x.value)
     if x.certain:
-        return Bounded(value, value, value, x.arithmetic, x.grain)
+        return exactly(value, x.arithmetic, x.grain)
     low = np.where((x.low <= 0) & (x.high >= 0), 0, np.minimum(np.abs(x.low), np.abs(x.high)))
     return Bounded(value, low, magnitude_of(x), x.arithmetic)
 
@@ -419,7 +437,15 @@ def _where(condition: Bounded, a: Bounded, b: Bounded) -> Bounded:
 def rounded(
     name: str, of: Operation, least: float = -math.inf, most: float = math.inf, *, falls: bool = False
 ) -> Operation:
-    """A function that grows with its argument, or falls, and whose results lie between `least` and `most`."""
+    """A monotonic function with the published error of the GPU's own.
+
+    Args:
+        name: The function, as `Arithmetic.error` knows it.
+        of: NumPy's function of an array.
+        least: The lowest result that the GPU's function gives.
+        most: The highest one.
+        falls: Whether the function decreases.
+    """
 
     def call(x: Bounded) -> Bounded:
         how = x.arithmetic
@@ -436,7 +462,7 @@ def rounded(
 
 
 def _wave(name: str, function: Operation) -> Operation:
-    """A sine or cosine, whose result moves no further than its argument."""
+    """Sine or cosine: an error of the argument changes the result by at most that error."""
 
     def call(x: Bounded) -> Bounded:
         how = x.arithmetic
@@ -453,7 +479,7 @@ def _wave(name: str, function: Operation) -> Operation:
 
 
 def _moving(function: Operation) -> Operation:
-    """A function that moves, repeats or chooses elements; axes and amounts are integers."""
+    """A function that moves, repeats or selects elements; its axes and amounts are integers."""
 
     def call(x: Bounded, *places: Any, axis: Any = None) -> Bounded:
         options = {} if axis is None else {"axis": amount(axis)}
@@ -464,7 +490,7 @@ def _moving(function: Operation) -> Operation:
 
 
 def _exact_sums(x: Bounded, value: Array, magnitude: Array, add: Operation) -> tuple[float, float] | None:
-    """The grain of sums that are exact in any order, and their largest magnitude; `None` if rounding may occur."""
+    """The grain and the largest magnitude of sums that are exact in every order; `None` if one may be rounded."""
     how = x.arithmetic
     if x.grain is None or how is None:
         return None
@@ -475,12 +501,12 @@ def _exact_sums(x: Bounded, value: Array, magnitude: Array, add: Operation) -> t
 
 
 def _adding(function: Operation, *, running: bool) -> Operation:
-    """A sum, or running sums, in any order, in the type of the accumulator."""
+    """A sum, or running sums, in any order of additions, with the accumulator's type."""
 
     def call(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
         options = {"axis": amount(axis), **({} if running else {"keepdims": bool(amount(keepdims))})}
 
-        def add(values: Any) -> Array:  # integers wrap in their own type, as they do on a GPU
+        def add(values: Any) -> Array:  # integers wrap in their own type, as on a GPU
             a = np.asarray(values)
             return np.asarray(function(a, dtype=a.dtype if a.dtype.kind in "iu" else None, **options))
 
@@ -488,7 +514,7 @@ def _adding(function: Operation, *, running: bool) -> Operation:
         value = add(x.value)
         if how is None or x.whole:
             if x.certain:
-                return Bounded(value, value, value, how)
+                return exactly(value, how)
             return Bounded(value, add(x.low), add(x.high), how)
         magnitude = add(magnitude_of(x))
         sums_in = how.accumulating
@@ -520,7 +546,7 @@ def _adding(function: Operation, *, running: bool) -> Operation:
 
 
 def _stored(function: Operation) -> Operation:
-    """Sums, as the kernel goes on with them."""
+    """A sum in the type in which the kernel continues."""
 
     def call(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
         total: Bounded = function(x, axis, keepdims)
@@ -530,7 +556,10 @@ def _stored(function: Operation) -> Operation:
 
 
 def _growing(how: Arithmetic, shape: tuple[int, ...], axis: int, terms: int) -> Array:
-    """The relative error of each running sum: each has one term more than the one before."""
+    """The relative error of each running sum along `axis`: broadcasts to `shape`, and grows with the index.
+
+    `terms` is the number of additions that each term consists of.
+    """
     length = shape[axis]
     powers = [2**k for k in range(length.bit_length() + 1)]  # few values: a sum has the error of the next power of two
     errors = np.array([how.summing(n * terms, math.prod(shape)) for n in powers])
@@ -542,10 +571,17 @@ def _growing(how: Arithmetic, shape: tuple[int, ...], axis: int, terms: int) -> 
 
 
 def wandered(length: float, squares: Array, value: Array) -> float:
-    """A bound for the sums of all parts of terms whose signs are random (Hoeffding), or infinity if they are not.
+    """A bound for every partial sum of terms with random signs (Hoeffding's inequality).
 
-    The bound lambda * sqrt(sum of squares) holds for a million orders of additions but for one in 10^12. `length`
-    counts the terms of all sums together; `squares` are the sums of the terms' squares, `value` the sums.
+    The bound lambda * sqrt(sum of squares) holds for a million orders of additions with probability 1 - 10^-12.
+
+    Args:
+        length: The number of terms of all sums together.
+        squares: For each sum, the sum of its terms' squares.
+        value: The sums, shaped as `squares`.
+
+    Returns:
+        The largest bound; infinity if a sum exceeds its own, so that the signs are not random.
     """
     away = math.sqrt(2 * math.log(2 * max(length, 1) * 1e18)) * np.sqrt(squares)
     return float(np.max(away, initial=0)) if (np.abs(value) <= away).all() else math.inf

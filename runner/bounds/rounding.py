@@ -1,9 +1,8 @@
-"""How exactly a GPU computes in one floating-point type: its unit roundoff, and the published errors of its functions.
+"""Rounding errors of a GPU: the unit roundoff of a floating-point type, and the published errors of CUDA's functions.
 
-The errors are the maximum ulp and absolute errors of the CUDA C++ Programming Guide, "Mathematical Functions": the
-largest of its versions 11 to 13. An ulp error there is the distance from the correctly rounded result, so half an ulp
-is added. Functions of `-use_fast_math` have the errors of the intrinsic functions that replace them; what the guide
-leaves open is from the PTX ISA.
+The errors are the maximum ulp and absolute errors in "Mathematical Functions" of the CUDA C++ Programming Guide, the
+largest of its versions 11 to 13. The guide measures an ulp error from the correctly rounded result, so half an ulp is
+added. With `-use_fast_math` the errors are those of the intrinsic functions; the PTX ISA fills the guide's gaps.
 """
 
 from __future__ import annotations
@@ -19,8 +18,6 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.kernel.arrays import is_float
-
 Array = NDArray[Any]
 
 # Maximum ulp errors. Half types: CUDA's headers compute in float and round, except where the hardware approximates.
@@ -34,33 +31,33 @@ _ULPS: Mapping[str, Mapping[str, float]] = {
     "float32": {"exp": 2, "log": 1, "sin": 2, "cos": 2, "tanh": 2, "power": 9, **_MORE_ULPS},
     "float64": {"exp": 1, "log": 1, "sin": 2, "cos": 2, "tanh": 2, "power": 2, **_MORE_ULPS, "erf": 4, "erfc": 8},
 }
-_FAST_SINE = {"sin": 2.0**-21.41, "cos": 2.0**-21.19}  # in [-pi, pi]; beyond, PTX promises nothing that helps
+_FAST_SINE = {"sin": 2.0**-21.41, "cos": 2.0**-21.19}  # absolute, in [-pi, pi]; PTX gives no useful bound outside
 _FAST_DIVISION_ULPS = 2.0
 _FAST_SQRT_ULPS = 3.0  # 1 since compute capability 5.2
 _FAST_TANH = 2.0**-10.98  # relative
 DIVIDES_TO_ZERO = 2.0**126  # a fast division by more than this gives 0
-LEAST_WANDERING = 128  # terms
+LEAST_WANDERING = 128  # terms of a sum from which the probabilistic bound may be the narrower one
 HALF_BYTES = 2
-FAILURE = 1e-6  # probability with which one element of a correct kernel leaves a bound that holds almost surely
+FAILURE = 1e-6  # probability that an element of a correct kernel exceeds a probabilistic bound
 
 
 class Halves(enum.Enum):
-    """How a kernel computes whose coarsest type is float16 or bfloat16, and whose YAML has no `compute`."""
+    """How a kernel whose coarsest type is float16 or bfloat16 computes, if its YAML has no `compute`."""
 
-    WIDE = enum.auto()  # in float32; what it stores is rounded once
-    MIXED = enum.auto()  # element by element in the half type; sums in float32
-    NARROW = enum.auto()  # in the half type throughout; a YAML says so with `compute`
+    WIDE = enum.auto()  # in float32; results are rounded when they are stored
+    MIXED = enum.auto()  # elementwise operations in the half type, sums in float32
+    NARROW = enum.auto()  # everything in the half type; a YAML says so with `compute`
 
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """The type that a kernel computes in, and what it may do there."""
+    """The type in which a kernel computes, and the freedom that it has there."""
 
     dtype: np.dtype[Any]
-    fast: bool = False  # `-use_fast_math`, or intrinsic functions such as `__expf`; of float32 only
+    fast: bool = False  # `-use_fast_math`, or intrinsic functions such as `__expf`; affects float32 only
     depth: int | None = None  # longest chain of additions in a sum; `None`: any order
-    random_signs: bool = False  # the inputs' signs are drawn at random, so no order of additions knows them
-    accumulator: np.dtype[Any] | None = None  # the type that sums are held in; `None`: the kernel's own
+    random_signs: bool = False  # the inputs' signs are random and independent of the order of additions
+    accumulator: np.dtype[Any] | None = None  # the type that holds sums; `None`: `dtype`
 
     @functools.cached_property
     def accumulating(self) -> Arithmetic:
@@ -73,22 +70,22 @@ class Arithmetic:
 
     @functools.cached_property
     def wide(self) -> np.dtype[Any]:
-        """The type of the reference, far more precise."""
+        """The type of the reference, which is far more precise."""
         return wider(self.dtype)
 
     @functools.cached_property
     def eps(self) -> float:
-        """Distance from 1 to the next number."""
+        """Machine epsilon: the distance from 1 to the next number."""
         return float(self._limits.eps)
 
     @functools.cached_property
     def unit(self) -> float:
-        """The largest relative error of one rounding, with room for the errors of the reference's own type."""
+        """The unit roundoff u, the largest relative error of one rounding, plus a margin for the reference's own."""
         return self.eps / 2 * (1 + 2.0**-8) + float(np.finfo(self.wide).eps)
 
     @functools.cached_property
     def digits(self) -> float:
-        """Integers up to this number are exact."""
+        """All integers up to this number are exact: 2**(bits of the significand)."""
         return 2 / self.eps
 
     @functools.cached_property
@@ -103,7 +100,7 @@ class Arithmetic:
 
     @functools.cached_property
     def smallest_normal(self) -> float:
-        """The smallest number that has all digits."""
+        """The smallest positive normal number."""
         return float(self._limits.smallest_normal)
 
     @functools.cached_property
@@ -112,13 +109,19 @@ class Arithmetic:
         return float(self._limits.max)
 
     def relative(self, ulps: float, result: Array) -> Array:
-        """The absolute error of a result that is off by `ulps` from the correctly rounded one."""
+        """The absolute error of results that are off by `ulps` from the correctly rounded ones, shaped as `result`."""
         return finite(np.abs(result) * ((2 * ulps + 1) * self.unit) + (ulps + 0.5) * self.tiny)
 
     def error(self, name: str, argument: Array, result: Array) -> Array:
-        """The absolute error of a function's exact result, apart from what the error of its argument does.
+        """The absolute error of a function for an exact argument.
 
-        `name` is exp, log, sin, cos, tanh, sqrt, divide (which uses no argument), or a key of `_MORE_ULPS`.
+        Args:
+            name: exp, log, sin, cos, tanh, sqrt, divide, or a key of `_MORE_ULPS`.
+            argument: The arguments; `divide` ignores them.
+            result: The exact results, shaped as `argument`.
+
+        Returns:
+            The largest absolute error of each result.
         """
         if self.flushed and name in ("exp", "log", "log2", "sin", "cos", "tanh", "sqrt", "divide"):
             return self._fast_error(name, argument, result)
@@ -140,7 +143,7 @@ class Arithmetic:
         return self.relative(_FAST_SQRT_ULPS if name == "sqrt" else _FAST_DIVISION_ULPS, result)
 
     def power_error(self, base: Array, exponent: Array, result: Array) -> Array:
-        """The absolute error of base ** exponent, by the function, or by multiplications if that is a small integer."""
+        """The absolute error of base ** exponent, by pow or, for integers up to 64, by multiplications; as `error`."""
         whole = (exponent == np.rint(exponent)) & (np.abs(exponent) <= 64)
         multiplied = np.where(whole, np.abs(exponent), 0) * self.unit
         ulps = _ULPS[self.dtype.name]["power"]
@@ -152,13 +155,13 @@ class Arithmetic:
         return finite(np.where(result == 0, 0, np.abs(result) * relative) + (ulps + 1) * self.tiny)
 
     def summing(self, count: int, sums: int) -> float:
-        """The error of adding up `count` rounded terms, relative to the sum of their magnitudes.
+        """The error of summing `count` terms, relative to the sum of their magnitudes.
 
         In any order it is at most (n - 1) u (Jeannerod and Rump, Improved error bounds for inner products in
         floating-point arithmetic, 2013). If no chain of additions is longer than d, it is at most d u / (1 - d u)
-        (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2). Where this
-        says nothing because it is 1 or more, the bound is lambda sqrt(n) u (Higham and Mary, A new approach to
-        probabilistic rounding error analysis, 2019), which holds for all `sums` at once with probability 1 - FAILURE.
+        (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2). Where these are 1 or more, the bound is
+        lambda sqrt(n) u (Higham and Mary, A new approach to probabilistic rounding error analysis, 2019), which holds
+        for all `sums` sums at once with probability 1 - FAILURE.
         """
         n, unit = max(count - 1, 0), self.unit
         certain = n * unit
@@ -173,28 +176,36 @@ class Arithmetic:
         return min(certain, math.expm1(exponent)) if exponent < 1 else certain
 
     def wanders(self, count: int) -> bool:
-        """Whether `wandering` may give a narrower bound for a sum than `summing`."""
+        """Whether `wandering` may bound a sum more narrowly than `summing`."""
         return self.random_signs and count >= LEAST_WANDERING
 
     def wandering(self, count: int, sums: int, walk: float) -> float:
-        """The error of a sum of `count` terms with random signs whose partial sums do not exceed `walk`.
+        """The absolute error of a sum of `count` terms with random signs whose partial sums do not exceed `walk`.
 
-        Each rounding is off by at most u times a sum of some of the terms, and in either direction: as the roundings
-        of symmetric numbers have no bias, all of them are hardly ever off by more than lambda sqrt(n) times that.
+        Each rounding error is at most u times a partial sum, and unbiased because the numbers are symmetric. So their
+        sum exceeds lambda sqrt(n) u times `walk` with probability FAILURE at most, for all `sums` sums together.
         """
         exponent = math.sqrt(2 * math.log(2 * max(count, 1) * sums / FAILURE) * count) * self.unit
         return walk * math.expm1(exponent) if exponent < 1 else math.inf
 
 
+def is_float(dtype: np.dtype[Any]) -> bool:
+    """Whether a NumPy type is a floating-point type. NumPy's `kind` does not tell for the types of ml_dtypes."""
+    return dtype.kind == "f" or dtype in _OTHER_FLOATS
+
+
+_OTHER_FLOATS = tuple(np.dtype(getattr(ml_dtypes, n)) for n in ("bfloat16", "float8_e4m3fn", "float8_e5m2"))
+
+
 def wider(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """A type in which sums of `dtype` are exact (integers, modulo 2**64), or precise far beyond the bound."""
+    """The reference's type for `dtype`: 64 bits for integers (sums modulo 2**64), a far more precise one for floats."""
     if is_float(dtype):
         return np.dtype(np.longdouble if dtype == np.float64 else np.float64)
     return np.dtype({"b": np.bool_, "i": np.int64, "u": np.uint64}.get(dtype.kind, dtype))
 
 
 def coarsest(*dtypes: np.dtype[Any] | None) -> np.dtype[Any] | None:
-    """The floating-point type with the fewest digits; `None` if there is none. Nothing computes in 8 bits."""
+    """The floating-point type with the fewest digits, `None` without a float. 8-bit floats count as float32."""
     floats = [np.dtype(np.float32) if d.itemsize == 1 else d for d in dtypes if d is not None and is_float(d)]
     return max(floats, key=lambda d: float(ml_dtypes.finfo(d).eps), default=None)  # type: ignore[no-untyped-call]
 
@@ -205,7 +216,7 @@ def is_half(dtype: np.dtype[Any] | None) -> bool:
 
 
 def of_halves(how: Arithmetic, halves: Halves) -> Arithmetic:
-    """The arithmetic of a kernel that computes in `how` if that is a half type and nothing else is said."""
+    """The arithmetic of a kernel under an assumption on half types; `how` itself for other types."""
     if not is_half(how.dtype) or halves is Halves.NARROW:
         return how
     single = np.dtype(np.float32)
@@ -213,18 +224,23 @@ def of_halves(how: Arithmetic, halves: Halves) -> Arithmetic:
 
 
 def finite(error: Array) -> Array:
-    """The error, but none of a result that is infinite or no number."""
+    """The error with infinity and NaN replaced by 0, as an infinite result has no rounding error."""
     return np.where(np.isfinite(error), error, 0)
 
 
-_SAMPLE = 4096
+_SAMPLE = 4096  # elements that are looked at first: random floats fail there already
 
 
 def grain(values: Array, most: float) -> tuple[float, float] | None:
-    """The power of two of which all values are multiples, and the largest magnitude.
+    """The largest power of two of which all values are multiples, and the largest magnitude.
 
-    `None` if the magnitude is more than `most` times the power, or a value is not finite: sums of such values are
-    hardly ever exact.
+    Args:
+        values: Floats of any shape.
+        most: The largest quotient of magnitude and power of two, such as `Arithmetic.digits`.
+
+    Returns:
+        (power, magnitude), or `None` if their quotient exceeds `most` or a value is not finite: sums of such values
+        are hardly ever exact.
     """
     flat = np.asarray(values).reshape(-1)
     for part in (flat[:_SAMPLE], flat):

@@ -1,0 +1,95 @@
+"""Evaluates an output's expression to its expected values, with bounds of the rounding errors."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.bounds.array_expression import ArrayExpression
+from runner.bounds.chunked import PIECE, in_pieces
+from runner.bounds.expected import ExpectedArray
+from runner.bounds.rounding import Arithmetic, coarsest
+
+Array = NDArray[Any]
+Inputs = Mapping[str, Array]
+Parameters = Mapping[str, Any]
+T = TypeVar("T")
+
+
+def evaluate(
+    expression: ArrayExpression, inputs: Inputs, parameters: Parameters, how: Arithmetic | None = None
+) -> ExpectedArray:
+    """Evaluate the expression of an output.
+
+    The result of an expression that only moves elements is cached, as the cases of a sweep share it. Elementwise
+    expressions of long arrays are evaluated in chunks, on several threads.
+
+    Args:
+        expression: Over the arrays and parameters below.
+        inputs: Arrays by name, of any shapes.
+        parameters: Numbers and words by name.
+        how: The kernel's arithmetic; by default that of the coarsest floating-point type among the arrays read.
+
+    Returns:
+        The values with their bounds, or with `error=0` if they are exact.
+
+    Raises:
+        UsageError: The expression cannot be evaluated.
+    """
+    read = [n for n in sorted(expression.names) if n in inputs]
+    if len(read) == 1 and expression.only_moves:
+        others = [(n, parameters.get(n)) for n in sorted(expression.names - set(read))]
+        return cached_per_array(
+            inputs[read[0]],
+            f"{expression.text} {others}",
+            lambda: ExpectedArray(np.asarray(expression({**parameters, **inputs}).value), error=0.0),
+        )
+    found = coarsest(*(inputs[n].dtype for n in read))
+    how = how or (Arithmetic(found) if found else None)
+    first = inputs[read[0]] if read else np.zeros(())
+    if expression.elementwise and first.size > PIECE and all(inputs[n].shape == first.shape for n in read):
+        return _elementwise(expression, {n: inputs[n].reshape(-1) for n in read}, parameters, how, first.shape)
+    bounded = expression({**parameters, **inputs}, how)
+    values = np.asarray(bounded.value)
+    if bounded.certain:
+        return ExpectedArray(values, error=0.0)
+    return ExpectedArray(values, bounds=(np.asarray(bounded.low), np.asarray(bounded.high)))
+
+
+def _elementwise(
+    expression: ArrayExpression,
+    flat: Inputs,
+    parameters: Parameters,
+    how: Arithmetic | None,
+    shape: tuple[int, ...],
+) -> ExpectedArray:
+    """Evaluate an elementwise expression of flat arrays in chunks; the result has `shape`."""
+    pieces = in_pieces(
+        lambda at: expression({**parameters, **{n: a[at] for n, a in flat.items()}}, how),
+        len(next(iter(flat.values()))),
+    )
+    values = np.concatenate([p.value for p in pieces]).reshape(shape)
+    if all(p.certain for p in pieces):
+        return ExpectedArray(values, error=0.0)
+    low, high = (np.concatenate([getattr(p, end) for p in pieces]).reshape(shape) for end in ("low", "high"))
+    return ExpectedArray(values, bounds=(low, high))
+
+
+_cache: dict[int, dict[str, Any]] = {}  # by the id of the array; an entry goes when its array does
+
+
+def cached_per_array(array: Array, key: str, make: Callable[[], T]) -> T:
+    """The result of `make`, cached by `key` for the lifetime of a read-only array; not cached for a writable one."""
+    if array.flags.writeable:
+        return make()
+    if id(array) not in _cache:
+        _cache[id(array)] = {}
+        weakref.finalize(array, _cache.pop, id(array), None)
+    results = _cache[id(array)]
+    if key not in results:
+        results[key] = make()
+    return results[key]  # type: ignore[no-any-return]
