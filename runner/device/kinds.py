@@ -30,7 +30,7 @@ class DeviceKind:
     """A kind of device."""
 
     label: str  # its usual name, for the middle of a sentence
-    is_gpu: bool  # otherwise the host runs the kernels, and their times are emulated
+    is_gpu: bool  # otherwise the host runs the kernels, and their times say nothing about a GPU
     compilers: tuple[str, ...] = ()  # the user's choices; empty if the compiler is fixed
     automatic: bool = True  # whether `auto` may choose it
     checked: str = ""  # what a run without a GPU checks; {} is replaced by further checks of values
