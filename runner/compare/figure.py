@@ -5,16 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
-
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from dataclasses import dataclass, replace
 
 from runner.compare.changes import Change, Comparison, Word
 from runner.compare.runs import LAST, Row, varying
 from runner.display.text import count, listed, one_line, value_of
-from runner.report.figures.figure import PALE, Stroke, data_url, positions, saved, set_ticks, set_x, sheet, strokes
+from runner.report.figures import chart
+from runner.report.figures.chart import PALE, Axis, Chart, Look
+from runner.report.figures.drawing import saved
+from runner.report.figures.figure import Stroke, data_url, positions, strokes, x_axis
 from runner.statistics import Decision
 
 MOST_PANELS = 12
@@ -53,7 +52,7 @@ def draw(comparisons: Sequence[Comparison]) -> Picture | None:
     shown = dict(itertools.islice(every.items(), MOST_PANELS))
     base, runs = comparisons[0].base, [comparison.other.short for comparison in comparisons]
     title = f"Speed against {base.short}: above 1x is faster"
-    svg, _ = saved(lambda: _figure(title, shown, base.parameters, runs), png=False)
+    svg, _ = saved(title, _chart(shown, base.parameters, runs), png=False)
     further = _names([change.row for points in shown.values() for _, change, _ in points], base.parameters)[1:]
     notes = [
         f"Side by side: cases that differ in {listed(further)}." if further else "",
@@ -64,42 +63,40 @@ def draw(comparisons: Sequence[Comparison]) -> Picture | None:
     return Picture(data_url(svg), title, " ".join(filter(None, notes)))
 
 
-def _figure(title: str, shown: dict[str, list[Point]], parameters: Sequence[str], runs: Sequence[str]) -> Figure:
+def _chart(shown: dict[str, list[Point]], parameters: Sequence[str], runs: Sequence[str]) -> Chart:
     columns = min(2, len(shown))
-    figure, every = sheet(title, len(shown), columns, 2.7)
-    looks = list(strokes([str(n) for n in range(len(runs))]).values())
-    for number, (axes, (kernel, points)) in enumerate(zip(every, shown.items(), strict=True)):
-        axes.set_title(one_line(kernel, 44))
-        _panel(axes, points, parameters, list(zip(runs, looks, strict=True)))
-        axes.set_ylabel("" if number % columns else "speed-up (more is faster)")
-    figure.legend(*every[0].get_legend_handles_labels(), loc="outside lower left", ncols=3)
-    return figure
+    looks = list(zip(runs, strokes([str(n) for n in range(len(runs))]).values(), strict=True))
+    panels = []
+    for number, (kernel, points) in enumerate(shown.items()):
+        panel = _panel(points, parameters, looks)
+        label = "" if number % columns else "speed-up (more is faster)"
+        panels.append(replace(panel, title=one_line(kernel, 44), y=replace(panel.y, label=label)))
+    return Chart(panels, columns, 2.7, legend="left", legend_columns=3)
 
 
-def _panel(axes: Axes, points: Sequence[Point], parameters: Sequence[str], looks: Sequence[tuple[str, Stroke]]) -> None:
-    x = _set_x(axes, [change.row for _, change, _ in points], parameters)
+def _panel(points: Sequence[Point], parameters: Sequence[str], looks: Sequence[tuple[str, Stroke]]) -> chart.Panel:
+    axis, x = _places([change.row for _, change, _ in points], parameters)
     speeds, lows, highs = zip(*(_ends(decision) for *_, decision in points), strict=True)
     most = max(1.012, *highs, *(1 / low for low in lows)) ** 1.12
-    axes.set_yscale("log")
-    set_ticks(axes.yaxis, 1 / most, most, "x")
-    axes.axhline(1, color=PALE, linewidth=1.1)
-    for number, (run, look) in enumerate(looks):
+    bands = [1 + decision.threshold for *_, decision in points]
+    colours = [looks[number][1].colour for number, *_ in points]
+    marks: list[chart.Mark] = [
+        chart.Whiskers(x, [1 / b for b in bands], bands, [BAND], 7, label="too small to count"),
+        chart.Rule(1, Look(PALE, width=1.1)),
+        chart.Whiskers(x, lows, highs, colours, 1.6),
+    ]
+    for number, (run, stroke) in enumerate(looks):
         for changed in (False, True):
             mine = [n for n, (of, c, _) in enumerate(points) if of == number and (c.word in CHANGED) == changed]
-            style: dict[str, Any] = {"color": look.colour, "marker": look.marker, "linestyle": "none", "zorder": 3}
-            style |= {"fillstyle": "full", "label": run} if changed else {"fillstyle": "none"}
-            axes.plot([x[n] for n in mine], [speeds[n] for n in mine], **style)
-    colours = [look.colour for _, look in looks]
-    axes.vlines(x, lows, highs, color=[colours[number] for number, *_ in points], zorder=2)
-    bands = [1 + decision.threshold for *_, decision in points]
-    axes.vlines(x, [1 / b for b in bands], bands, color=BAND, linewidth=7, zorder=1, label="too small to count")
+            look = Look(stroke.colour, stroke.marker, "", hollow=not changed)
+            marks.append(chart.Line([x[n] for n in mine], [speeds[n] for n in mine], look, run if changed else ""))
+    return chart.Panel("", axis, Axis("", 1 / most, most, log=True, unit="x"), marks)
 
 
-def _set_x(axes: Axes, rows: list[Row], parameters: Sequence[str]) -> list[float]:
-    """The position of each point: by its size, or by what else varies. Points of one value stand side by side."""
+def _places(rows: list[Row], parameters: Sequence[str]) -> tuple[Axis, list[float]]:
+    """The x axis, and each point's place: by its size, or by what else varies; those of one value are side by side."""
     x = next(iter(_names(rows, parameters)), "block")
     values = positions(rows, x)
-    set_x(axes, values, x, 7)
     step = min((b - a for a, b in itertools.pairwise(sorted(values.values()))), default=1.0)
     beside: dict[float, list[int]] = {}
     for n, row in enumerate(rows):
@@ -109,8 +106,7 @@ def _set_x(axes: Axes, rows: list[Row], parameters: Sequence[str]) -> list[float
         for k, n in enumerate(members):
             found[n] = place + 0.6 * step * ((k + 0.5) / len(members) - 0.5)
     margin = 0.06 * (max(found) - min(found)) + 0.25 * step
-    axes.set_xlim(min(found) - margin, max(found) + margin)
-    return found
+    return replace(x_axis(values, x, 7), low=min(found) - margin, high=max(found) + margin), found
 
 
 def _names(rows: Sequence[Row], parameters: Sequence[str]) -> list[str]:

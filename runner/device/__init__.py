@@ -219,7 +219,7 @@ class DeviceInfo:
     kind: str  # a key of `kinds.KINDS`; the column `device`
     name: str  # such as `NVIDIA H200`
     arch: str  # the compiler's target, such as `sm_90` or `x86_64`
-    peak_gbps: float | None  # theoretical memory bandwidth, 10^9 bytes per second; None if unknown, and on the CPU device
+    peak_gbps: float | None  # theoretical memory bandwidth, 10^9 bytes per second; None on the CPU device
     l2_bytes: int  # size of the last-level cache, which a cold sample flushes; 0 if samples flush no cache
     shared_limit: int  # largest static + dynamic shared memory of a block, in bytes
     memory_bytes: int  # total memory

@@ -10,8 +10,8 @@ from typing import Any
 
 from runner.record.ranking import ratios
 from runner.record.run import read
-from runner.report.figures import choose, draw_all
-from runner.report.figures.figure import Figure, as_csv, saved
+from runner.report.figures import choose, draw_all, drawing
+from runner.report.figures.figure import Figure, as_csv
 
 
 def chosen(folder: Path, section: str = "") -> list[Figure]:
@@ -26,9 +26,14 @@ def drawn(folder: Path) -> dict[str, Figure]:
     return {one.stem: one for one in draw_all(run, ratios(run))}
 
 
+def sheet(figure: Any) -> Any:
+    """The drawing of a figure, as matplotlib's."""
+    return drawing.drawn(figure.title, figure.as_chart())
+
+
 def words(figure: Any) -> list[str]:
     """The texts of a figure, or of an SVG."""
-    svg = figure if isinstance(figure, bytes) else saved(figure.draw, png=False)[0]
+    svg = figure if isinstance(figure, bytes) else figure.picture()[0]
     return re.findall(r"<text[^>]*>([^<]*)</text>", svg.decode())
 
 

@@ -1,5 +1,5 @@
 import report_runs as runs
-from drawing import chosen, table
+from drawing import chosen, sheet, table
 
 from runner.display.text import size_of
 
@@ -27,7 +27,7 @@ def test_a_panel_a_kernel_against_the_size(run_folder):
 def test_the_figure_has_a_line_at_one_and_a_logarithmic_axis(run_folder):
     """All panels share one logarithmic axis with a line at 1x, and the last mean stands in digits beside it."""
     (plot,) = speedups(run_folder(runs.sweep()))
-    figure = plot.draw()
+    figure = sheet(plot)
     assert len(figure.axes) == 5
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
     for axes, panel in zip(figure.axes, plot.panels, strict=True):

@@ -3,7 +3,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 import report_runs as runs
-from drawing import chosen, drawn, table, words
+from drawing import chosen, drawn, sheet, table, words
 from shuffle_rows import COLUMNS, butterfly
 
 from runner.report import build
@@ -92,7 +92,7 @@ def test_every_kernel_has_a_look_of_its_own(run_folder):
     """Fourteen lines differ in colour, marker or dash, and the legend names each in the order of their ends."""
     sizes = (2**20, 2**24)
     rows = [runs.row(kernel=f"k{n:02}", size=size) | runs.timing(9 + n, size) for n in range(14) for size in sizes]
-    figure = chosen(run_folder(rows))[0].draw()
+    figure = sheet(chosen(run_folder(rows))[0])
     lines = [line for line in figure.axes[0].lines if line.get_label().startswith("k")]
     assert len({(line.get_color(), line.get_marker(), line.get_linestyle()) for line in lines}) == 14
     named = [text.get_text() for text in figure.legends[0].get_texts()]

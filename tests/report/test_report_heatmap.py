@@ -3,11 +3,12 @@ import itertools
 import matplotlib as mpl
 import numpy as np
 import report_runs as runs
-from drawing import chosen, table, words
+from drawing import chosen, sheet, table, words
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 
-from runner.report.figures.heat import DARKEST, LEAST, ink
+from runner.report.figures.drawing import DARKEST, LEAST
+from runner.report.figures.heat import ink
 
 
 def shapes(kernels=("a",), *, blocks=(64, 128, 256), sizes=(2**20, 2**22), **given):
@@ -46,7 +47,7 @@ def test_a_cell_is_a_percentage_of_the_best_of_its_column(run_folder):
 def test_the_best_is_told_by_more_than_colour(run_folder):
     """The best cell of each column has a bold number and a frame; the others have neither."""
     (plot,) = heat_maps(run_folder(shapes()))
-    (axes,) = plot.draw().axes
+    (axes,) = sheet(plot).axes
     assert [patch.get_xy() for patch in axes.patches] == [(0.04, 1.06), (1.04, 1.06)]
     assert {text.get_text() for text in axes.texts if text.get_fontweight() == "bold"} == {"100"}
 
@@ -54,7 +55,7 @@ def test_the_best_is_told_by_more_than_colour(run_folder):
 def test_long_names_stand_beside_one_another(run_folder):
     """The titles of narrow panels do not run into each other."""
     (plot,) = heat_maps(run_folder(shapes(("reduceSmemUnrollDyn", "reduceWithAVeryLongNameIndeed", "c"))))
-    figure = plot.draw()
+    figure = sheet(plot)
     figure.draw_without_rendering()
     renderer = FigureCanvasAgg(figure).get_renderer()
     boxes = [axes._left_title.get_window_extent(renderer) for axes in figure.axes]
@@ -104,7 +105,7 @@ def test_cells_without_a_time_say_why(run_folder):
     assert (found[0]["status"], found[0]["percent_of_best"], found[0]["median_us"]) == ("skipped", "", "")
     assert (found[1]["block"], found[1]["size"]) == ("64", str(2**22))
     assert round(float(found[1]["percent_of_best"]), 3) == 80
-    (axes,) = plot.draw().axes
+    (axes,) = sheet(plot).axes
     assert {"skipped", "launch\nerror"} <= {text.get_text() for text in axes.texts}
     assert sum(bool(patch.get_hatch()) for patch in axes.patches) == 2
 
@@ -123,7 +124,7 @@ def test_few_panels_and_what_is_left_out(run_folder):
 def test_many_sizes_have_colours_and_no_numbers(run_folder):
     """Where numbers would run into each other, the frame still marks the best of each of thirty sizes."""
     (plot,) = heat_maps(run_folder(shapes(sizes=[2**n for n in range(1, 31)])))
-    (axes,) = plot.draw().axes
+    (axes,) = sheet(plot).axes
     assert (len(plot.columns), len(axes.patches), len(axes.texts)) == (30, 30, 0)
 
 

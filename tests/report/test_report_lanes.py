@@ -120,7 +120,7 @@ def test_kernels_of_one_case_share_a_figure(run_folder):
     """The tour of all shuffles is one figure, one kernel a step, wrap twice, and nothing else is drawn."""
     (plot,) = chosen(run_folder(tour(), columns=COLUMNS))
     assert (plot.stem, len(plot.steps)) == ("lanes", 8)
-    assert {"shflSwap", "per_thread 4", "wrap -2"} <= set(words(plot.draw()))
+    assert {"shflSwap", "per_thread 4", "wrap -2"} <= set(words(plot))
 
 
 def test_devices_never_share_a_figure(run_folder):
@@ -139,7 +139,7 @@ def test_of_many_cases_the_distinct_ones_are_drawn(run_folder):
     assert len(names) == len(set(names)) == 10
     assert "down 13" in names
     assert "10 of 32 cases; 15 cases moved the same" in plot.notes
-    assert "mismatch" in words(plot.draw())  # beside its name
+    assert "mismatch" in words(plot)  # beside its name
 
 
 def test_a_map_that_cannot_be_understood_is_passed_over():

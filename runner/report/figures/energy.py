@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from runner.display.text import described, one_line, size_of
 from runner.record.ranking import differing_peers
 from runner.record.run import size_key
-from runner.report.figures.figure import PALE, Figure, Results, Row, set_ticks, sheet
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
+from runner.report.figures import chart
+from runner.report.figures.chart import PALE, Axis, Chart, Look
+from runner.report.figures.figure import ChartFigure, Results, Row
 
 MOST_PANELS = 6
 STEPS_W = (50, 100, 150, 200, 300, 400, 500, 600, 700, 800, 1000, 1200)
 
 
 @dataclass(frozen=True)
-class Energies(Figure):
+class Energies(ChartFigure):
     """A panel for each size."""
 
     section = "energy"
@@ -37,57 +35,52 @@ class Energies(Figure):
             for row in rows
         ]
 
-    def draw(self) -> Drawing:
-        """Draw the panels, each with its own range: sizes differ by orders of magnitude."""
+    def as_chart(self) -> Chart:
+        """The panels, each with its own range: sizes differ by orders of magnitude."""
         columns = min(2, len(self.panels))
-        figure, every = sheet(self.title, len(self.panels), columns, 3.6 if columns == 1 else 3.1)
-        for axes, (title, rows) in zip(every, self.panels, strict=True):
-            axes.set_title(title)
-            self._panel(axes, rows)
-        handles = {str(p.get_label()): p for axes in every for p in axes.lines if str(p.get_label())[0] != "_"}
-        figure.legend(handles=list(handles.values()), loc="outside right upper")
-        return figure
+        panels = [self._panel(title, rows) for title, rows in self.panels]
+        return Chart(panels, columns, 3.6 if columns == 1 else 3.1, legend="beside")
 
-    def _panel(self, axes: Axes, rows: list[Row]) -> None:
+    def _panel(self, title: str, rows: list[Row]) -> chart.Panel:
         times, joules = [row["energy_us"] for row in rows], [row["joules"] for row in rows]
         errors = [0.0 if math.isnan(row["joules_ci"]) else row["joules_ci"] for row in rows]
-        axes.set_xscale("log")
-        axes.set_yscale("log")
+        ends = (
+            [j - e for j, e in zip(joules, errors, strict=True)],
+            [j + e for j, e in zip(joules, errors, strict=True)],
+        )
         low, high = min(times) / 1.12, max(times) * 1.25
-        least = min(j - e for j, e in zip(joules, errors, strict=True))
-        bottom, top = max(least, min(joules) / 2) / 1.3, max(map(sum, zip(joules, errors, strict=True))) * 1.12
-        set_ticks(axes.xaxis, low, high)
-        set_ticks(axes.yaxis, bottom, top)
-        axes.set_xlim(low, high)
-        axes.set_ylim(bottom, top)
-        axes.set_xlabel("time of a launch (µs)")
-        axes.set_ylabel("energy of a launch (J)")
-        powers = [row["joules"] / row["energy_us"] * 1e6 for row in rows]
-        near = [watts for watts in STEPS_W if min(powers) / 1.4 < watts < max(powers) * 1.4]
-        for watts in near[:: 1 + len(near) // 5]:
-            if (end := watts * high * 1e-6) > bottom and watts * low * 1e-6 < top:
-                axes.plot([low, high], [watts * low * 1e-6, end], ":", color=PALE, linewidth=0.8, label="_")
-                x, y = (high, end) if end < top else (top / watts * 1e6, top)
-                axes.annotate(f"{watts} W", (x, y), (-2, -2), textcoords="offset points", fontsize=7, color=PALE,
-                              ha="right", va="top")  # fmt: skip
-        for row, error in zip(rows, errors, strict=True):
-            look = self.results.looks[str(row["kernel"])]
-            axes.errorbar(row["energy_us"], row["joules"], yerr=error, color=look.colour, linewidth=1)
-            axes.plot(
-                row["energy_us"], row["joules"], look.marker, color=look.colour, label=one_line(row["kernel"], 30)
-            )
+        bottom, top = max(min(ends[0]), min(joules) / 2) / 1.3, max(ends[1]) * 1.12
+        colours = [self.results.looks[str(row["kernel"])].colour for row in rows]
+        points = [
+            chart.Line([row["energy_us"]], [row["joules"]], replace(look.look(), dash=""), one_line(row["kernel"], 30))
+            for row in rows
+            for look in [self.results.looks[str(row["kernel"])]]
+        ]
         best = min(rows, key=lambda row: float(row["joules"]))
         apart = [name for name in self.results.run.varying if name != "size"]
         right = best["energy_us"] > math.sqrt(low * high)
-        axes.annotate(
-            one_line(described(best, apart), 46),
-            (best["energy_us"], best["joules"]),
-            (-7 if right else 7, -3),
-            textcoords="offset points",
-            fontsize=7.5,
-            ha="right" if right else "left",
-            va="top",
-        )
+        name = one_line(described(best, apart), 46)
+        where: dict[str, Any] = {"right": -7 if right else 7, "up": -3, "align": "right" if right else "left"}
+        marks = [
+            *_powers(rows, (low, high), (bottom, top)),
+            chart.Whiskers(times, *ends, colours),
+            *points,
+            chart.Note(best["energy_us"], best["joules"], name, size=7.5, above="top", **where),
+        ]
+        x = Axis("time of a launch (µs)", low, high, log=True)
+        return chart.Panel(title, x, Axis("energy of a launch (J)", bottom, top, log=True), marks)
+
+
+def _powers(rows: list[Row], x: tuple[float, float], y: tuple[float, float]) -> Iterator[chart.Mark]:
+    """Lines along which the power is the same, each with its watts."""
+    powers = [row["joules"] / row["energy_us"] * 1e6 for row in rows]
+    near = [watts for watts in STEPS_W if min(powers) / 1.4 < watts < max(powers) * 1.4]
+    (low, high), (bottom, top) = x, y
+    for watts in near[:: 1 + len(near) // 5]:
+        if (end := watts * high * 1e-6) > bottom and watts * low * 1e-6 < top:
+            yield chart.Line([low, high], [watts * low * 1e-6, end], Look(PALE, dash=":", width=0.8))
+            at = (high, end) if end < top else (top / watts * 1e6, top)
+            yield chart.Note(*at, f"{watts} W", -2, -2, PALE, 7, "right", "top")
 
 
 def figures(results: Results) -> list[Energies]:

@@ -1,4 +1,4 @@
-"""What a figure of the report is, how figures look, and axes as a reader of kernel timings expects them.
+"""What a figure of the report is, and what figures have in common.
 
 Each kernel has one colour and marker in all figures, distinguishable without colour too.
 """
@@ -8,67 +8,23 @@ from __future__ import annotations
 import csv
 import io
 import math
-import re
-import textwrap
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 from urllib.parse import quote
-
-import numpy as np
 
 from runner.display.text import absent, brief, one_line, power, value_of
 from runner.record.ranking import Ratio
 from runner.record.run import Run
-
-if TYPE_CHECKING:  # matplotlib would slow a report without figures
-    from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
-    from matplotlib.figure import Figure as Drawing
+from runner.report.figures.chart import COLOURS, DASHES, MARKERS, PALE, Axis, Chart, Look
 
 Row = dict[str, Any]
 View = dict[str, Any]
 """How the page's chart starts: its title, the columns on its axes, and the values that all its cases have."""
 
 Section = Literal["search", "times", "shape", "baseline", "lanes", "why", "energy", "raw", "gpus"]
-
-# Okabe and Ito's colours, which colour-blind readers can distinguish, without the yellow that is invisible on white.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")  # colour and marker repeat together after 70 kernels
-DASHES = ("-", "--", ":", "-.")
-INK, PALE = "#1a1a1a", "#5c5c5c"
-CRIMSON = "#b0124a"
-
-SETTINGS: Any = {
-    "svg.hashsalt": "runner",  # the same ids in every process
-    "svg.fonttype": "none",  # text stays text
-    "font.family": ["sans-serif"],
-    "font.sans-serif": ["DejaVu Sans", "Verdana"],  # the first comes with matplotlib; the second has its widths
-    "font.size": 9,
-    "text.parse_math": False,  # a dollar in a name is a dollar
-    "text.color": INK,
-    "axes.edgecolor": "#8a8a8a",
-    "axes.labelcolor": INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.titlesize": 9.5,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "grid.color": "#e3e3e3",
-    "grid.linewidth": 0.7,
-    "legend.frameon": False,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "lines.linewidth": 1.6,
-    "lines.markersize": 5,
-}
-
-UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # characters that XML forbids
 
 
 class Stroke(NamedTuple):
@@ -77,6 +33,10 @@ class Stroke(NamedTuple):
     colour: str
     marker: str
     dash: str
+
+    def look(self, **further: Any) -> Look:
+        """The same for a chart."""
+        return Look(self.colour, self.marker, self.dash, **further)
 
 
 CEILING = Stroke(PALE, "", "-.")  # the stroke of kernels that are a limit for the others
@@ -109,7 +69,6 @@ class Figure(ABC):
     """A figure of a section of the page; its files are named after the stem. Making one draws nothing yet."""
 
     section: ClassVar[Section]
-    is_svg: ClassVar[bool] = False  # whether `draw` gives the SVG itself, without matplotlib
     stem: str
     title: str
     caption: str
@@ -118,7 +77,7 @@ class Figure(ABC):
 
     @property
     def view(self) -> View:
-        """How the page's chart shows the same; empty if it does not."""
+        """How the page's script shows the same; empty if it does not."""
         return {}
 
     @property
@@ -131,38 +90,29 @@ class Figure(ABC):
         """The numbers that it shows: the rows of the CSV beside it."""
 
     @abstractmethod
-    def draw(self) -> Any:
-        """The drawing, or the SVG itself."""
+    def picture(self) -> tuple[bytes, bytes]:
+        """The figure as SVG and as PNG; the PNG may be empty."""
+
+
+@dataclass(frozen=True)
+class ChartFigure(Figure):
+    """A figure that is a chart."""
+
+    @abstractmethod
+    def as_chart(self) -> Chart:
+        """What is to be seen."""
+
+    def picture(self) -> tuple[bytes, bytes]:
+        """Draw the chart."""
+        from runner.report.figures.drawing import saved  # noqa: PLC0415 - matplotlib would slow a page without figures
+
+        return saved(self.title, self.as_chart())
 
 
 def drawn(figure: Figure) -> Figure:
     """Draw a figure. The same figure gives the same bytes."""
-    svg, png = (figure.draw(), b"") if figure.is_svg else saved(figure.draw)
-    files = {"svg": svg, **({"png": png} if png else {}), "csv": as_csv(figure.rows())}
-    return replace(figure, files=files)
-
-
-def saved(make: Callable[[], Drawing], *, png: bool = True) -> tuple[bytes, bytes]:
-    """What `make` draws, as SVG and as PNG; the PNG is empty without `png`.
-
-    The same figure gives the same bytes on any day, whatever the user's matplotlibrc says.
-    """
-    import matplotlib as mpl  # noqa: PLC0415
-
-    with mpl.rc_context(), warnings.catch_warnings():
-        mpl.rcdefaults()
-        mpl.rcParams.update(SETTINGS)
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a foreign letter in a name becomes a box
-        warnings.filterwarnings("ignore", message="Matplotlib currently does not support")  # some scripts
-        figure = make()
-        if engine := figure.get_layout_engine():
-            engine.execute(figure)
-            figure.set_layout_engine("none")  # one layout serves both formats
-        vector, pixels = io.BytesIO(), io.BytesIO()
-        figure.savefig(vector, format="svg", metadata={"Date": None, "Creator": None})
-        if png:
-            figure.savefig(pixels, format="png", dpi=144, metadata={"Software": None})
-    return UNREADABLE.sub("\N{REPLACEMENT CHARACTER}", vector.getvalue().decode()).encode(), pixels.getvalue()
+    svg, png = figure.picture()
+    return replace(figure, files={"svg": svg, **({"png": png} if png else {}), "csv": as_csv(figure.rows())})
 
 
 def data_url(svg: bytes) -> str:
@@ -195,29 +145,6 @@ def _written(value: Any) -> str:
     return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
-WIDE = 9.0  # the width of every figure in inches: the page scales all to one width, so their letters are of one size
-
-
-def plain(value: float, _: object = None) -> str:
-    """A tick's number without powers of ten."""
-    return f"{value:,.10g}"
-
-
-def sheet(title: str, panels: int, columns: int, height: float, **grid: Any) -> tuple[Drawing, list[Axes]]:
-    """A figure with so many panels in so many columns; `height` is that of a row of panels in inches, with labels."""
-    from matplotlib.figure import Figure as Sheet  # noqa: PLC0415
-
-    lines = math.ceil(panels / columns)
-    figure = Sheet(figsize=(WIDE, 0.4 + lines * height), layout="constrained")
-    figure.suptitle(textwrap.fill(title, 76), x=0.01, ha="left", fontsize=12, fontweight="bold")
-    every = figure.subplots(lines, columns, squeeze=False, **grid).ravel()
-    for axes in every[panels:]:
-        axes.remove()
-    for axes in every[max(0, panels - columns) : panels]:
-        axes.tick_params(labelbottom=True)
-    return figure, list(every[:panels])
-
-
 def positions(rows: list[Row], x: str) -> dict[str, float]:
     """The position of each value on the x axis: the logarithm of a size; other values stand one after another."""
     values = {value_of(x, row): row for row in rows}
@@ -227,13 +154,10 @@ def positions(rows: list[Row], x: str) -> dict[str, float]:
     return {value: float(place) for place, value in enumerate(ordered)}
 
 
-def set_x(axes: Axes, places: dict[str, float], x: str, most: int = 11) -> None:
-    """Set ticks, label and limits of the x axis; of sizes at most that many ticks."""
-    from matplotlib.ticker import FixedLocator  # noqa: PLC0415
-
+def x_axis(places: dict[str, float], x: str, most: int = 11, size: float = Axis.size) -> Axis:
+    """The axis of a parameter whose values have these places; of sizes it has at most that many ticks."""
     low, high = min(places.values()), max(places.values())
     margin = 0.04 * (high - low) or 0.5
-    axes.set_xlim(low - margin, high + margin)
     shapes = all("x" in value for value in places)
     room = max(14, 90 // len(places))
     ticks = {place: one_line(brief(x, value), room) for value, place in places.items()}
@@ -242,31 +166,10 @@ def set_x(axes: Axes, places: dict[str, float], x: str, most: int = 11) -> None:
         there = [k for k in powers if k in ticks]
         powers = there if len(there) > 1 else powers
         ticks = {k: power(2 ** int(k)) if k >= 0 else "0" for k in powers[:: 1 + (len(powers) - 1) // most]}
-    axes.xaxis.set_major_locator(FixedLocator(list(ticks)))
-    steep = sum(map(len, ticks.values())) > 5 * most
-    axes.set_xticklabels(ticks.values(), rotation=35 if steep else 0, ha="right" if steep else "center")
     names = {"size": f"size ({'rows x columns' if shapes else 'elements'})", "block": "block (threads)"}
-    axes.set_xlabel({**names, "width": "width (lanes)"}.get(x, one_line(x, 30)))
-
-
-def set_ticks(axis: Axis, low: float, high: float, unit: str = "") -> None:
-    """Set limits and ticks of a logarithmic axis, at round numbers. 1 is a tick wherever it is in the range."""
-    from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator  # noqa: PLC0415
-
-    axis.set_view_interval(low, high, ignore=True)
-    ticks = [tick for tick in MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high) if tick > 0]
-    wide = LogLocator(subs=(1, 2, 5) if high / low < 3000 else (1,), numticks=20)
-    axis.set_major_locator(FixedLocator(ticks) if high / low < 6 else wide)
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(lambda value, _: f"{plain(value)}{unit}")
-
-
-def legend(figure: Drawing, every: Sequence[Axes]) -> None:
-    """A legend beside the panels, with each name once, in the order of the lines' right ends."""
-    drawn = {str(line.get_label()): line for axes in every for line in axes.lines}
-    named = [line for label, line in drawn.items() if label[0] != "_"]
-    named.sort(key=lambda line: -float(np.asarray(line.get_ydata())[-1]))
-    figure.legend(handles=named, loc="outside right upper")
+    label = {**names, "width": "width (lanes)"}.get(x, one_line(x, 30))
+    steep = sum(map(len, ticks.values())) > 5 * most
+    return Axis(label, low - margin, high + margin, ticks=list(ticks.items()), steep=steep, size=size)
 
 
 def whole(text: Any) -> int | None:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from runner.display.text import count, one_line
 from runner.record.gpus import Gpu, gpus, short
-from runner.report.figures.figure import COLOURS, PALE, Figure, Results, Row, plain, sheet
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
+from runner.report.figures import chart
+from runner.report.figures.chart import COLOURS, PALE, Axis, Chart, Look
+from runner.report.figures.figure import ChartFigure, Results, Row
 
 MOST = 32  # GPUs of a model that are drawn, the fastest and the slowest of them
 
 
 @dataclass(frozen=True)
-class Reference(Figure):
+class Reference(ChartFigure):
     """A panel for each model, in it a line for each GPU and shard, by how much slower it is than the fastest round."""
 
     section = "gpus"
@@ -31,34 +30,30 @@ class Reference(Figure):
             for n, us in enumerate(gpu.rounds_us, 1)
         ]
 
-    def draw(self) -> Drawing:
-        """Draw the panels below one another."""
+    def as_chart(self) -> Chart:
+        """The panels below one another."""
         most = max(len(model) for model in self.models)
-        figure, every = sheet(self.title, len(self.models), 1, 0.3 * most + 1.0)
-        for axes, model in zip(every, self.models, strict=True):
-            least = min(us for gpu in model for us in gpu.rounds_us)
-            for place, gpu in enumerate(model):
-                above = [100 * (us / least - 1) for us in gpu.rounds_us]
-                axes.plot(above, [place] * len(above), "|", color=PALE, markersize=7)
-                mean: dict[str, Any] = {
-                    "color": COLOURS[1],
-                    "markerfacecolor": "white",
-                    "markersize": 10,
-                    "label": "mean",
-                }
-                axes.plot(100 * (gpu.us / least - 1), place, "D", **mean)
-                axes.plot(above[:1], [place], "o", color=COLOURS[0], markerfacecolor="white", label="first round")
-                axes.plot(above[-1:], [place], "o", color=COLOURS[0], label="last round")
-            axes.set_title(one_line(f"{model[0].name}: {model[0].case}", 90))
-            axes.set_yticks(range(len(model)), [short(gpu.uuid) for gpu in model])
-            axes.set_ylim(len(model) - 0.4, -0.6)
-            axes.set_xlim(left=-0.04 * max(axes.get_xlim()[1], 0.1))
-            axes.xaxis.set_major_formatter(plain)
-            axes.set_xlabel("slower than the fastest round (%)")
-            axes.grid(visible=False, axis="y")
-        handles, labels = every[0].get_legend_handles_labels()
-        figure.legend(handles[:3], labels[:3], loc="outside right upper")
-        return figure
+        labels = ("mean", "first round", "last round")
+        return Chart([_panel(m) for m in self.models], 1, 0.3 * most + 1.0, legend="beside", legend_labels=labels)
+
+
+def _panel(model: Sequence[Gpu]) -> chart.Panel:
+    least, marks, most = min(us for gpu in model for us in gpu.rounds_us), list[chart.Mark](), 0.1
+    for place, gpu in enumerate(model):
+        above = [100 * (us / least - 1) for us in gpu.rounds_us]
+        most = max(most, *above)
+        mean = Look(COLOURS[1], "D", "", size=10, hollow=True)
+        first, last = Look(COLOURS[0], "o", "", hollow=True), Look(COLOURS[0], "o", "")
+        marks += [
+            chart.Line(above, [place] * len(above), Look(PALE, "|", "", size=7)),
+            chart.Line([100 * (gpu.us / least - 1)], [place], mean, "mean"),
+            chart.Line(above[:1], [place], first, "first round"),
+            chart.Line(above[-1:], [place], last, "last round"),
+        ]
+    names = [(place, short(gpu.uuid)) for place, gpu in enumerate(model)]
+    x = Axis("slower than the fastest round (%)", -0.04 * most, 1.05 * most)
+    y = Axis("", len(model) - 0.4, -0.6, ticks=names, bare=True)
+    return chart.Panel(one_line(f"{model[0].name}: {model[0].case}", 90), x, y, marks)
 
 
 def figures(results: Results) -> list[Reference]:

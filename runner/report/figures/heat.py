@@ -10,27 +10,20 @@ import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from runner.display.text import absent, count, listed, one_line, size_of, slug, value_of
 from runner.record.ranking import IDLE
 from runner.record.run import size_key
-from runner.report.figures.figure import INK, WIDE, Figure, Results, Row, View, positions, sheet, whole
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
+from runner.report.figures import chart
+from runner.report.figures.chart import INK, Axis, Chart
+from runner.report.figures.figure import ChartFigure, Results, Row, View, positions, whole
 
 MOST_PANELS, MOST_NUMBERS, MOST_NAMES = 9, 20, 8
 """Kernels that are drawn; columns up to which cells have numbers; kernels without a panel that the caption names."""
 
 APART = ("kernel", "dtype", "seed", "device")  # parameters that are no axis
 
-LEAST, DARKEST = 50, 43.2
-"""Percent that have the darkest colour, as have all below; percent at the dark end of the whole scale."""
-
+WIDE = 9.0  # inches: the width of a figure
 LIGHT = 69.5  # percent from which on black letters have the greater contrast
 
 Place = tuple[str, str]  # the values of a cell, down and across
@@ -44,11 +37,12 @@ class Panel:
     rows: dict[Place, Row]
     percents: dict[Place, float]
 
-    @property
-    def points(self) -> list[list[Any]]:
-        """Of each cell its place, the percentage in few digits (only the best has 100) or the status, and the row."""
-        short = {place: 100.0 if of == 100 else min(99.9, round(of, 1)) for place, of in self.percents.items()}
-        return [[*place, short.get(place, row["status"]), row["row"]] for place, row in self.rows.items()]
+    def said(self, place: Place) -> str:
+        """What a cell says in words: its percentage, of which only the best has 100, or its status."""
+        if (of := self.percents.get(place)) is not None:
+            return f"{100 if of == 100 else min(99.9, round(of, 1)):g} % of the best"
+        status = str(self.rows[place]["status"])
+        return "no time" if status == "ok" else status.replace("_", " ")
 
     @property
     def telling(self) -> bool:
@@ -59,7 +53,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class HeatMap(Figure):
+class HeatMap(ChartFigure):
     """A panel for each kernel, with a number in every cell and a frame around the best."""
 
     section = "shape"
@@ -71,10 +65,14 @@ class HeatMap(Figure):
 
     @property
     def view(self) -> View:
-        """The panels for the page."""
-        panels = [{"title": panel.title, "points": panel.points} for panel in self.panels]
-        known = {"axes": list(self.axes), "lines": self.lines, "columns": self.columns}
-        return {"kind": "heat", **known, "panels": panels}
+        """The chart for the page."""
+        return {
+            "kind": "chart",
+            "tall": 62 + 28 * len(self.lines),
+            "widest": 64 * len(self.columns) + 130,
+            "least": max(250, 34 * len(self.columns) + 70),
+            **self.as_chart().plain,
+        }
 
     def rows(self) -> list[Row]:
         """A row for each cell."""
@@ -91,52 +89,35 @@ class HeatMap(Figure):
             if (row := panel.rows.get((down, across)))
         ]
 
-    def draw(self) -> Drawing:
-        """Draw the panels, side by side as far as there is room."""
+    def as_chart(self) -> Chart:
+        """The panels, side by side as far as there is room."""
         words = any(panel.rows.keys() - panel.percents.keys() for panel in self.panels)
         wide = max((0.52 if words else 0.36) * len(self.columns), *(0.09 * len(panel.title) for panel in self.panels))
         beside = max(1 if len(self.columns) > 12 else 2, min(4, int((WIDE - 0.6) / (wide + 0.2))))
-        figure, every = sheet(
-            self.title, len(self.panels), beside, 0.25 * len(self.lines) + 0.55, sharex=True, sharey=True
-        )
         step = 1 + len(self.columns) // (MOST_NUMBERS + 1)
-        for number, (axes, panel) in enumerate(zip(every, self.panels, strict=True)):
-            axes.set_title(panel.title, fontsize=9)
-            names = [one_line(name, 14) for name in self.columns]
-            axes.set_xticks(np.arange(len(names))[::step] + 0.5, names[::step])
-            axes.set_yticks(np.arange(len(self.lines)) + 0.5, [one_line(name, 14) for name in self.lines])
-            axes.tick_params(labelsize=8, length=0)
-            axes.grid(visible=False)
-            axes.spines[:].set_visible(False)
-            axes.set_xlabel(one_line(self.axes[1], 20) if number + beside >= len(self.panels) else "")
-            axes.set_ylabel(one_line(self.axes[0], 20) if number % beside == 0 else "")
-            self._cells(axes, panel)
-        every[0].invert_yaxis()
-        return figure
+        columns = [(n + 0.5, one_line(name, 14)) for n, name in enumerate(self.columns)][::step]
+        lines = [(n + 0.5, one_line(name, 14)) for n, name in enumerate(self.lines)]
+        panels = []
+        for number, panel in enumerate(self.panels):
+            last, first = number + beside >= len(self.panels), number % beside == 0
+            across = one_line(self.axes[1], 20) if last else ""
+            down = one_line(self.axes[0], 20) if first else ""
+            x = Axis(across, 0, len(self.columns), ticks=columns, size=8, bare=True)
+            y = Axis(down, len(self.lines), 0, ticks=lines, size=8, bare=True)
+            panels.append(chart.Panel(panel.title, x, y, [self._cells(panel)]))
+        return Chart(panels, beside, 0.25 * len(self.lines) + 0.55, share_x=True, share_y=True)
 
-    def _cells(self, axes: Axes, panel: Panel) -> None:
-        from matplotlib.patches import Rectangle  # noqa: PLC0415
-
-        values = np.full((len(self.lines), len(self.columns)), np.nan)
-        text: dict[str, Any] = {"ha": "center", "va": "center", "in_layout": False}
-        for place, row in panel.rows.items():
-            y, x = self.lines.index(place[0]), self.columns.index(place[1])
-            if place not in panel.percents:
-                words = "no time" if row["status"] == "ok" else str(row["status"]).replace("_", "\n", 1)
-                hatched: dict[str, Any] = {"facecolor": "#f4f4f6", "edgecolor": "#cfcfd6", "hatch": "////"}
-                axes.add_patch(Rectangle((x, y), 1, 1, linewidth=0, **hatched))
-                axes.text(x + 0.5, y + 0.5, words, fontsize=6.5, **text)
-                continue
-            values[y, x] = percent = panel.percents[place]
-            if percent == 100:
-                axes.add_patch(Rectangle((x + 0.04, y + 0.06), 0.92, 0.88, fill=False, edgecolor=INK, linewidth=1.3))
-            if len(self.columns) <= MOST_NUMBERS:
-                bold = "bold" if percent == 100 else "normal"
-                number = str(round(percent))
-                axes.text(x + 0.5, y + 0.5, number, color=ink(percent), fontsize=8, fontweight=bold, **text)
-        # Cividis is even to the eye, also to a colour-blind one, and on paper without colours.
-        shown: dict[str, Any] = {"cmap": "cividis", "vmin": DARKEST, "vmax": 100, "edgecolor": "white"}
-        axes.pcolormesh(np.ma.masked_invalid(values).clip(LEAST), linewidth=0.8, zorder=0, **shown)
+    def _cells(self, panel: Panel) -> chart.Cells:
+        numbers, places = len(self.columns) <= MOST_NUMBERS, list(panel.rows)
+        percents = [panel.percents.get(place) for place in places]
+        words = [
+            panel.said(place).replace(" ", "\n", 1) if of is None else str(round(of)) if numbers else ""
+            for place, of in zip(places, percents, strict=True)
+        ]
+        tips = [f"{panel.said(place)}\n{self.axes[0]} {place[0]}, {self.axes[1]} {place[1]}" for place in places]
+        x, y = [self.columns.index(place[1]) for place in places], [self.lines.index(place[0]) for place in places]
+        inks = [INK if of is None else ink(of) for of in percents]
+        return chart.Cells(x, y, percents, words, inks, tips, [row["row"] for row in panel.rows.values()])
 
 
 def ink(percent: float) -> str:

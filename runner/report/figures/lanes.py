@@ -18,7 +18,8 @@ from typing import Any
 from runner.device.kinds import label
 from runner.display.text import count, listed, one_line, plain, slug
 from runner.kernel.lanes import MOST_RECEIVED
-from runner.report.figures.figure import CRIMSON, INK, PALE, Figure, Results, Row
+from runner.report.figures.chart import CRIMSON, INK, PALE
+from runner.report.figures.figure import Figure, Results, Row
 from runner.report.figures.lane_steps import NAMED, Element, Step, read
 
 FEW, MOST_STEPS = 2, 10
@@ -73,7 +74,6 @@ class Lanes(Figure):
     """Steps below one another, in the order of the run, with notes on what they have in common."""
 
     section = "lanes"
-    is_svg = True
     steps: tuple[Step, ...]
     notes: str
 
@@ -94,7 +94,7 @@ class Lanes(Figure):
             for element in step.elements
         ]
 
-    def draw(self) -> bytes:
+    def picture(self) -> tuple[bytes, bytes]:
         """Draw the steps, each named by what tells it from the others, and a legend."""
         differing = [name for name in NAMED if len({step.values[name] for step in self.steps}) > 1]
         tour = len({step.kernel for step in self.steps}) > 1
@@ -125,7 +125,7 @@ class Lanes(Figure):
             for line in textwrap.wrap(words, int(wide / 6.8)):
                 canvas.text(line, EDGE, y, 11.5, PALE)
                 y += WORDS
-        return canvas.svg(self.title, wide, y)
+        return canvas.svg(self.title, wide, y), b""
 
 
 def figures(results: Results) -> list[Lanes]:
@@ -148,7 +148,7 @@ def stacked(rows: Iterable[Mapping[str, Any]], title: str = "") -> bytes:
     steps = [step for row in rows if (step := read(row))]
     if not steps:
         raise ValueError("none of the rows has a shuffle and what each element received")
-    return _figure(steps, "lanes", title).draw()
+    return _figure(steps, "lanes", title).picture()[0]
 
 
 def _of_device(steps: list[Step], suffix: str) -> Iterator[Lanes]:

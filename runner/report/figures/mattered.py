@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 from runner.display.text import count, one_line
 from runner.record.searched import Importance, Searched, Three, Value
-from runner.report.figures.figure import COLOURS, CRIMSON, PALE, Figure, Results, Row, sheet
-from runner.report.figures.search import limits
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
+from runner.report.figures import chart
+from runner.report.figures.chart import COLOURS, CRIMSON, PALE, Axis, Chart, Look
+from runner.report.figures.figure import ChartFigure, Figure, Results, Row
+from runner.report.figures.search import values_axis
 
 MOST_PARAMETERS = 24
 MOST_PANELS = 12
@@ -23,7 +20,7 @@ HEADROOM = 2.5  # so many times the highest measured value: a model's interval b
 
 
 @dataclass(frozen=True)
-class Mattered(Figure):
+class Mattered(ChartFigure):
     """A panel for each objective, a line for each parameter."""
 
     section = "search"
@@ -44,30 +41,27 @@ class Mattered(Figure):
             for name, s in one.shares.items()
         ]
 
-    def draw(self) -> Drawing:
-        """Draw the shares as points with their intervals."""
-        from matplotlib.ticker import PercentFormatter  # noqa: PLC0415
-
+    def as_chart(self) -> Chart:
+        """The shares as points with their intervals."""
         most = min(MOST_PARAMETERS, max(len(one.shares) for one in self.panels))
-        figure, every = sheet(self.title, len(self.panels), len(self.panels), 0.75 + 0.24 * most)
-        for axes, one in zip(every, self.panels, strict=True):
-            names = list(one.shares)[:MOST_PARAMETERS]
-            places = range(len(names))
-            for place, name in zip(places, names, strict=True):
-                middle, low, high = one.shares[name]
-                axes.plot([low, high], [place, place], color=COLOURS[0], linewidth=3, alpha=0.35, solid_capstyle="butt")
-                axes.plot([middle], [place], "o", color=COLOURS[0])
-            axes.set_yticks(places, names)
-            axes.set_ylim(len(names) - 0.5, -0.5)
-            axes.set_xlim(-0.015, 1.015)
-            axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-            axes.grid(visible=False, axis="y")
-            axes.set_xlabel(f"share of the variance of {one.objective}")
-        return figure
+        percents = [(n / 5, f"{20 * n} %") for n in range(6)]
+        panels = []
+        for one in self.panels:
+            shares = list(one.shares.items())[:MOST_PARAMETERS]
+            middle, low, high = zip(*(three for _, three in shares), strict=True)
+            places = range(len(shares))
+            marks: list[chart.Mark] = [
+                chart.Whiskers(places, low, high, [COLOURS[0]], 3, 0.35, across=True),
+                chart.Line(middle, places, Look(COLOURS[0], "o", "")),
+            ]
+            x = Axis(f"share of the variance of {one.objective}", -0.015, 1.015, ticks=percents)
+            y = Axis("", len(shares) - 0.5, -0.5, ticks=[(n, name) for n, (name, _) in enumerate(shares)], bare=True)
+            panels.append(chart.Panel("", x, y, marks))
+        return Chart(panels, len(panels), 0.75 + 0.24 * most)
 
 
 @dataclass(frozen=True)
-class Slices(Figure):
+class Slices(ChartFigure):
     """A panel for each parameter: the values that it has beside the best case's others."""
 
     section = "search"
@@ -88,49 +82,46 @@ class Slices(Figure):
             for one in values
         ]
 
-    def draw(self) -> Drawing:
-        """Draw measured values as points with their intervals, and the model as a pale band."""
+    def as_chart(self) -> Chart:
+        """Measured values as points with their intervals, and the model as a pale band."""
         columns = 2 if len(self.panels) == 4 else min(3, len(self.panels))
-        figure, every = sheet(self.title, len(self.panels), columns, 2.3, sharey=True)
         measured = [v for values in self.panels.values() for one in values for v in one.measured or ()]
         models = [one.model for values in self.panels.values() for one in values if one.model and not one.measured]
-        low, high = _range(measured, models)
-        for n, (axes, (name, values)) in enumerate(zip(every, self.panels.items(), strict=True)):
-            self._panel(axes, values)
-            axes.set_xlabel(name)
-            if n % columns == 0:
-                axes.set_ylabel(self.objective)
-        limits(every[0], low, high)
-        top = every[0].get_ylim()[1]
-        for axes, values in zip(every, self.panels.values(), strict=True):
-            failed = [place for place, one in enumerate(values) if one.failed]
-            if failed:
-                axes.plot(failed, [top] * len(failed), "x", color=CRIMSON, clip_on=False, label="failed")
-        handles = {h.get_label(): h for axes in every for h in axes.get_legend_handles_labels()[0]}
-        figure.legend(handles=list(handles.values()), loc="outside lower center", ncols=len(handles))
-        return figure
+        y = values_axis(self.objective, *_range(measured, models))
+        panels = [
+            chart.Panel("", _places(name, values), y if n % columns == 0 else replace(y, label=""), _marks(values, y))
+            for n, (name, values) in enumerate(self.panels.items())
+        ]
+        return Chart(panels, columns, 2.3, share_y=True, legend="below", legend_columns=4)
 
-    def _panel(self, axes: Axes, values: Sequence[Value]) -> None:
-        expected = [(place, one.model) for place, one in enumerate(values) if one.model and not one.measured]
-        if expected:
-            places = [place for place, _ in expected]
-            middle, lower, upper = zip(*(three for _, three in expected), strict=True)
-            axes.errorbar(places, middle, _ends(middle, lower, upper), fmt="none", ecolor=PALE, elinewidth=5,
-                          alpha=0.25, label="not measured: the model's 95 % interval")  # fmt: skip
-        for place, one in enumerate(values):
-            if one.measured and one.is_best:
-                axes.axhline(one.measured[0], color=PALE, linewidth=0.8, linestyle=":")
-            if one.measured:
-                look = ("D", COLOURS[1]) if one.is_best else ("o", COLOURS[0])
-                ends = _ends(*([v] for v in one.measured))
-                axes.errorbar([place], one.measured[:1], ends, fmt=look[0], color=look[1], linewidth=1.2,
-                              label="the best case" if one.is_best else "measured")  # fmt: skip
-        shown = range(0, len(values), 1 + (len(values) - 1) // MOST_LABELS)
-        labels = [one_line(values[place].value, 14) for place in shown]
-        labels = [w if values[place].legal else f"({w})" for w, place in zip(labels, shown, strict=True)]
-        steep = sum(map(len, labels)) > 30
-        axes.set_xticks(list(shown), labels, rotation=35 if steep else 0, ha="right" if steep else "center")
-        axes.set_xlim(-0.6, len(values) - 0.4)
+
+def _places(name: str, values: Sequence[Value]) -> Axis:
+    """The values of a parameter, those that are not allowed in brackets."""
+    shown = range(0, len(values), 1 + (len(values) - 1) // MOST_LABELS)
+    words = [one_line(values[place].value, 14) for place in shown]
+    ticks = [(place, w if values[place].legal else f"({w})") for w, place in zip(words, shown, strict=True)]
+    return Axis(name, -0.6, len(values) - 0.4, ticks=ticks, steep=sum(len(w) for _, w in ticks) > 30)
+
+
+def _marks(values: Sequence[Value], y: Axis) -> list[chart.Mark]:
+    marks = list[chart.Mark]()
+    expected = [(place, one.model) for place, one in enumerate(values) if one.model and not one.measured]
+    if expected:
+        _, low, high = zip(*(three for _, three in expected), strict=True)
+        words = "not measured: the model's 95 % interval"
+        marks.append(chart.Whiskers([n for n, _ in expected], low, high, [PALE], 5, 0.25, label=words))
+    for place, one in enumerate(values):
+        if one.measured:
+            middle, low_end, high_end = one.measured
+            marker, colour = ("D", COLOURS[1]) if one.is_best else ("o", COLOURS[0])
+            marks += [chart.Rule(middle, Look(PALE, dash=":", width=0.8))] if one.is_best else []
+            marks.append(chart.Whiskers([place], [low_end], [high_end], [colour], 1.2))
+            label = "the best case" if one.is_best else "measured"
+            marks.append(chart.Line([place], [middle], Look(colour, marker, ""), label))
+    if failed := [place for place, one in enumerate(values) if one.failed]:
+        top = [float(y.high or 0)] * len(failed)
+        marks.append(chart.Line(failed, top, Look(CRIMSON, "x", ""), "failed", beyond=True))
+    return marks
 
 
 def _state(one: Value) -> str:
@@ -139,13 +130,6 @@ def _state(one: Value) -> str:
     if one.measured:
         return "measured anew" if one.anew else "measured"
     return "not measured" if one.legal else "not allowed"
-
-
-def _ends(middle: Sequence[float], low: Sequence[float], high: Sequence[float]) -> list[list[float]]:
-    return [
-        [max(m - v, 0.0) for m, v in zip(middle, low, strict=True)],
-        [max(v - m, 0.0) for m, v in zip(middle, high, strict=True)],
-    ]
 
 
 def _range(measured: Sequence[float], models: Sequence[Three]) -> tuple[float, float]:

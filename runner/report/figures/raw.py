@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 from runner.display.text import absent, count, described, exact, listed, slug
 from runner.record import samples
 from runner.record.folder import RunFolder
-from runner.report.figures.figure import COLOURS, CRIMSON, INK, MARKERS, PALE, Figure, Results, Row, plain, sheet
+from runner.report.figures import chart
+from runner.report.figures.chart import COLOURS, CRIMSON, INK, MARKERS, PALE, Axis, Chart, Look
+from runner.report.figures.figure import ChartFigure, Results, Row
 from runner.statistics import Samples
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 IQR_PERCENT, ROUNDS_PERCENT = 5.0, 2.0
 """A spread is wide from here on: of the quartiles in percent of the median, and of the rounds."""
@@ -29,7 +27,7 @@ MOST_POINTS, FAR = 250, 8
 
 
 @dataclass(frozen=True)
-class RawSamples(Figure):
+class RawSamples(ChartFigure):
     """All samples of a case, in the order of taking; those of the indices `shown` are points."""
 
     section = "raw"
@@ -43,56 +41,54 @@ class RawSamples(Figure):
         names = ("sample", *(self.samples.dtype.names or ()))
         return [dict(zip(names, (n, *own), strict=True)) for n, own in enumerate(self.samples.tolist())]
 
-    def draw(self) -> Drawing:
-        """Draw the samples, and the histogram beside them on the same scale."""
-        from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
-
-        figure, (axes, histogram) = sheet(self.title, 2, 2, 3.2, sharey=True, width_ratios=(4, 1))
+    def as_chart(self) -> Chart:
+        """The samples, and their distribution beside them on the same scale."""
         us = self.samples["us"]
         low = us.min() - (self.high - us.min()) * 0.04
-        axes.set_xlim(-0.01 * len(us), 1.01 * len(us))
-        axes.set_ylim(low, self.high)
-        axes.yaxis.set_major_locator(MaxNLocator(6))
-        axes.yaxis.set_major_formatter(plain)
-        axes.xaxis.set_major_formatter(plain)
-        axes.set_xlabel("sample, in the order of taking")
-        axes.set_ylabel("µs of one launch")
-        self._points(axes)
         counts, edges = np.histogram(us[us <= self.high], bins=24, range=(low, self.high))
-        histogram.stairs(counts, edges, orientation="horizontal", fill=True, color="#8a8a8a")
-        histogram.set_xlim(0, 1.05 * max(counts))
-        histogram.xaxis.set_major_locator(MaxNLocator(3, integer=True))
-        histogram.set_xlabel("samples")
         known = {name: self.row[f"{name}_us"] for name in ("q1", "median", "q3") if not absent(self.row[f"{name}_us"])}
-        histogram.set_title("\n".join(f"{name} {exact(at)} µs" for name, at in known.items()), fontsize=8.5)
-        for one in (axes, histogram):
-            if len(known) == 3:
-                one.axhspan(known["q1"], known["q3"], color=COLOURS[0], alpha=0.13, linewidth=0, zorder=0)
-            one.axhline(self.row["median_us"], color=INK, linewidth=1.2, zorder=3)
-        return figure
+        quartiles = [chart.Shade(known["q1"], known["q3"], COLOURS[0])] if len(known) == 3 else []
+        below, median = quartiles, chart.Rule(self.row["median_us"], Look(INK, width=1.2))
+        y = Axis("µs of one launch", low, self.high, most=6)
+        panels = [
+            chart.Panel(
+                "",
+                Axis("sample, in the order of taking", -0.01 * len(us), 1.01 * len(us)),
+                y,
+                [*below, *self._points(), median],
+            ),
+            chart.Panel(
+                "\n".join(f"{name} {exact(at)} µs" for name, at in known.items()),
+                Axis("samples", 0, 1.05 * max(counts), most=3),
+                replace(y, label=""),
+                [*below, chart.Histogram(counts.tolist(), edges.tolist(), "#8a8a8a"), median],
+            ),
+        ]
+        return Chart(panels, 2, 3.2, share_y=True, widths=(4, 1))
 
-    def _points(self, axes: Axes) -> None:
-        """Draw the samples, with a colour, a marker and a number for each round.
+    def _points(self) -> Iterator[chart.Mark]:
+        """The samples, with a colour, a marker and a number for each round.
 
         Those of a throttled GPU are crosses, and those far out are triangles at the edge.
         """
         numbers = np.unique(self.samples["round"])
         points, clipped = self.samples[self.shown], np.minimum(self.samples["us"][self.shown], self.high)
         throttled, far = points["throttled"], points["us"] > self.high
+
+        def line(own: NDArray[np.bool_], look: Look, *, beyond: bool = False) -> chart.Line:
+            return chart.Line(self.shown[own].tolist(), clipped[own].tolist(), look, beyond=beyond)
+
         for place, number in enumerate(numbers):
             own = ~throttled & ~far & (points["round"] == number)
-            look: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[place % len(MARKERS)]}
-            axes.plot(self.shown[own], clipped[own], linestyle="none", markersize=3, **look)
+            yield line(own, Look(COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)], "", size=3))
             places = np.flatnonzero(self.samples["round"] == number)
             if place and len(numbers) <= 40:
-                axes.axvline(places[0] - 0.5, color="#bdbdc4", linewidth=0.7)
+                yield chart.Rule(places[0] - 0.5, Look("#bdbdc4", width=0.7), upright=True)
             if len(numbers) > 1 and place % (1 + len(numbers) // 11) == 0:
                 word = f"round {number}" if len(numbers) < 7 else str(number)
-                style: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 7.5, "color": PALE}
-                axes.annotate(word, (places.mean(), self.high), (0, -7), textcoords="offset points", **style)
-        axes.plot(self.shown[throttled], clipped[throttled], "x", markersize=5, color=CRIMSON)
-        far &= ~throttled
-        axes.plot(self.shown[far], clipped[far], "^", markersize=5, color=INK, clip_on=False)
+                yield chart.Note(float(places.mean()), self.high, word, 0, -7, PALE, 7.5, "center", "top")
+        yield line(throttled, Look(CRIMSON, "x", ""))
+        yield line(far & ~throttled, Look(INK, "^", ""), beyond=True)
 
 
 def figures(results: Results) -> list[RawSamples]:

@@ -6,18 +6,16 @@ Williams, Waterman, Patterson: Roofline, an insightful visual performance model.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from runner.display.text import absent, count, one_line, rough, slug
 from runner.record.runs import section
 from runner.report import profiled
-from runner.report.figures.figure import PALE, Figure, Results, Row, plain, sheet
+from runner.report.figures import chart
+from runner.report.figures.chart import PALE, Axis, Chart, Look
+from runner.report.figures.figure import ChartFigure, Results, Row
 from runner.stages.profile import ceilings, counters
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 MOST_NAMES = 12
 DASHED = (0, (4, 3))
@@ -48,7 +46,7 @@ class Roof:
 
 
 @dataclass(frozen=True)
-class Roofline(Figure):
+class Roofline(ChartFigure):
     """The cases of one precision on one GPU, under the measured and the theoretical roof."""
 
     section = "why"
@@ -70,36 +68,32 @@ class Roofline(Figure):
             for one in self.points
         ]
 
-    def draw(self) -> Drawing:
-        """Draw the roofs, and the cases below them; of each kernel the fastest has its name."""
-        figure, (axes,) = sheet(self.title, 1, 1, 4.2)
+    def as_chart(self) -> Chart:
+        """The roofs, and the cases below them; of each kernel the fastest has its name."""
         ridge = (self.measured.gflops or 0) / self.measured.gbps
         each = [*(one.intensity for one in self.points), *([ridge] if ridge else [])]
         low, high = min(each) / 3, max(each) * 3
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        if self.theoretical:
-            _roof(axes, self.theoretical, low, high, linestyle=DASHED, linewidth=1.0)
-        _roof(axes, self.measured, low, high, linestyle="-", linewidth=1.8)
-        for one in self.points:
-            stroke = self.results.looks[str(one.row["kernel"])]
-            axes.plot(
-                one.intensity, one.gflops, stroke.marker or "o", color=stroke.colour, zorder=3,
-                markerfacecolor="white" if one.counted else stroke.colour,
-            )  # fmt: skip
-        self._name(axes)
-        axes.set_xlim(low, high)
         floor, top = min(one.gflops for one in self.points), self.measured.at(high)
-        axes.set_ylim(floor / 2.5, 2.2 * max(top, self.theoretical.at(high) if self.theoretical else 0))
-        axes.xaxis.set_major_formatter(plain)
-        axes.yaxis.set_major_formatter(plain)
-        axes.set_xlabel("operations per byte of DRAM")
-        axes.set_ylabel("operations per second, 10^9")
-        self._ceilings(axes)
-        return figure
+        roofs = [_roof(self.theoretical, low, high, Look(PALE, dash=DASHED, width=1.0))] if self.theoretical else []
+        points = [
+            chart.Line([one.intensity], [one.gflops], Look(stroke.colour, stroke.marker or "o", "", hollow=one.counted))
+            for one in self.points
+            for stroke in [self.results.looks[str(one.row["kernel"])]]
+        ]
+        marks: list[chart.Mark] = [
+            *roofs,
+            _roof(self.measured, low, high, Look(PALE, width=1.8)),
+            *points,
+            *self._names(),
+            self._ceilings(),
+        ]
+        end = 2.2 * max(top, self.theoretical.at(high) if self.theoretical else 0)
+        x = Axis("operations per byte of DRAM", low, high, log=True)
+        y = Axis("operations per second, 10^9", floor / 2.5, end, log=True)
+        return Chart([chart.Panel("", x, y, marks)], 1, 4.2)
 
-    def _name(self, axes: Axes) -> None:
-        """Write the names of the kernels one below the other, where their points are near each other."""
+    def _names(self) -> Iterator[chart.Note]:
+        """The names of the kernels, one below the other where their points are near each other."""
         fastest: dict[str, Point] = {}
         for one in sorted(self.points, key=lambda one: -one.gflops):
             fastest.setdefault(str(one.row["kernel"]), one)
@@ -109,14 +103,12 @@ class Roofline(Figure):
             wanted = math.log10(one.gflops)
             y = min(wanted, min(last.get(place + n, math.inf) for n in (-1, 0, 1)) - 0.085)
             last[place] = y
-            axes.annotate(
-                one_line(kernel, 30), (one.intensity, one.gflops), (one.intensity * 1.12, 10**y), va="center",
-                fontsize=8, color=self.results.looks[kernel].colour, annotation_clip=False,
-                arrowprops={"arrowstyle": "-", "color": "#b0b0b8", "linewidth": 0.6} if y < wanted - 0.05 else None,
-            )  # fmt: skip
+            colour, to = self.results.looks[kernel].colour, (one.intensity * 1.12, 10**y)
+            leader, name = y < wanted - 0.05, one_line(kernel, 30)
+            yield chart.Note(one.intensity, one.gflops, name, colour=colour, size=8, to=to, leader=leader)
 
-    def _ceilings(self, axes: Axes) -> None:
-        """Write the numbers of the roofs into the corner that no case reaches."""
+    def _ceilings(self) -> chart.Note:
+        """The numbers of the roofs, in the corner that no case reaches."""
         roofs = {"measured": self.measured, **({"theoretical": self.theoretical} if self.theoretical else {})}
         lines = [
             ("DRAM, GB/s: {}", {word: roof.gbps for word, roof in roofs.items()}),
@@ -130,8 +122,7 @@ class Roofline(Figure):
             for text, each in lines
             if each
         ]
-        at = {"xycoords": "axes fraction", "va": "top", "fontsize": 8, "color": PALE, "linespacing": 1.5}
-        axes.annotate("\n".join(words), (0.012, 0.985), **at)  # type: ignore[arg-type]
+        return chart.Note(0.012, 0.985, "\n".join(words), colour=PALE, size=8, above="top", pin="corner")
 
 
 def figures(results: Results) -> list[Roofline]:
@@ -189,7 +180,7 @@ def _caption(points: list[Point], precision: str, roof: Roof) -> str:
     return " ".join(filter(None, notes))
 
 
-def _roof(axes: Axes, roof: Roof, low: float, high: float, **style: object) -> None:
+def _roof(roof: Roof, low: float, high: float, look: Look) -> chart.Line:
     corner = [roof.gflops / roof.gbps] if roof.gflops and low < roof.gflops / roof.gbps < high else []
     xs = [low, *corner, high]
-    axes.plot(xs, [roof.at(x) for x in xs], color=PALE, zorder=1, **style)  # type: ignore[arg-type]
+    return chart.Line(xs, [roof.at(x) for x in xs], look)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import numpy as np
 
 from runner.display.text import count
 from runner.record.searched import Searched
-from runner.report.figures.figure import COLOURS, CRIMSON, INK, PALE, Figure, Results, Row, plain, set_ticks, sheet
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
+from runner.report.figures import chart
+from runner.report.figures.chart import COLOURS, CRIMSON, PALE, Axis, Chart, Look
+from runner.report.figures.figure import ChartFigure, Figure, Results, Row
 
 LEAST = 3  # measured cases that are worth a figure
 NAMED = 8  # cases of a front that are named
@@ -24,7 +22,7 @@ STEPS, FINE, WIDE_RANGE = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0), (1, 1.2, 1.4, 1.6, 1.8
 
 
 @dataclass(frozen=True)
-class BestSoFar(Figure):
+class BestSoFar(ChartFigure):
     """The cases of a search in order, and the best so far."""
 
     section = "search"
@@ -43,47 +41,46 @@ class BestSoFar(Figure):
             )
         return rows
 
-    def draw(self) -> Drawing:
-        """Draw the cases as points, the failed ones at the upper edge, and the best so far as a line."""
+    def as_chart(self) -> Chart:
+        """The cases as points, the failed ones at the worse edge, and the best so far as a line."""
         search, rows, name = self.search, self.rows(), self.search.objectives[0]
-        figure, panels = sheet(self.title, 2, 2, 3.1, sharey=True)
         good = np.array([row[name] for row in rows if np.isfinite(row[name])])
         ends = [end for row in rows if "anew" in row for end in (row["anew_low"], row["anew_high"])]
         best = [row["best"] for row in rows if np.isfinite(row["best"])]
         # Bad cases would leave no room for the line: most of them are within the scale, the others at its edge.
         edge = float(np.quantile(good, 1 - WITHIN if search.higher[0] else WITHIN))
-        low, high = min(edge, *best, *ends), max(edge, *best, *ends)
-        for axes, x, label in zip(panels, ("case", "seconds"), ("cases", "seconds"), strict=True):
-            self._panel(axes, rows, x)
-            axes.set_xlabel(label)
-            axes.xaxis.set_major_formatter(plain)
-        limits(panels[0], low, high)
-        panels[0].set_ylabel(name)
-        bottom, top = panels[0].get_ylim()
-        for axes, x in zip(panels, ("case", "seconds"), strict=True):
-            edges = [row[x] for row in rows if not bottom <= row[name] <= top and np.isfinite(row[name])]
-            if edges:
-                axes.plot(edges, [bottom if search.higher[0] else top] * len(edges), "|", color=PALE, clip_on=False,
-                          markersize=6, label="case beyond the scale")  # fmt: skip
-            if failed := [row[x] for row in rows if not np.isfinite(row[name])]:
-                axes.plot(failed, [bottom if search.higher[0] else top] * len(failed), "x", color=CRIMSON,
-                          clip_on=False, label="failed")  # fmt: skip
-        figure.legend(handles=panels[0].get_legend_handles_labels()[0], loc="outside lower center", ncols=5)
-        return figure
+        y = values_axis(name, min(edge, *best, *ends), max(edge, *best, *ends))
+        panels = [
+            chart.Panel("", Axis(label), y if x == "case" else replace(y, label=""), self._marks(rows, x, y))
+            for x, label in (("case", "cases"), ("seconds", "seconds"))
+        ]
+        return Chart(panels, 2, 3.1, share_y=True, legend="below", legend_columns=5)
 
-    def _panel(self, axes: Axes, rows: Sequence[Row], x: str) -> None:
-        name = self.search.objectives[0]
-        axes.plot([r[x] for r in rows], [r[name] for r in rows], ".", color=PALE, markersize=4, label="case")
-        axes.step([r[x] for r in rows], [r["best"] for r in rows], where="post", color=COLOURS[0], label="best so far")
+    def _marks(self, rows: Sequence[Row], x: str, y: Axis) -> list[chart.Mark]:
+        name, bottom, top = self.search.objectives[0], float(y.low or 0), float(y.high or 0)
+        worse = bottom if self.search.higher[0] else top
+        best, seen = [r for r in rows if np.isfinite(r["best"])], [r for r in rows if np.isfinite(r[name])]
+        within = [r for r in seen if bottom <= r[name] <= top]
+        marks: list[chart.Mark] = [
+            chart.Line([r[x] for r in within], [r[name] for r in within], Look(PALE, ".", "", size=4), "case"),
+            chart.Line([r[x] for r in best], [r["best"] for r in best], Look(COLOURS[0]), "best so far", "post"),
+        ]
         if anew := [r for r in rows if "anew" in r]:
-            middle = np.array([r["anew"] for r in anew])
-            ends = [middle - [r["anew_low"] for r in anew], [r["anew_high"] for r in anew] - middle]
-            axes.errorbar([r[x] for r in anew], middle, np.maximum(ends, 0), fmt="D", color=COLOURS[1], markersize=4.5,
-                          markerfacecolor="none", linewidth=1, label="measured anew at the end")  # fmt: skip
+            at, middle = [r[x] for r in anew], [r["anew"] for r in anew]
+            low, high = ([r[f"anew_{end}"] for r in anew] for end in ("low", "high"))
+            marks.append(chart.Whiskers(at, low, high, [COLOURS[1]]))
+            look = Look(COLOURS[1], "D", "", size=4.5, hollow=True)
+            marks.append(chart.Line(at, middle, look, "measured anew at the end"))
+        if beyond := [r[x] for r in seen if not bottom <= r[name] <= top]:
+            look = Look(PALE, "|", "", size=6)
+            marks.append(chart.Line(beyond, [worse] * len(beyond), look, "case beyond the scale", beyond=True))
+        if failed := [r[x] for r in rows if not np.isfinite(r[name])]:
+            marks.append(chart.Line(failed, [worse] * len(failed), Look(CRIMSON, "x", ""), "failed", beyond=True))
+        return marks
 
 
 @dataclass(frozen=True)
-class Front(Figure):
+class Front(ChartFigure):
     """The cases of a search for two things at once."""
 
     section = "search"
@@ -122,48 +119,45 @@ class Front(Figure):
         names = [n for place, n in enumerate(every) if len({point[place] for point in own}) > 1] or every
         return "; ".join(f"{n}: {self.search.described(point, names)}" for n, point in enumerate(own[:NAMED], 1))
 
-    def draw(self) -> Drawing:
-        """Draw the cases as points, and the front as a line of steps."""
-        (first, second), search, rows = self.search.objectives, self.search, self.rows()
-        figure, (axes,) = sheet(self.title, 1, 1, 4.2)
-        front = self.front()
-        axes.plot([r[first] for r in rows], [r[second] for r in rows], ".", color=PALE, markersize=4, label="case")
-        axes.step([r[first] for r in front], [r[second] for r in front], "o-", color=COLOURS[0], markersize=5,
-                  where="pre" if search.higher[0] else "post", linewidth=1.2, label="Pareto front")  # fmt: skip
+    def as_chart(self) -> Chart:
+        """The cases as points, and the front as a line of steps."""
+        (first, second), rows, front = self.search.objectives, self.rows(), self.front()
+
+        def line(of: Sequence[Row], look: Look, label: str, steps: Literal["", "pre", "post"] = "") -> chart.Line:
+            return chart.Line([r[first] for r in of], [r[second] for r in of], look, label, steps)
+
+        marks: list[chart.Mark] = [
+            line(rows, Look(PALE, ".", "", size=4), "case"),
+            line(front, Look(COLOURS[0], "o", width=1.2), "Pareto front", "pre" if self.search.higher[0] else "post"),
+        ]
         if anew := [row for row in rows if row["measured_anew"]]:
-            axes.plot([r[first] for r in anew], [r[second] for r in anew], "D", color=COLOURS[1], markersize=8,
-                      markerfacecolor="none", label="measured anew at the end")  # fmt: skip
-        for number, row in enumerate(front[:NAMED], 1):
-            axes.annotate(str(number), (row[first], row[second]), (5, 4), textcoords="offset points", color=INK)
-        for axis, name in ((axes.xaxis, first), (axes.yaxis, second)):
-            values = [row[name] for row in rows]
-            if min(values) > 0 and max(values) > 3 * min(values):
-                (axes.set_xscale if axis is axes.xaxis else axes.set_yscale)("log")
-                set_ticks(axis, min(values) * 0.9, max(values) * 1.1)
-        axes.set_xlabel(first)
-        axes.set_ylabel(second)
-        figure.legend(loc="outside lower center", ncols=3)
-        return figure
+            marks.append(line(anew, Look(COLOURS[1], "D", "", size=8, hollow=True), "measured anew at the end"))
+        marks += [
+            chart.Note(row[first], row[second], str(number), 5, 4, size=9, above="baseline")
+            for number, row in enumerate(front[:NAMED], 1)
+        ]
+        x, y = (_axis_of(name, [row[name] for row in rows]) for name in (first, second))
+        return Chart([chart.Panel("", x, y, marks)], 1, 4.2, legend="below", legend_columns=3)
 
 
-def limits(axes: Axes, low: float, high: float) -> None:
-    """The limits and ticks of the axis of values: logarithmic if they are positive."""
-    from matplotlib.ticker import FixedLocator  # noqa: PLC0415
+def _axis_of(name: str, values: Sequence[float]) -> Axis:
+    if min(values) > 0 and max(values) > 3 * min(values):
+        return Axis(name, min(values) * 0.9, max(values) * 1.1, log=True)
+    return Axis(name)
 
+
+def values_axis(label: str, low: float, high: float) -> Axis:
+    """The axis of an objective: logarithmic if its values are positive."""
     if low <= 0:
         room = 0.04 * (high - low) or 1.0
-        axes.set_ylim(low - room, high + room)
-        return
-    axes.set_yscale("log")
+        return Axis(label, low - room, high + room)
     room = max((high / low) ** 0.04, 1.005)
     low, high = low / room, high * room
-    set_ticks(axes.yaxis, low, high)
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)))
     ticks = [m * 10.0**k for k in decades for m in (FINE if high / low < 4 else STEPS)]
-    if 1.5 <= high / low < WIDE_RANGE and len(there := [tick for tick in ticks if low <= tick <= high]) > 1:
-        axes.yaxis.set_major_locator(FixedLocator(there))
-    axes.yaxis.set_major_formatter(plain)
-    axes.set_ylim(low, high)
+    there = [(tick, f"{tick:,.10g}") for tick in ticks if low <= tick <= high]
+    named = there if 1.5 <= high / low < WIDE_RANGE and len(there) > 1 else None
+    return Axis(label, low, high, log=True, ticks=named)
 
 
 def figures(results: Results) -> list[Figure]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
 
 from runner.display.text import listed, one_line, size_of, value_of
 from runner.record.ranking import ratio, steps
-from runner.report.figures.figure import PALE, Figure, Results, Row, View, positions, set_ticks, set_x, sheet
+from runner.report.figures import chart
+from runner.report.figures.chart import PALE, Axis, Chart, Look
+from runner.report.figures.figure import ChartFigure, Results, Row, View, positions, x_axis
 from runner.report.tables import Case, separating, titles
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 MOST_PANELS, GREY = 12, "#9a9aa2"
 
@@ -40,23 +37,13 @@ class Panel:
     points: list[Point]
 
     @property
-    def drawn(self) -> list[list[Any]]:
-        """Of each case the size in words and in elements, the ratio and its ends, whether it is the best, the row."""
-        return [
-            [size_of(row), int(row["size"]), *(round(x, 4) for x in (one.times, one.low, one.high)), best, row["row"]]
-            for point in self.points
-            for best, cases in ((1, [point.fastest]), (0, point.pairs))
-            for row, one in cases
-        ]
-
-    @property
     def cases(self) -> list[Case]:
         """The cases of all points."""
         return [case for point in self.points for case in point.cases]
 
 
 @dataclass(frozen=True)
-class Speedups(Figure):
+class Speedups(ChartFigure):
     """A panel for each kernel, on common axes."""
 
     section = "baseline"
@@ -65,9 +52,8 @@ class Speedups(Figure):
 
     @property
     def view(self) -> View:
-        """The panels for the page."""
-        panels = [{"title": f"{panel.title} against {panel.baseline}", "points": panel.drawn} for panel in self.panels]
-        return {"kind": "speedup", "panels": panels}
+        """The chart for the page."""
+        return {"kind": "chart", "tall": 220, "least": 300, **self.as_chart().plain}
 
     def rows(self) -> list[Row]:
         """A row for each kernel and size, best against best, and one for each pair of equal parameters."""
@@ -87,37 +73,41 @@ class Speedups(Figure):
             for row, ratio in cases
         ]
 
-    def draw(self) -> Drawing:
-        """Draw the panels. The axis is wide enough that next to nothing does not look large."""
+    def as_chart(self) -> Chart:
+        """The panels. The axis is wide enough that next to nothing does not look large."""
         columns = min(3, len(self.panels))
-        figure, every = sheet(self.title, len(self.panels), columns, 2.1, sharex=True, sharey=True)
         cases = [case for panel in self.panels for case in panel.cases]
         places = positions([row for row, _ in cases], "size")
         low, high = min(ratio.low for _, ratio in cases), max(ratio.high for _, ratio in cases)
-        for number, (axes, panel) in enumerate(zip(every, self.panels, strict=True)):
+        y = Axis("", min(0.8, 0.93 * low), max(1.25, 1.08 * high), log=True, unit="x", size=8)
+        panels = []
+        for number, panel in enumerate(self.panels):
+            x = x_axis(places, "size", 5, 8)
+            x = replace(x, label="") if number + columns < len(self.panels) else x
             title = f"{one_line(panel.title, 42)}\nagainst {one_line(panel.baseline, 34)}"
-            axes.set_title(title, fontsize=8.5, fontweight="normal", linespacing=1.25)
-            set_x(axes, places, "size", 5)
-            if number + columns < len(self.panels):
-                axes.set_xlabel("")
-            axes.set_yscale("log")
-            set_ticks(axes.yaxis, min(0.8, 0.93 * low), max(1.25, 1.08 * high), "x")
-            axes.tick_params(labelsize=8)
-            axes.axhline(1, color=PALE, linewidth=1.1)
-            self._line(axes, panel, places)
-        return figure
+            panels.append(chart.Panel(title, x, y, self._marks(panel, places), small=True))
+        return Chart(panels, columns, 2.1, share_x=True, share_y=True)
 
-    def _line(self, axes: Axes, panel: Panel, places: dict[str, float]) -> None:
-        """Draw best against best with its intervals, the single pairs in grey below, and write the last ratio."""
+    def _marks(self, panel: Panel, places: dict[str, float]) -> list[chart.Mark]:
+        """Best against best with its intervals, the single pairs in grey below, and the last ratio as a number."""
         stroke, pairs = self.results.looks[panel.kernel], [pair for point in panel.points for pair in point.pairs]
-        at = [places[value_of("size", row)] for row, _ in pairs]
-        axes.plot(at, [ratio.times for _, ratio in pairs], "o", color=GREY, markersize=2.6)
-        best = [point.fastest[1] for point in panel.points]
-        x, times = [places[value_of("size", point.fastest[0])] for point in panel.points], [one.times for one in best]
-        axes.vlines(x, [one.low for one in best], [one.high for one in best], color=stroke.colour, linewidth=1)
-        axes.plot(x, times, color=stroke.colour, marker=stroke.marker, markersize=4.5)
-        last = f"{times[-1]:.2f}x", (x[-1], times[-1]), (8, 0)
-        axes.annotate(*last, textcoords="offset points", va="center", fontsize=8.5, annotation_clip=False)
+        fastest = [point.fastest for point in panel.points]
+        best = self._line(fastest, places, replace(stroke.look(), dash="-", size=4.5), "best against best")
+        ends = [one.low for _, one in fastest], [one.high for _, one in fastest]
+        return [
+            chart.Rule(1, Look(PALE, width=1.1)),
+            self._line(pairs, places, Look(GREY, "o", "", size=2.6), "equal parameters"),
+            chart.Whiskers(best.x, *ends, [stroke.colour]),
+            best,
+            chart.Note(best.x[-1], best.y[-1], f"{best.y[-1]:.2f}x", right=8),
+        ]
+
+    def _line(self, cases: list[Case], places: dict[str, float], look: Look, word: str) -> chart.Line:
+        at = [places[value_of("size", row)] for row, _ in cases]
+        tips = [
+            f"{one.times:.2f}x ({one.low:.2f} to {one.high:.2f})\nsize {size_of(row)}\n{word}" for row, one in cases
+        ]
+        return chart.Line(at, [one.times for _, one in cases], look, tips=tips, rows=[row["row"] for row, _ in cases])
 
 
 def figures(results: Results) -> list[Speedups]:

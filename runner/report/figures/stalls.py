@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from runner.display.text import count, described, one_line
 from runner.report import profiled
-from runner.report.figures.figure import COLOURS, INK, PALE, Figure, Results, Row, sheet
+from runner.report.figures import chart
+from runner.report.figures.chart import COLOURS, INK, Axis, Chart
+from runner.report.figures.figure import ChartFigure, Results, Row
 from runner.stages.profile.counters import NAME, stalls
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
 
 MOST_BARS, MOST_REASONS = 24, 7
 LEAST_WORDS = 0.07  # of a bar: narrower parts have no number
@@ -42,7 +40,7 @@ MEANING = {
 
 
 @dataclass(frozen=True)
-class Stalls(Figure):
+class Stalls(ChartFigure):
     """A bar for each case: the shares of the reasons."""
 
     section = "why"
@@ -54,28 +52,24 @@ class Stalls(Figure):
         """A row for each case, with the share of each reason."""
         return [{**self.results.identity(row), **shares} for row, _, shares in self.bars]
 
-    def draw(self) -> Drawing:
-        """Draw the bars, the fastest case on top."""
-        figure, (axes,) = sheet(self.title, 1, 1, 1.1 + 0.27 * len(self.bars))
-        left = [0.0] * len(self.bars)
+    def as_chart(self) -> Chart:
+        """The bars, the fastest case on top."""
+        left, marks = [0.0] * len(self.bars), list[chart.Mark]()
         colours = dict(zip([*self.reasons, OTHERS], [*COLOURS[: len(self.reasons)], "#b8b8bf"], strict=True))
         for reason, colour in colours.items():
             widths = [100 * self._share(shares, reason) for _, _, shares in self.bars]
-            axes.barh(range(len(self.bars)), widths, left=left, height=0.7, color=colour, label=reason)
-            for at, (width, start) in enumerate(zip(widths, left, strict=True)):
-                if width >= 100 * LEAST_WORDS:
-                    ink = INK if colour in ("#e69f00", "#56b4e9", "#cc79a7", "#b8b8bf") else "white"
-                    axes.text(start + width / 2, at, f"{width:.0f}", ha="center", va="center", fontsize=8, color=ink)
+            marks.append(chart.Bars(range(len(self.bars)), widths, [colour], left, label=reason))
+            ink = INK if colour in ("#e69f00", "#56b4e9", "#cc79a7", "#b8b8bf") else "white"
+            marks += [
+                chart.Note(start + width / 2, at, f"{width:.0f}", colour=ink, size=8, align="center")
+                for at, (width, start) in enumerate(zip(widths, left, strict=True))
+                if width >= 100 * LEAST_WORDS
+            ]
             left = [start + width for start, width in zip(left, widths, strict=True)]
-        axes.set_yticks(range(len(self.bars)), [one_line(name, 44) for _, name, _ in self.bars])
-        axes.set_ylim(len(self.bars) - 0.4, -0.6)
-        axes.set_xlim(0, 100)
-        axes.set_xlabel("% of the time of active warps")
-        axes.grid(visible=False, axis="y")
-        axes.tick_params(axis="y", length=0)
-        axes.spines["left"].set_color(PALE)
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower left", ncols=4, fontsize=8.5)
-        return figure
+        names = [(at, one_line(name, 44)) for at, (_, name, _) in enumerate(self.bars)]
+        y = Axis("", len(self.bars) - 0.4, -0.6, ticks=names, bare=True)
+        panel = chart.Panel("", Axis("% of the time of active warps", 0, 100), y, marks)
+        return Chart([panel], 1, 1.1 + 0.27 * len(self.bars), legend="left")
 
     def _share(self, shares: dict[str, float], reason: str) -> float:
         return shares.get(reason, 0.0) if reason != OTHERS else 1 - sum(shares.get(one, 0.0) for one in self.reasons)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 from runner.display.text import (
     PAIRS,
@@ -26,25 +25,9 @@ from runner.display.text import (
     value_of,
 )
 from runner.kernel.metrics import Criterion
-from runner.report.figures.figure import (
-    CEILING,
-    PALE,
-    Figure,
-    Results,
-    Row,
-    Stroke,
-    View,
-    legend,
-    plain,
-    positions,
-    set_ticks,
-    set_x,
-    sheet,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
+from runner.report.figures import chart
+from runner.report.figures.chart import PALE, Chart
+from runner.report.figures.figure import CEILING, ChartFigure, Results, Row, Stroke, View, positions, x_axis
 
 MOST_BARS, MOST_PANELS = 24, 6
 FEW = 3  # values of a parameter up to which each has bars of its own; more of them are drawn as a line
@@ -70,7 +53,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Times(Figure):
+class Times(ChartFigure):
     """What lines and bars have in common."""
 
     section = "times"
@@ -141,47 +124,43 @@ class Lines(Times):
         """The same axes for the page's chart."""
         return {"x": self.x, "y": self.panels[0].y or self.y, "panels": self.panels_by, **self._where(self.x)}
 
-    def draw(self) -> Drawing:
-        """Draw the panels, and a legend for all of them."""
-        panels = len(self.panels)
-        figure, every = sheet(self.title, panels, min(2, panels), 2.7 if panels > 1 else 3.6)
-        places = positions(self.every, self.x)
-        for axes, panel in zip(every, self.panels, strict=True):
+    def as_chart(self) -> Chart:
+        """The panels, and a legend for all of them."""
+        number, places = len(self.panels), positions(self.every, self.x)
+        panels = []
+        for panel in self.panels:
             y, rows = panel.y or self.y, panel.rows if panel.y else self.every
-            axes.set_title(one_line(panel.title, 60))
-            set_x(axes, places, self.x, 11 if panels == 1 else 6)
             bounds = limits(rows) if y == "gbps" else {}
-            self._set_y(axes, y, rows, bounds)
-            self._lines(axes, panel, y, places)
-            for column, limit in bounds.items():
-                name, dash = LIMITS[column]
-                axes.axhline(limit, color=PALE, linewidth=1.1, linestyle=(0, dash), label=f"{name} {limit:,.0f} GB/s")
-        legend(figure, every)
-        return figure
+            rules = [
+                chart.Rule(
+                    limit, chart.Look(PALE, dash=(0, LIMITS[of][1]), width=1.1), f"{LIMITS[of][0]} {limit:,.0f} GB/s"
+                )
+                for of, limit in bounds.items()
+            ]
+            x = x_axis(places, self.x, 11 if number == 1 else 6)
+            marks = [*self._lines(panel, y, places), *rules]
+            panels.append(chart.Panel(one_line(panel.title, 60), x, self._axis(y, rows, bounds), marks))
+        return Chart(panels, min(2, number), 2.7 if number > 1 else 3.6, legend="ends")
 
-    def _set_y(self, axes: Axes, y: str, rows: list[Row], bounds: dict[str, float]) -> None:
+    def _axis(self, y: str, rows: list[Row], bounds: dict[str, float]) -> chart.Axis:
         found = [value for row in rows for value in (row[y], *self.quartiles(row, y))] + list(bounds.values())
         low, high = min(found), max(found)
         by = self.results.run.criterion
         own = f"{y} ({f'{by.unit}, ' if by.unit else ''}{BETTER[by.better]})" if y == by.name else ""
-        axes.set_ylabel(LABELS.get(y, own or "per request (less is better)"))
+        label = LABELS.get(y, own or "per request (less is better)")
         if y == "median_us" and (self.x == "size" or high > 4 * low):
-            axes.set_yscale("log")
-            set_ticks(axes.yaxis, low / 1.15, high * 1.15)
-        else:
-            axes.set_ylim(0, high * 1.06)
-            axes.yaxis.set_major_formatter(plain)
+            return chart.Axis(label, low / 1.15, high * 1.15, log=True)
+        return chart.Axis(label, 0, high * 1.06)
 
-    def _lines(self, axes: Axes, panel: Panel, y: str, places: dict[str, float]) -> None:
+    def _lines(self, panel: Panel, y: str, places: dict[str, float]) -> Iterator[chart.Mark]:
         lines: dict[str, list[Row]] = {}
         for row in sorted(panel.rows, key=lambda row: places[value_of(self.x, row)]):
             lines.setdefault(self.name(row), []).append(row)
         for name, own in lines.items():
-            x, stroke = [places[value_of(self.x, row)] for row in own], self.stroke(own[0])
+            x, look = [places[value_of(self.x, row)] for row in own], self.stroke(own[0]).look()
             low, high = zip(*(self.quartiles(row, y) for row in own), strict=True)
-            axes.fill_between(x, low, high, color=stroke.colour, alpha=0.18, linewidth=0)
-            look: dict[str, Any] = {"color": stroke.colour, "marker": stroke.marker, "linestyle": stroke.dash}
-            axes.plot(x, [row[y] for row in own], label=name, **look)
+            yield chart.Band(x, low, high, look.colour)
+            yield chart.Line(x, [row[y] for row in own], look, name)
 
 
 @dataclass(frozen=True)
@@ -196,26 +175,24 @@ class Bars(Times):
         x = "dtype" if "dtype" in self.named else "kernel"
         return {"x": x, "y": "median_us", "panels": "", **self._where(x)}
 
-    def draw(self) -> Drawing:
-        """Draw the panels below one another, the numbers of each bar at the right."""
+    def as_chart(self) -> Chart:
+        """The panels below one another, the numbers of each bar at the right."""
         most = max(len(panel.rows) for panel in self.panels)
-        figure, every = sheet(self.title, len(self.panels), 1, 0.32 * most + 0.75)
-        for axes, panel in zip(every, self.panels, strict=True):
-            axes.set_title(one_line(panel.title, 60))
-            for place, row in enumerate(panel.rows):
-                axes.barh(place, row["median_us"], height=0.62, color=self.stroke(row).colour, alpha=0.85)
-                axes.plot(self.quartiles(row, "median_us"), [place, place], color="black", linewidth=1)
-                beside_axes = axes.get_yaxis_transform()
-                axes.text(1.01, place, self._numbers(row), transform=beside_axes, va="center", fontsize=8.5)
-            axes.set_yticks(range(len(panel.rows)), [self._bar_name(row) for row in panel.rows])
-            axes.set_ylim(len(panel.rows) - 0.4, -0.6)
-            axes.set_xlim(
-                0, 1.02 * max(max(self.quartiles(row, "median_us")[1], row["median_us"]) for row in self.every)
-            )
-            axes.xaxis.set_major_formatter(plain)
-            axes.grid(visible=False, axis="y")
-            axes.set_xlabel(LABELS["median_us"])
-        return figure
+        end = 1.02 * max(max(self.quartiles(row, "median_us")[1], row["median_us"]) for row in self.every)
+        return Chart([self._panel(panel, end) for panel in self.panels], 1, 0.32 * most + 0.75)
+
+    def _panel(self, panel: Panel, end: float) -> chart.Panel:
+        rows, at = panel.rows, range(len(panel.rows))
+        low, high = zip(*(self.quartiles(row, "median_us") for row in rows), strict=True)
+        colours = [self.stroke(row).colour for row in rows]
+        marks: list[chart.Mark] = [
+            chart.Bars(at, [row["median_us"] for row in rows], colours, height=0.62, alpha=0.85),
+            chart.Whiskers(at, low, high, ["#000000"], across=True),
+            *(chart.Note(1.01, place, self._numbers(row), pin="beside") for place, row in enumerate(rows)),
+        ]
+        names = [(place, self._bar_name(row)) for place, row in enumerate(rows)]
+        y = chart.Axis("", len(rows) - 0.4, -0.6, ticks=names, bare=True)
+        return chart.Panel(one_line(panel.title, 60), chart.Axis(LABELS["median_us"], 0, end), y, marks)
 
     def _bar_name(self, row: Row) -> str:
         pairs = [(name, value_of(name, row)) for name in self.named]

@@ -33,71 +33,72 @@ const titled = (title, plot) => {
   return panel;
 };
 
-const TIMES = [0.01, 0.1, 0.2, 0.5, 0.8, 1, 1.25, 2, 5, 10, 20, 50, 100, 1000];
+// A chart as data: see report/figures/chart.py. Its colours become those of the page's theme.
+const THEMED = { "#1a1a1a": "currentColor", "#5c5c5c": "var(--pale)", "#9a9aa2": "var(--faint)", ...Object.fromEntries(["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"].map((colour, n) => [colour, `var(--c${n})`])) };
+const themed = (colour) => THEMED[colour] ?? colour;
+const shade = (percent) => d3.interpolateCividis(0.12 + 0.88 * Math.max(0, (percent - 50) / 50));
+const ROUND = [-3, -2, -1, 0, 1, 2, 3].flatMap((k) => [1, 2, 5].map((m) => m * 10 ** k));
+const points = (mark) => mark.x.map((x, n) => ({ x, y: mark.y[n], tip: mark.tips?.[n], row: mark.rows?.[n], percent: mark.percents?.[n], words: mark.words?.[n], ink: mark.inks?.[n] }));
+const AT = { x: "x", y: "y" };
 
-const speedupPanel = ({ title, points }, width, view) => {
-  const flat = view.panels.flatMap((panel) => panel.points);
-  const inOrder = flat.some(([text]) => isRectangle(text));
-  const sizes = Array.from(new Map(flat.map(([text, size]) => [text, size])), ([text, size]) => ({ text, size })).sort((a, b) => a.size - b.size);
-  const at = ([text, size]) => (inOrder ? text : size);
-  const step = Math.ceil(sizes.length / Math.max(1, (width - 96) / (inOrder ? 8 * Math.max(...sizes.map(({ text }) => text.length)) + 8 : 56)));
-  const best = points.filter((one) => one[5]);
-  const axes = { x: at, y: (one) => one[2] };
-  const domain = [Math.min(0.8, 0.93 * d3.min(flat, (one) => one[3])), Math.max(1.25, 1.08 * d3.max(flat, (one) => one[4]))];
-  return Plot.plot({
-    width, height: 220, marginLeft: 44, marginRight: 52, marginBottom: 40, marginTop: 10, style: FONT, className: "plot", ariaLabel: `Speed-up of ${title}`,
-    x: { type: inOrder ? "point" : "log", base: inOrder ? undefined : 2, label: "size", labelAnchor: "center", labelArrow: "none", inset: 8,
-      domain: inOrder ? sizes.map(({ text }) => text) : d3.extent(sizes, ({ size }) => size), ticks: sizes.filter((_, n) => n % step === 0).map((one) => (inOrder ? one.text : one.size)), tickFormat: inWords },
-    y: { type: "log", label: null, grid: true, domain, ticks: TIMES.filter((x) => x >= domain[0] && x <= domain[1] && (domain[1] < 3 * domain[0] || ![0.8, 1.25].includes(x))), tickFormat: (x) => `${x}x` },
-    marks: [
-      Plot.ruleY([1], { stroke: "var(--pale)" }),
-      Plot.dot(points.filter((one) => !one[5]), { ...axes, r: 2.5, fill: "var(--faint)" }),
-      Plot.ruleX(best, { x: at, y1: (one) => one[3], y2: (one) => one[4], stroke: "var(--c0)" }),
-      Plot.line(best, { ...axes, stroke: "var(--c0)", strokeWidth: 1.8 }),
-      Plot.dot(best, { ...axes, r: 4, fill: "var(--c0)" }),
-      Plot.text(best.slice(-1), { ...axes, dx: 8, textAnchor: "start", text: (one) => `${one[2].toFixed(2)}x` }),
-      Plot.tip(points, Plot.pointer({ ...axes, title: (one) => `${one[2].toFixed(2)}x (${one[3].toFixed(2)} to ${one[4].toFixed(2)})\nsize ${one[0]}\n${one[5] ? "best against best" : "equal parameters"}`, fontSize: 13, className: "tip" })),
-    ],
-  });
+const MARKS = {
+  line: (mark) => [
+    ...(mark.look.dash ? [Plot.line(points(mark), { ...AT, stroke: themed(mark.look.colour), strokeWidth: mark.look.width })] : []),
+    ...(mark.look.marker ? [Plot.dot(points(mark), { ...AT, r: 0.85 * mark.look.size, fill: themed(mark.look.colour) })] : []),
+  ],
+  whiskers: (mark) => [Plot.ruleX(mark.at, { x: (x) => x, y1: (_, n) => mark.low[n], y2: (_, n) => mark.high[n], stroke: themed(mark.colours[0]), strokeWidth: mark.width })],
+  rule: (mark) => [Plot.ruleY([mark.at], { stroke: themed(mark.look.colour) })],
+  note: (mark) => [Plot.text([mark], { ...AT, dx: (mark.right ?? 0) + 5, dy: -(mark.up ?? 0), textAnchor: "start", text: "text", fill: themed(mark.colour) })],
+  cells: (mark, room) => {
+    const timed = (one) => typeof one.percent === "number";
+    const square = { x1: (one) => one.x + 0.02, x2: (one) => one.x + 0.98, y1: (one) => one.y + 0.02, y2: (one) => one.y + 0.98 };
+    const middle = { x: (one) => one.x + 0.5, y: (one) => one.y + 0.5 };
+    const cells = points(mark);
+    return [
+      Plot.rect(cells, { ...square, fill: (one) => (timed(one) ? shade(one.percent) : "var(--soft)"), stroke: (one) => (one.percent === 100 ? "currentColor" : "none"), strokeWidth: 2 }),
+      ...(room < 26 ? [] : [Plot.text(cells.filter(timed), { ...middle, text: (one) => Math.round(one.percent), fill: (one) => one.ink, fontWeight: (one) => (one.percent === 100 ? "bold" : "normal") })]),
+      Plot.text(cells.filter((one) => !timed(one)), { ...middle, text: (one) => (room < 60 ? "–" : one.words.replaceAll("\n", " ")), fill: "var(--pale)", fontSize: 11 }),
+    ];
+  },
 };
 
-const heatPanel = ({ title, points }, width, view) => {
-  const longest = Math.max(...view.lines.map((text) => text.length));
-  const left = 34 + 7.5 * Math.min(longest, 14);
-  const room = (width - left - 8) / view.columns.length;
-  const every = Math.ceil((Math.max(...view.columns.map((text) => text.length)) * 7.5 + 6) / room);
-  const isTimed = (one) => typeof one[2] === "number";
-  const shade = (percent) => d3.interpolateCividis(0.12 + 0.88 * Math.max(0, (percent - 50) / 50));
-  const axes = { x: (one) => one[1], y: (one) => one[0] };
+const axisOf = (axis, label, room) => {
+  const words = new Map(axis.ticks ?? []);
+  const longest = Math.max(0, ...Array.from(words.values(), (text) => text.length));
+  const every = Math.max(1, Math.ceil(((longest * 7.5 + 8) * words.size) / room));
+  const round = ROUND.filter((tick) => tick >= Math.min(axis.low, axis.high) && tick <= Math.max(axis.low, axis.high));
+  const given = axis.ticks ? Array.from(words.keys()).filter((_, n) => n % every === 0) : axis.log ? round : undefined;
+  return { type: axis.log ? "log" : "linear", domain: [axis.low, axis.high], label: label || null, labelAnchor: "center", labelArrow: "none", ticks: given, tickFormat: (value) => words.get(value) ?? `${value}${axis.unit ?? ""}`, ...(axis.bare ? { tickSize: 0 } : {}) };
+};
+
+const chartPanel = ({ title = "", x, y, marks }, width, view) => {
+  const label = (name) => view.panels.map((panel) => panel[name].label).find(Boolean); // panels of one row share it
+  const left = y.ticks ? 34 + 7.5 * Math.max(...y.ticks.map(([, text]) => text.length)) : 44;
+  const room = (width - left - 8) / Math.abs(x.high - x.low);
+  const pointed = marks.flatMap((mark) => (mark.tips ? points(mark).map((one) => (mark.kind === "cells" ? { ...one, x: one.x + 0.5, y: one.y + 0.5 } : one)) : []));
   return Plot.plot({
-    width, height: 62 + 28 * view.lines.length, marginLeft: left, marginRight: 8, marginBottom: 42, marginTop: 18, style: FONT, className: "plot",
-    ariaLabel: `Speed of ${title} by ${view.axes.join(" and ")}`, padding: 0.04,
-    x: { domain: view.columns, label: view.axes[1], labelAnchor: "center", labelArrow: "none", tickSize: 0, ticks: view.columns.filter((_, n) => n % every === 0) },
-    y: { domain: view.lines, label: view.axes[0], labelArrow: "none", tickSize: 0 },
-    marks: [
-      Plot.cell(points, { ...axes, fill: (one) => (isTimed(one) ? shade(one[2]) : "var(--soft)"), stroke: (one) => (one[2] === 100 ? "currentColor" : "none"), strokeWidth: 2 }),
-      ...(room < 26 ? [] : [Plot.text(points.filter(isTimed), { ...axes, text: (one) => Math.round(one[2]), fill: (one) => (one[2] > 68.2 ? "#000" : "#fff"), fontWeight: (one) => (one[2] === 100 ? "bold" : "normal") })]),
-      Plot.text(points.filter((one) => !isTimed(one)), { ...axes, text: (one) => (room < 60 ? "–" : one[2].replaceAll("_", " ")), fill: "var(--pale)", fontSize: 11 }),
-      Plot.tip(points, Plot.pointer({ ...axes, title: (one) => `${isTimed(one) ? `${one[2]} % of the best` : one[2].replaceAll("_", " ")}\n${view.axes[0]} ${one[0]}, ${view.axes[1]} ${one[1]}`, fontSize: 13, className: "tip" })),
-    ],
+    width, height: view.tall, marginLeft: left, marginRight: x.bare ? 8 : 52, marginBottom: 42, marginTop: 18, style: FONT, className: "plot",
+    ariaLabel: title.replaceAll("\n", " "),
+    x: axisOf(x, label("x"), width - left - 8),
+    y: { ...axisOf(y, label("y"), Infinity), grid: !y.bare },
+    marks: [...marks.flatMap((mark) => MARKS[mark.kind]?.(mark, room) ?? []), Plot.tip(pointed, Plot.pointer({ ...AT, title: "tip", fontSize: 13, className: "tip" }))],
   });
 };
 
 const makePanels = (figure, view) => {
-  const [make, least] = view.kind === "heat" ? [heatPanel, Math.max(250, 34 * view.columns.length + 70)] : [speedupPanel, 300];
   const place = Object.assign(document.createElement("div"), { className: "chart" });
   const card = figure.querySelector(".card");
   card.before(Object.assign(document.createElement("p"), { className: "panel", textContent: card.getAttribute("aria-label") }), place);
   const positions = new Map(given.rows.map((row, n) => [row, n]));
   const draw = () => {
     const wide = place.clientWidth;
-    const beside = Math.max(1, Math.min(view.panels.length, 4, Math.floor(wide / least)));
+    const beside = Math.max(1, Math.min(view.panels.length, 4, Math.floor(wide / view.least)));
     place.style.setProperty("--beside", beside);
     const width = Math.floor(wide / beside) - (beside > 1 ? 8 : 0);
     place.replaceChildren(...view.panels.map((panel) => {
-      const plot = make(panel, Math.min(width, view.kind === "heat" ? 64 * view.columns.length + 130 : width), view);
-      goTo(plot, (one) => rows[positions.get(one.at(-1))]);
-      return titled(panel.title, plot);
+      const plot = chartPanel(panel, Math.min(width, view.widest ?? width), view);
+      goTo(plot, (one) => rows[positions.get(one.row)]);
+      return titled((panel.title ?? "").replaceAll("\n", " "), plot);
     }));
   };
   draw();

@@ -1,0 +1,262 @@
+"""Draws charts with matplotlib. The same chart gives the same bytes on any day."""
+
+from __future__ import annotations
+
+import functools
+import io
+import math
+import re
+import textwrap
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis as TheirAxis
+from matplotlib.figure import Figure as Sheet
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
+
+from runner.report.figures.chart import (
+    INK,
+    Axis,
+    Band,
+    Bars,
+    Cells,
+    Chart,
+    Histogram,
+    Line,
+    Look,
+    Mark,
+    Note,
+    Panel,
+    Rule,
+    Shade,
+    Whiskers,
+)
+
+WIDE = 9.0  # the width of every figure in inches: the page scales all to one width, so their letters are of one size
+LEAST, DARKEST = 50, 43.2
+"""Percent that have the darkest colour, as have all below; percent at the dark end of the whole scale."""
+
+SETTINGS: Any = {
+    "svg.hashsalt": "runner",  # the same ids in every process
+    "svg.fonttype": "none",  # text stays text
+    "font.family": ["sans-serif"],
+    "font.sans-serif": ["DejaVu Sans", "Verdana"],  # the first comes with matplotlib; the second has its widths
+    "font.size": 9,
+    "text.parse_math": False,  # a dollar in a name is a dollar
+    "text.color": INK,
+    "axes.edgecolor": "#8a8a8a",
+    "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.titlesize": 9.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "grid.color": "#e3e3e3",
+    "grid.linewidth": 0.7,
+    "legend.frameon": False,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 5,
+}
+
+UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # characters that XML forbids
+
+
+def saved(title: str, chart: Chart, *, png: bool = True) -> tuple[bytes, bytes]:
+    """A chart as SVG and as PNG; the PNG is empty without `png`. The user's matplotlibrc does not count."""
+    with mpl.rc_context(), warnings.catch_warnings():
+        mpl.rcdefaults()
+        mpl.rcParams.update(SETTINGS)
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a foreign letter in a name becomes a box
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not support")  # some scripts
+        figure = drawn(title, chart)
+        if engine := figure.get_layout_engine():
+            engine.execute(figure)
+            figure.set_layout_engine("none")  # one layout serves both formats
+        vector, pixels = io.BytesIO(), io.BytesIO()
+        figure.savefig(vector, format="svg", metadata={"Date": None, "Creator": None})
+        if png:
+            figure.savefig(pixels, format="png", dpi=144, metadata={"Software": None})
+    return UNREADABLE.sub("\N{REPLACEMENT CHARACTER}", vector.getvalue().decode()).encode(), pixels.getvalue()
+
+
+def drawn(title: str, chart: Chart) -> Sheet:
+    """The drawing of a chart."""
+    number = len(chart.panels)
+    lines = math.ceil(number / chart.columns)
+    figure = Sheet(figsize=(WIDE, 0.4 + lines * chart.height), layout="constrained")
+    figure.suptitle(textwrap.fill(title, 76), x=0.01, ha="left", fontsize=12, fontweight="bold")
+    grid: dict[str, Any] = {"sharex": chart.share_x, "sharey": chart.share_y}
+    grid |= {"width_ratios": list(chart.widths)} if chart.widths else {}
+    every = list(figure.subplots(lines, chart.columns, squeeze=False, **grid).ravel())
+    for axes in every[number:]:
+        axes.remove()
+    for axes in every[max(0, number - chart.columns) : number]:
+        axes.tick_params(labelbottom=True)
+    for axes, panel in zip(every, chart.panels, strict=False):
+        _panel(axes, panel)
+    _legend(figure, every[:number], chart)
+    return figure
+
+
+def _panel(axes: Axes, panel: Panel) -> None:
+    small: dict[str, Any] = {"fontsize": 8.5, "fontweight": "normal", "linespacing": 1.25} if panel.small else {}
+    axes.set_title(panel.title, **small)
+    for one in (panel.x, panel.y):
+        if one.log:
+            (axes.set_xscale if one is panel.x else axes.set_yscale)("log")
+    for mark in panel.marks:
+        _draw(mark, axes)
+    _axis(axes, axes.xaxis, panel.x)
+    _axis(axes, axes.yaxis, panel.y)
+
+
+def _axis(axes: Axes, theirs: TheirAxis, axis: Axis) -> None:
+    name = "x" if theirs is axes.xaxis else "y"
+    limit: Any = axes.set_xlim if name == "x" else axes.set_ylim
+    if axis.low is not None and axis.high is not None:
+        limit(axis.low, axis.high)
+    theirs.set_label_text(axis.label)
+    if axis.ticks is not None:
+        theirs.set_major_locator(FixedLocator([place for place, _ in axis.ticks]))
+        theirs.set_minor_locator(NullLocator())
+        steep: dict[str, Any] = {"rotation": 35, "ha": "right"} if axis.steep else {}
+        theirs.set_ticklabels([words for _, words in axis.ticks], **steep)
+    elif axis.log and axis.low is not None and axis.high is not None:
+        _round_ticks(theirs, *sorted((axis.low, axis.high)))
+    elif axis.most:
+        theirs.set_major_locator(MaxNLocator(axis.most, integer=axis.most < 4))
+    if axis.ticks is None:
+        theirs.set_major_formatter(lambda value, _: f"{value:,.10g}{axis.unit}")
+    if axis.size != Axis.size:
+        axes.tick_params(axis=name, labelsize=axis.size)  # type: ignore[arg-type]
+    if axis.bare:
+        axes.grid(visible=False, axis=name)  # type: ignore[arg-type]
+        axes.tick_params(axis=name, length=0)  # type: ignore[arg-type]
+
+
+def _round_ticks(axis: TheirAxis, low: float, high: float) -> None:
+    """Ticks of a logarithmic axis, at round numbers. 1 is a tick wherever it is in the range."""
+    ticks = [tick for tick in MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high) if tick > 0]
+    wide = LogLocator(subs=(1, 2, 5) if high / low < 3000 else (1,), numticks=20)
+    axis.set_major_locator(FixedLocator(ticks) if high / low < 6 else wide)
+    axis.set_minor_locator(NullLocator())
+
+
+def _legend(figure: Sheet, every: Sequence[Axes], chart: Chart) -> None:
+    if not chart.legend:
+        return
+    handles: dict[str, Any] = {}
+    for axes in every:
+        handles |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    if chart.legend == "ends":
+        lines = {str(line.get_label()): line for axes in every for line in axes.lines}
+        named = [lines[label] for label in handles]
+        named.sort(key=lambda line: -float(np.asarray(line.get_ydata())[-1]))
+        handles = {str(line.get_label()): line for line in named}
+    if chart.legend_labels:
+        handles = {label: handles[label] for label in chart.legend_labels if label in handles}
+    below = {"below": "outside lower center", "left": "outside lower left"}
+    where: Any = below.get(chart.legend, "outside right upper")
+    columns = chart.legend_columns if chart.legend in below else 1
+    figure.legend(list(handles.values()), list(handles), loc=where, ncols=columns)
+
+
+@functools.singledispatch
+def _draw(mark: Mark, axes: Axes) -> None:
+    raise TypeError(f"{type(mark).__name__} {axes}")
+
+
+def _style(look: Look) -> dict[str, Any]:
+    style: dict[str, Any] = {"color": look.colour, "linestyle": look.dash or "none", "linewidth": look.width}
+    style |= {"marker": look.marker or "none", "markersize": look.size, "alpha": look.alpha}
+    return style | ({"markerfacecolor": "none"} if look.hollow else {})
+
+
+@_draw.register
+def _(mark: Line, axes: Axes) -> None:
+    style = _style(mark.look) | {"label": mark.label or "_", "clip_on": not mark.beyond}
+    style |= {"drawstyle": f"steps-{mark.steps}"} if mark.steps else {}
+    axes.plot(mark.x, mark.y, **style)
+
+
+@_draw.register
+def _(mark: Band, axes: Axes) -> None:
+    axes.fill_between(mark.x, mark.low, mark.high, color=mark.colour, alpha=0.18, linewidth=0)
+
+
+@_draw.register
+def _(mark: Whiskers, axes: Axes) -> None:
+    lines: Any = axes.hlines if mark.across else axes.vlines
+    colours = list(mark.colours) if len(mark.colours) > 1 else mark.colours[0]
+    lines(mark.at, mark.low, mark.high, color=colours, linewidth=mark.width, alpha=mark.alpha, label=mark.label or "_")
+
+
+@_draw.register
+def _(mark: Bars, axes: Axes) -> None:
+    left = mark.left or [0.0] * len(mark.at)
+    colours = mark.colours if len(mark.colours) > 1 else [mark.colours[0]] * len(mark.at)
+    where: dict[str, Any] = {"left": left, "height": mark.height, "color": colours, "alpha": mark.alpha}
+    axes.barh(mark.at, mark.length, label=mark.label or "_", **where)
+
+
+@_draw.register
+def _(mark: Histogram, axes: Axes) -> None:
+    axes.stairs(mark.counts, mark.edges, orientation="horizontal", fill=True, color=mark.colour)
+
+
+@_draw.register
+def _(mark: Rule, axes: Axes) -> None:
+    style: dict[str, Any] = {"color": mark.look.colour, "linestyle": mark.look.dash, "linewidth": mark.look.width}
+    (axes.axvline if mark.upright else axes.axhline)(mark.at, label=mark.label or "_", **style)
+
+
+@_draw.register
+def _(mark: Shade, axes: Axes) -> None:
+    axes.axhspan(mark.low, mark.high, color=mark.colour, alpha=0.13, linewidth=0, zorder=0)
+
+
+@_draw.register
+def _(mark: Note, axes: Axes) -> None:
+    style: dict[str, Any] = {"color": mark.colour, "fontsize": mark.size, "ha": mark.align, "va": mark.above}
+    if mark.pin == "beside":
+        axes.text(mark.x, mark.y, mark.text, transform=axes.get_yaxis_transform(), **style)
+    elif mark.pin == "corner":
+        axes.annotate(mark.text, (mark.x, mark.y), xycoords="axes fraction", linespacing=1.5, **style)
+    elif mark.to:
+        arrow = {"arrowstyle": "-", "color": "#b0b0b8", "linewidth": 0.6} if mark.leader else None
+        axes.annotate(mark.text, (mark.x, mark.y), mark.to, arrowprops=arrow, annotation_clip=False, **style)
+    else:
+        offset: dict[str, Any] = {"xytext": (mark.right, mark.up), "textcoords": "offset points"}
+        axes.annotate(mark.text, (mark.x, mark.y), annotation_clip=False, **offset, **style)
+
+
+@_draw.register
+def _(mark: Cells, axes: Axes) -> None:
+    """Cividis is even to the eye, also to a colour-blind one, and on paper without colours."""
+    values = np.full((max(mark.y) + 1, max(mark.x) + 1), np.nan)
+    centred: dict[str, Any] = {"ha": "center", "va": "center", "in_layout": False}
+    for x, y, percent, words, ink in zip(mark.x, mark.y, mark.percents, mark.words, mark.inks, strict=True):
+        best = percent == 100
+        if percent is None:
+            hatched: dict[str, Any] = {"facecolor": "#f4f4f6", "edgecolor": "#cfcfd6", "hatch": "////"}
+            axes.add_patch(Rectangle((x, y), 1, 1, linewidth=0, **hatched))
+        else:
+            values[y, x] = percent
+        if best:
+            axes.add_patch(Rectangle((x + 0.04, y + 0.06), 0.92, 0.88, fill=False, edgecolor=INK, linewidth=1.3))
+        if words:
+            weight = "bold" if best else "normal"
+            size = 6.5 if percent is None else 8
+            axes.text(x + 0.5, y + 0.5, words, color=ink, fontsize=size, fontweight=weight, **centred)
+    shown: dict[str, Any] = {"cmap": "cividis", "vmin": DARKEST, "vmax": 100, "edgecolor": "white"}
+    axes.pcolormesh(np.ma.masked_invalid(values).clip(LEAST), linewidth=0.8, zorder=0, **shown)
+    axes.spines[:].set_visible(False)
