@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # importing `typing` takes time in which Ctrl-C shows a traceback
+TYPE_CHECKING = False  # until `typing` is imported, Ctrl-C would show a traceback
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -18,9 +18,13 @@ __path__.append(f"{__path__[0]}/commands")  # `python -m runner.list` is `runner
 
 
 def open(name: str | Path = "latest") -> Run:  # noqa: A001 - runner.open("latest") says what it does
-    """Open a run: its folder, `latest` (below `outputs/`), or `latest~1` for the one before it.
+    """Open a run.
 
-    A `runner.errors.UsageError` if the run does not exist.
+    Args:
+        name: Its folder, `latest` (below `outputs/`), or `latest~1` for the one before it.
+
+    Raises:
+        runner.errors.UsageError: The run does not exist.
     """
     from runner.api import named  # noqa: PLC0415 - pandas would slow every command's start
 

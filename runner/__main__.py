@@ -1,4 +1,4 @@
-"""`runner`, or `python -m runner`: the contents page of the program. `runner.commands` lists the subcommands.
+"""`runner`, or `python -m runner`: the program's entry point. `runner.cli.COMMANDS` lists the subcommands.
 
     command line ──hydra──▶ jobs ──sweep──▶ rows ──results──▶ results.csv ──report──▶ figures, report.html
 
@@ -17,17 +17,13 @@ def main() -> int:
     """Run the subcommand, or the sweep that the command line asks for."""
     try:
         return _run()
-    except KeyboardInterrupt:  # before `run_command` listens
+    except KeyboardInterrupt:  # before `run_command` handles signals
         sys.stderr.write("runner: interrupted\n")
         return 130
 
 
 def _run() -> int:
-    from runner.cli import (  # noqa: PLC0415
-        COMMANDS,
-        run_command,
-        split,
-    )
+    from runner.cli import COMMANDS, run_command, split  # noqa: PLC0415
 
     if {"-sc", "--shell-completion"} & set(sys.argv[1:]):
         from runner.commands.completion import main as complete  # noqa: PLC0415
@@ -57,7 +53,7 @@ def _sweep(arguments: Sequence[str]) -> int:
     if "--version" in rest:
         sys.stdout.write(f"runner {__version__}\n")
         return 0
-    # Before everything that is slow to import.
+    # The worker starts before anything that is slow to import.
     session = Session(options=wanted, worker=None if wanted.dry_run else start_worker(rest))
     from runner.commands.sweep import run_sweep  # noqa: PLC0415
 

@@ -1,6 +1,6 @@
 """Runs in Python: their tables, samples and comparisons as pandas data frames. `runner.open` opens one.
 
-Everything is read from the run's folder, when it is asked for. A run that cannot be read raises `UsageError`.
+Each property reads the run's folder on first use, and raises `UsageError` if it cannot be read.
 """
 
 from __future__ import annotations
@@ -31,10 +31,14 @@ _TYPES = {"text": "string", "integer": "Int64", "real": "float64", "flag": "bool
 
 
 class Run:
-    """A run's folder, at `path`."""
+    """A finished or running sweep, read from its folder. It changes nothing there.
+
+    Attributes:
+        path: The run folder.
+    """
 
     def __init__(self, path: Path) -> None:
-        """Open a folder; nothing is read yet."""
+        """Open a folder. Reading starts with the first property."""
         self.path = path
 
     @cached_property
@@ -51,7 +55,7 @@ class Run:
 
     @cached_property
     def lines(self) -> pd.DataFrame:
-        """What each line costs: lines.csv, in the types of `table`; empty if no lines were counted."""
+        """The costs of each source line: lines.csv, in the types of `table`; empty if no lines were counted."""
         path = RunFolder(self.path).lines
         with runs.reading(self.path):
             text = path.read_text(encoding="utf-8") if path.is_file() else costs.as_csv(())
@@ -60,19 +64,26 @@ class Run:
 
     @cached_property
     def environment(self) -> dict[str, Any]:
-        """The device, the versions, the command and the commit: the content of environment.json."""
+        """The content of environment.json: the device, the versions, the command and the commit."""
         return runs.environment(self.path)
 
     @cached_property
     def verdict(self) -> str:
-        """One or two sentences: how many cases match their reference, and which is the fastest."""
+        """One or two sentences on how many cases match their reference, and which is the fastest."""
         return findings.judge(self._run).headline
 
     def samples(self, case: str | Mapping[str, Any] | pd.Series[Any]) -> pd.DataFrame:
-        """The timed launches of a case: a row of `table`, or the case's id if only one row has it.
+        """The timed launches of a case.
 
-        Gives one row per launch, in order: `round`, `us` (its time), `enqueue_us` (the time the host took to queue it),
-        `throttled` (whether the GPU was throttled).
+        Args:
+            case: A row of `table`, or the case's id if only one row has it.
+
+        Returns:
+            One row per launch, in order: `round`, `us` (its time), `enqueue_us` (the time the host took to queue it),
+            `throttled` (whether the GPU was throttled).
+
+        Raises:
+            UsageError: The case was not timed, or its samples are missing.
         """
         row = self._row(case) if isinstance(case, str) else dict(case)
         folder = RunFolder(self.path)
@@ -80,15 +91,20 @@ class Run:
         found = samples.read(folder, file)
         if found is None:
             raise UsageError(
-                f"{self.path}: there are no samples of case {row['case']}: it was not timed, or its samples are missing"
+                f"{self.path}: case {row['case']} has no samples: it was not timed, or their file is missing"
             )
         return pd.DataFrame({name: found[name] for name in found.dtype.names or ()})
 
     def best(self, by: str = "") -> pd.DataFrame:
         """The best case of each size among comparable cases: those of one device, dtype, family and finish.
 
-        Emulated times of the CPU device are not ranked. Cases are ranked `by` a column or metric such as `gflops`, or
-        else by the run's own choice. `tied` says how many further cases cannot be told from this one.
+        Emulated times of the CPU device are not ranked.
+
+        Args:
+            by: The column or metric that ranks cases, such as `gflops`; by default the run's own choice.
+
+        Returns:
+            Rows of `table` with the column `tied`, the number of further cases that are statistically equal.
         """
         run = self._run
         found = ranking.fastest(run.ranked_by(criterion(run.plan, by)) if by else run)
@@ -96,7 +112,11 @@ class Run:
         return rows.assign(tied=[len(one.tied) for one in found])
 
     def compare(self, baseline: Run | str | Path) -> Comparison:
-        """Compare this run with an earlier one, case by case, as `python -m runner.compare BASELINE RUN` does."""
+        """Compare this run with an earlier one, case by case, as `python -m runner.compare BASELINE RUN` does.
+
+        Args:
+            baseline: The earlier run, its folder, or `latest~1` and the like.
+        """
         before = baseline if isinstance(baseline, Run) else named(baseline)
         with runs.reading(f"{before.path}, {self.path}"):
             base, after = compared.united(list(compared.read([before.path, self.path])))
@@ -126,17 +146,17 @@ class Run:
 
 
 class Comparison:
-    """One run against an earlier one.
+    """A comparison of a run with an earlier one.
 
     Attributes:
         verdict: One sentence on the outcome of all cases.
-        remarks: What limits the comparison.
+        remarks: Sentences on what limits the comparison.
         worse: Whether a case is slower or broken.
         table: One row per case, the worst first, with the columns that `python -m runner.compare --csv` writes.
     """
 
     def __init__(self, found: changes.Comparison) -> None:
-        """Make the table and the sentences of a comparison."""
+        """Read a comparison into a table and sentences."""
         self.verdict = views.headline(found)
         self.remarks = tuple(views.remarks(found))
         self.worse = views.exit_status([found], strict=False) == views.WORSE
@@ -152,12 +172,12 @@ class Comparison:
 
 
 def named(name: str | Path) -> Run:
-    """The run that a user means: a folder, `latest`, or `latest~1` for the one before it."""
+    """Open a run by its folder, `latest`, or `latest~1` for the one before it."""
     return Run(runs.one(str(name)))
 
 
 def _typed(name: str, values: pd.Series[Any]) -> pd.Series[Any]:
-    """A column in the type that `runner.columns` gives it; a kernel's own parameter in that of its values."""
+    """A column in its declared type, or a kernel's own parameter in the type of its values."""
     column = columns.BY_NAME.get(name)
     kind: Any = _TYPES[column.type] if column else "string"
     if not column and values.dtype != object:

@@ -1,4 +1,4 @@
-"""Python processes that this program starts: they import this very package, wherever it lies."""
+"""The environment of Python processes that this program starts, so that they import this same package."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 
 def python_path() -> str:
-    """PYTHONPATH of such a process: the folder of this package, then what the user has set."""
+    """PYTHONPATH of a child process: the folder of this package, then the user's."""
     root = str(Path(__file__).resolve().parents[1])
     return os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def environment() -> dict[str, str]:
-    """The environment of such a process: this one's, with its PYTHONPATH."""
+    """The environment of a child process: this one's with another PYTHONPATH."""
     return {**os.environ, "PYTHONPATH": python_path()}

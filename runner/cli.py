@@ -1,6 +1,6 @@
 """Shared by all commands: their names and options, exit statuses, and one-sentence usage errors.
 
-Nothing heavy is imported at the top, so that Ctrl-C is quiet from the start.
+All imports at the top are fast, so that Ctrl-C shows no traceback from the start.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from runner import interruption
 from runner.errors import DeviceUnavailable, UsageError
 
 FAILED, MISTAKE, INTERRUPTED = 1, 2, 130
-LONGEST_WORD, LONGEST_LINE = 160, 1000  # characters that are printed
+LONGEST_WORD, LONGEST_LINE = 160, 1000  # characters; longer ones are cut
 
 
 COMMANDS = {
-    "sweep": "",  # what `runner` does without a subcommand
+    "sweep": "",  # the default
     "list": "runner.commands.list",
     "report": "runner.report.__main__",
     "compare": "runner.compare.__main__",
@@ -33,7 +33,7 @@ COMMANDS = {
     "export": "runner.commands.export",
     "show": "runner.commands.show",
 }
-"""The subcommands with their modules."""
+"""The subcommands and their modules."""
 
 WITH_VALUE = ("--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn", "--package", "-p", "--cfg", "-c")
 """Options whose value is the next word."""
@@ -41,7 +41,7 @@ WITH_VALUE = ("--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-
 
 @dataclass(frozen=True)
 class Options:
-    """What a sweep prints and does. Each field is an option with `_` in place of `-`."""
+    """The options of a sweep. The command line writes a field with `-` in place of `_`."""
 
     dry_run: bool = False  # print the plan and run nothing
     quiet: bool = False  # print only the result and the report's path
@@ -53,7 +53,7 @@ OF_A_SWEEP = (*OPTIONS, "--cfg", "--config-dir", "--help", "--info", "--multirun
 
 
 def split(arguments: Sequence[str]) -> tuple[str, list[str]]:
-    """The subcommand and the other words. Only the first word that is no option or option's value can be one."""
+    """The subcommand and the other words. Only the first positional word can be a subcommand."""
     rest = list(arguments)
     for at, word in enumerate(rest):
         if not word.startswith("-") and (at == 0 or rest[at - 1] not in WITH_VALUE):
@@ -62,12 +62,12 @@ def split(arguments: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def options(arguments: Sequence[str]) -> tuple[Options, list[str]]:
-    """Our options, and the other words."""
+    """Parse the options of `Options`; they, and the other words."""
     return Options(**{OPTIONS[a]: True for a in arguments if a in OPTIONS}), [a for a in arguments if a not in OPTIONS]
 
 
 class Parser(argparse.ArgumentParser):
-    """Parse the arguments of `runner COMMAND`. Report a mistake in one sentence."""
+    """Parses the arguments of `runner COMMAND`, and reports a mistake in one sentence."""
 
     def __init__(self, command: str, description: str) -> None:
         super().__init__(prog=f"runner {command}", description=description)
@@ -83,7 +83,11 @@ class Parser(argparse.ArgumentParser):
 
 
 def run_command(work: Callable[[], int]) -> int:
-    """Run a command, its imports included; the exit status is 2 after a mistake of the user, 130 after Ctrl-C."""
+    """Run a command, including its imports, and turn its errors into sentences and exit statuses.
+
+    Returns:
+        The command's status; 2 after a usage error, 130 after Ctrl-C, 1 if the reader of stdout closed it.
+    """
     _open_streams()
     interruption.listen()
     try:
@@ -103,7 +107,7 @@ def run_command(work: Callable[[], int]) -> int:
     except (UsageError, DeviceUnavailable) as e:
         return say(str(e), MISTAKE)
     except Exception:
-        if not interruption.heard():  # a signal in foreign code may come out as any error
+        if not interruption.heard():  # a signal in foreign code may surface as any error
             raise
         return say("interrupted", INTERRUPTED)
     return status
@@ -115,11 +119,11 @@ def _open_streams() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # not every terminal has a micro sign
+            stream.reconfigure(errors="replace")  # some terminals cannot show a micro sign
 
 
 def flush() -> None:
-    """Flush the output now rather than at exit. A closed pipe is not an error."""
+    """Flush stdout now rather than at exit, and ignore a closed pipe."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -127,7 +131,7 @@ def flush() -> None:
 
 
 def say(sentence: str, status: int) -> int:
-    """Print a sentence on stderr, and give the status back."""
+    """Print a sentence on stderr, and return the status."""
     print(f"runner: {printable(sentence)}", file=sys.stderr)  # noqa: T201
     return status
 

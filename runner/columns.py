@@ -1,8 +1,8 @@
-"""The columns of results.csv and lines.csv, in their order: what each holds, means, and where the report shows it.
+"""The columns of results.csv and lines.csv, in order: type, unit, meaning, and where the report shows each.
 
 The types of the table that is written and read, the columns of the report and the tables in docs/results.md follow from
-`COLUMNS` and `OF_LINES`. To add a column, add a line here and let the sweep fill it. A stage declares its columns in a
-leaf module of its own, `columns`, which imports nothing else of ours.
+`COLUMNS` and `OF_LINES`. To add a column, add a line here and fill it in the sweep. A stage declares its columns in its
+own leaf module `columns`, which imports only `runner.display.column`.
 """
 
 from __future__ import annotations
@@ -182,25 +182,30 @@ _COMMON_PARAMETERS = frozenset(("block", "size", "width", "mask", "unroll", "dty
 _FURTHER = (
     *"timing profile experiment hydra schema record_host on_cpu metrics rank_by lines".split(),  # of a configuration
     *("grid_x", "grid_y"),  # in expressions
-    *("emulated", "row", "cost"),  # that the report adds
+    *("emulated", "row", "cost"),  # added when a run is read
 )
 
 RESERVED = frozenset((*NAMES, *_FURTHER)) - _COMMON_PARAMETERS
-"""Names that no parameter of a kernel may have."""
+"""Names that are refused for a kernel's parameters."""
 
 
 def of_type(*types: Type) -> list[str]:
-    """The columns of some types."""
+    """The names of the columns of these types."""
     return [column.name for column in COLUMNS if column.type in types]
 
 
 def shown(*where: Shown) -> list[str]:
-    """The columns that the report shows there: numbers before text, which is wide."""
+    """The names of the columns that the report shows in these places: numbers first, then text, which is wide."""
     found = [column for column in COLUMNS if column.shown in where]
     return [column.name for column in sorted(found, key=lambda column: column.type == "text")]
 
 
 def with_own(own: Iterable[str], metrics: Iterable[str] = ()) -> list[str]:
-    """All columns of a table: the kernels' own parameters precede the seed, further metrics follow `gflops`."""
+    """The names of all columns of a table: own parameters precede the seed, further metrics follow `gflops`.
+
+    Args:
+        own: The parameters that kernels declare beyond the vocabulary.
+        metrics: The metrics that kernels and experiments declare.
+    """
     at, behind = NAMES.index("seed"), NAMES.index("gflops") + 1
     return [*NAMES[:at], *own, *NAMES[at:behind], *metrics, *NAMES[behind:]]

@@ -1,19 +1,19 @@
-"""The tree of errors.
+"""The exceptions of the program.
 
     RunnerError
-      UsageError           the request is impossible: one sentence, exit status 2, nothing is run
+      UsageError           the request is impossible: one sentence, exit status 2, no case is run
         KernelMistake      a kernel's YAML is wrong: in a sweep of several kernels the others run
       DeviceUnavailable    the requested device cannot be opened
       CaseError            one case failed; it becomes a row, and the sweep goes on
         CompileError
-          CompileLimit   the compiler exceeded a limit and was ended
+          CompileLimit     the compiler exceeded a limit and was ended
         LaunchError        the launch was refused, or the device faulted
-          Hazard           the kernel breaks one of CUDA's rules, and the CPU device noticed
+          Hazard           the kernel violates a rule of CUDA, and the CPU device detected it
           LaunchTimeout    the kernel exceeded its time limit
           OutOfMemory      the arrays do not fit
           NotResident      the blocks of a cooperative launch do not fit on the device at once
 
-Every message says what is wrong, where, the offending value, and what is allowed.
+Every message says what is wrong, where, the offending value, and which values are allowed.
 """
 
 from __future__ import annotations
@@ -39,13 +39,21 @@ class DeviceUnavailable(RunnerError):
 
 
 class CaseError(RunnerError):
-    """One case failed. `status` is the status of its row."""
+    """One case failed.
+
+    Attributes:
+        status: The status of its row.
+    """
 
     status = "crashed"
 
 
 class CompileError(CaseError):
-    """The compiler rejected the kernel; `log` is its output, with the kernel's own lines."""
+    """The compiler rejected the kernel.
+
+    Attributes:
+        log: The compiler's output, with line numbers of the kernel's own file.
+    """
 
     status = "compile_error"
 
@@ -69,41 +77,41 @@ Place = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Finding:
-    """A violation that the checked device found: at one pair of lines, with its first occurrence."""
+    """A violation that the checked device found at a pair of lines. The details describe its first occurrence."""
 
     kind: str  # race, unwritten, unwaited, outside, read_only, misaligned
     text: str  # one sentence
-    line: str  # such as `k.cu:12`; empty if it is not known
-    other_line: str  # of a race: of the earlier access; of an asynchronous copy that was not waited for
+    line: str  # such as `k.cu:12`; empty if unknown
+    other_line: str  # the earlier access of a race, or the asynchronous copy that was not waited for
     array: str
     space: str  # shared or global
     element: int
-    count: int  # how often
+    count: int  # occurrences
     block: Place
     thread: Place
     other_block: Place | None = None
     other_thread: Place | None = None
-    same_value: bool = False  # both write the same value, each time
-    order: int = 0  # the schedule that showed it first
-    advice: str = ""  # what is missing, and between which lines; also the end of `text`
+    same_value: bool = False  # whether both threads always write the same value
+    order: int = 0  # the first schedule that showed it
+    advice: str = ""  # the missing synchronization, and between which lines; also the end of `text`
 
     @property
     def key(self) -> tuple[object, ...]:
-        """The same for one mistake in several schedules."""
+        """Identifies the violation across schedules."""
         return self.kind, frozenset((self.line, self.other_line)), self.space, self.array
 
 
-TOLD = 5  # findings in one message
+TOLD = 5  # most findings in one message
 
 
 def told(texts: Sequence[str]) -> str:
-    """Findings in one line; only the first ones."""
+    """The first findings in one line."""
     more = len(texts) - TOLD
     return "; also ".join([*texts[:TOLD], *([f"{more} more"] if more > 0 else [])])
 
 
 class Hazard(LaunchError):
-    """The kernel breaks one of CUDA's rules; the message has its line, block and thread."""
+    """The kernel violates a rule of CUDA. The message has the line, block and thread."""
 
     status = "hazard"
 

@@ -1,7 +1,7 @@
-"""Ctrl-C, SIGTERM and SIGHUP end the program once, at any moment, and are never lost.
+"""Handle Ctrl-C, SIGTERM and SIGHUP: each ends the program in an orderly way, and none is lost.
 
-Python raises `KeyboardInterrupt` wherever the program is, and foreign code may swallow it: pandas has been seen to. So
-the signal is also remembered, and `check` raises it again before the next case.
+Python raises `KeyboardInterrupt` at an arbitrary point, and foreign code such as pandas may swallow it. So the signal
+is also recorded, and `check` raises it again before the next case.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import time
 from collections.abc import Iterator
 from types import FrameType
 
-AGAIN_S = 30.0
+AGAIN_S = 30.0  # after a signal, further ones are ignored for this long
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class _Signals:
-    """The signals so far. While finished work is saved, further ones change nothing for half a minute."""
+    """The signal handler. After the first signal, further ones are ignored for 30 s while finished work is saved."""
 
     heard = False
-    held = False  # whether they wait for the end of an import, which they would leave half done
-    ignored_until = 0.0  # after that they count again, so that a program that hangs can be ended
+    held = False  # whether signals wait for the end of an import
+    ignored_until = 0.0  # afterwards a signal interrupts again, so that a hanging program can be ended
 
     def __call__(self, number: int, _frame: FrameType | None) -> None:
         self.heard = True
@@ -38,15 +38,15 @@ _signals = _Signals()
 
 
 def listen(handler: _Signals | signal.Handlers = _signals) -> None:
-    """From now on, Ctrl-C, a batch system's SIGTERM and a closed terminal's SIGHUP interrupt the program."""
+    """Install the handler for Ctrl-C, a batch system's SIGTERM and a closed terminal's SIGHUP."""
     for number in SIGNALS:
-        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores it
             signal.signal(number, handler)
 
 
 @contextlib.contextmanager
 def held() -> Iterator[None]:
-    """Hold signals back while modules are imported: one that is half imported fails later, in words of its own."""
+    """Delay signals while modules are imported: a half-imported module would fail later with an unrelated error."""
     _signals.held = True
     try:
         yield
@@ -56,12 +56,12 @@ def held() -> Iterator[None]:
 
 
 def heard() -> bool:
-    """Whether a signal came."""
+    """Whether a signal was received."""
     return _signals.heard
 
 
 def check() -> None:
-    """Raise `KeyboardInterrupt` if a signal came."""
+    """Raise `KeyboardInterrupt` if a signal was received."""
     if _signals.heard:
         raise KeyboardInterrupt
 
@@ -72,7 +72,7 @@ def ignore() -> None:
 
 
 def _leave_terminal() -> None:
-    """Write to nowhere what would go to a terminal that was closed: there, writing is an error."""
+    """Redirect a closed terminal's descriptors to /dev/null, since writing to them is an error."""
     for descriptor in (0, 1, 2):
         with contextlib.suppress(OSError):
             if stat.S_ISCHR(os.fstat(descriptor).st_mode):

@@ -33,13 +33,13 @@ Samples = NDArray[Any]
 
 CONFIDENCE = 0.95
 THRESHOLD = 0.01  # the smallest change that counts
-THRESHOLD_FEW_ROUNDS = 0.02  # the same with few rounds, or where the rounds of a run share a process
-WIDEST_TIE = 0.03  # times that scatter more widely are undecided, not tied
+THRESHOLD_FEW_ROUNDS = 0.02  # the same with few rounds, or if the rounds of a run share a process
+WIDEST_TIE = 0.03  # times with a wider interval are undecided, not tied
 ENOUGH_ROUNDS = 3  # with fewer rounds the spread is unknown, and the samples decide
 MANY_ROUNDS = 5
-ASSUMED = 0.003  # standard deviation between processes, rounds or identical cases, where nobody measured it
-FEWEST_ALIKE = 3  # pairs of the same machine code that together show the noise of a comparison
-MEDIAN_TO_DEVIATION = 1.4826  # of the absolute values of normal deviates
+ASSUMED = 0.003  # default standard deviation between processes, rounds or identical cases, if it was not measured
+FEWEST_ALIKE = 3  # pairs of identical machine code needed to estimate the noise of a comparison
+MEDIAN_TO_DEVIATION = 1.4826  # standard deviation over the median absolute value, of normal deviates
 
 NO_INTERVAL = "too few rounds for an interval"
 THOROUGH = "measure with timing=thorough (five rounds, each in its own process)"
@@ -49,8 +49,8 @@ THOROUGH = "measure with timing=thorough (five rounds, each in its own process)"
 class Summary:
     """A summary of samples, in microseconds.
 
-    `ci_low` and `ci_high` enclose the true median with 95 % confidence; with fewer than 6 samples, they are the minimum
-    and the maximum, which enclose it less surely.
+    `ci_low` and `ci_high` enclose the true median with 95 % confidence. With fewer than 6 samples, they are the minimum
+    and the maximum, whose confidence is lower.
     """
 
     samples: int
@@ -76,21 +76,21 @@ class Spread:
 
 
 def unthrottled(samples: Samples) -> Samples:
-    """The samples without those of a throttled GPU; all samples if the GPU was always throttled."""
+    """The samples taken while the GPU was not throttled; all samples, of type `SAMPLE`, if it always was."""
     steady = samples[~samples["throttled"]]
     return steady if len(steady) else samples
 
 
 def round_medians(samples: Samples) -> Times:
-    """The median of each round, in the order of the rounds."""
+    """The median of each round in microseconds, shape (rounds,), in the order of the rounds."""
     return np.array([np.median(us) for us in _by_round(samples)], np.float64)
 
 
 def of_rounds(samples: Samples) -> Summary:
     """Summarize all rounds together. Each round has the same weight, because a noisy round takes more samples.
 
-    The median is the mean of the rounds' medians, and its interval follows from theirs. The other numbers are those of
-    all samples.
+    The median is the mean of the rounds' medians, and its interval follows from theirs. The other numbers are computed
+    from all samples.
     """
     rounds, together = [summarize(us) for us in _by_round(samples)], summarize(samples["us"])
     median = float(np.mean([s.median for s in rounds]))
@@ -103,7 +103,7 @@ def of_rounds(samples: Samples) -> Summary:
 
 
 def summarize(times: Times) -> Summary:
-    """The summary of times in microseconds, shape (n,), n at least 1."""
+    """Summarize times in microseconds, shape (n,), n at least 1."""
     ordered = np.sort(times)
     low, high = median_ranks(len(ordered))
     q1, median, q3 = np.percentile(ordered, [25, 50, 75])
@@ -112,9 +112,12 @@ def summarize(times: Times) -> Summary:
 
 @functools.lru_cache(maxsize=4096)
 def median_ranks(n: int) -> tuple[int, int]:
-    """The closest pair of order statistics, counted from 0, that encloses the median with at least 95 % confidence.
+    """The closest pair of order statistics that encloses the median with at least 95 % confidence.
 
-    The number of samples below the median is binomial with p = 1/2. If no pair reaches 95 %, the widest is returned.
+    The number of samples below the median is binomial with p = 1/2.
+
+    Returns:
+        Two ranks, counted from 0; the first and the last sample if 95 % is not reached.
     """
     # Start seven standard deviations out, where the probability is negligible, so that large n cost no more than small.
     rank = max(0, math.floor(n / 2 - 3.5 * math.sqrt(n)))
@@ -129,7 +132,7 @@ def median_ranks(n: int) -> tuple[int, int]:
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float]:
-    """The mean, and half its 95 % confidence interval (Student); NaN with one value."""
+    """The mean, and half the width of its 95 % confidence interval (Student); NaN with one value."""
     from scipy import special  # noqa: PLC0415 - as below
 
     mean, n = statistics.fmean(values), len(values)
@@ -146,7 +149,7 @@ def spread_percent(medians: Times) -> float | None:
 
 
 def spread_of(times: Sequence[float] | Times) -> Spread | None:
-    """The spread of some times; `None` for a single one."""
+    """The spread of times, about their mean; `None` for a single one."""
     logs = [math.log(time) for time in times]
     if len(logs) < 2:
         return None
@@ -173,26 +176,31 @@ class Side:
     min_us: float  # of all samples, as are the quartiles
     q1_us: float
     q3_us: float
-    fresh: bool  # whether each round had its own process
+    fresh: bool  # whether each round ran in its own process
     error: float = 0.0  # standard error of the logarithm of the median, from the samples within the rounds
 
     @staticmethod
     def of(rounds: Sequence[float], min_us: float, q1_us: float, q3_us: float, *, fresh: bool) -> Side:
-        """A side from the medians of its rounds, at least one."""
+        """Make a side from the medians of its rounds, at least one, in microseconds."""
         return Side(statistics.geometric_mean(rounds), len(rounds), spread_of(rounds), min_us, q1_us, q3_us, fresh)
 
 
 @dataclass(frozen=True)
 class Noise:
-    """What is known about the noise of a device before two times are compared; deviations are of logarithms."""
+    """The known noise of a device before two times are compared. Deviations are standard deviations of logarithms."""
 
-    process: float | None = None  # standard deviation between processes; None if nobody measured it
+    process: float | None = None  # between processes; None if it was not measured
     alike: float = 0.0  # between the medians of identical cases of one sweep
-    spread: Spread | None = None  # between the rounds, pooled over a whole sweep; None: each side has its own
+    spread: Spread | None = None  # between the rounds, pooled over a sweep; None: each side has its own
     tick_us: float = 0.0  # resolution of the timer
 
     def of_metric(self, elasticity: float, unit: float) -> Noise:
-        """The noise of what is made of the times, if 1 % of a time is `elasticity` percent of it; `unit`: of 1 us."""
+        """The noise of a metric that is computed from a time.
+
+        Args:
+            elasticity: d log(metric) / d log(time).
+            unit: The metric's value divided by the time in microseconds.
+        """
         process = ASSUMED if self.process is None else self.process
         tick = self.tick_us * elasticity * unit
         return replace(self, process=process * elasticity, alike=self.alike * elasticity, tick_us=tick)
@@ -200,20 +208,20 @@ class Noise:
 
 @dataclass(frozen=True)
 class Decision:
-    """The decision on a pair, with the 95 % interval of its change; NaN where there are too few rounds for one."""
+    """The decision on a pair, with the 95 % interval of its change, which is NaN with too few rounds."""
 
     word: Word
     change: float  # time of the other side over that of the base: 1.03 is 3 % slower
     low: float
     high: float
     threshold: float  # fraction by which one time must be longer than the other to count
-    note: str = ""  # what weakens the decision
-    advice: str = ""  # what to do about an undecided pair
+    note: str = ""  # a reservation about the decision
+    advice: str = ""  # how to resolve an undecided pair
 
 
 @dataclass(frozen=True)
 class _Difference:
-    """A difference of logarithms, half its interval, its probability if nothing changed, and the threshold."""
+    """A difference of logarithms, the half-width of its interval, its p-value, and the threshold."""
 
     value: float
     half: float
@@ -236,15 +244,18 @@ def decide(
     side_by_side: bool = False,
     comparisons: int | None = None,
 ) -> list[Decision]:
-    """Decide which of some pairs of times differ.
+    """Decide which pairs of times differ.
 
     Args:
         pairs: The base's times and the other's, of all cases at once: the more cases, the more differ by chance.
-        noise: What is known about the device of each pair.
-        alike: Whether both sides of a pair are the same machine code, launched alike in the same environment. Such
-            pairs differ by noise only, and so show how much noise all others have.
+        noise: The noise of the device of each pair.
+        alike: Whether both sides of a pair are the same machine code with the same launch and environment. Such pairs
+            differ by noise only, so they show the noise of all others.
         side_by_side: Whether both sides were measured in turns in one sweep, so that they shared their processes.
-        comparisons: How many comparisons to allow for, if more than there are pairs.
+        comparisons: The number of comparisons to correct for, if it exceeds the number of pairs.
+
+    Returns:
+        The decision on each pair, in their order.
     """
     same = alike or [False] * len(pairs)
     observed = _observed_noise([pair for pair, known in zip(pairs, same, strict=True) if known])
@@ -259,7 +270,7 @@ def decide(
         _by_samples(*pair, d) if math.isnan(d.half) else _by_rounds(pair, d, sure=sure, side_by_side=side_by_side)
         for pair, d, sure in zip(pairs, found, significant, strict=True)
     ]
-    # The same machine code cannot have changed: an apparent change is a disturbance.
+    # Identical machine code cannot have changed: an apparent change is a disturbance.
     return [
         replace(
             d, word="undecided", note=f"{d.word} although the machine code is the same",
@@ -272,14 +283,14 @@ def decide(
 def _observed_noise(alike: Sequence[tuple[Side, Side]]) -> float:
     """Standard deviation of the differences of identical pairs; 0 if there are too few pairs.
 
-    It follows from the median difference, so that one disturbed pair does not hide the changes of all others.
+    It is estimated from the median difference, so that one disturbed pair does not mask the changes of all others.
     """
     found = [abs(math.log(other.median_us / base.median_us)) for base, other in alike]
     return MEDIAN_TO_DEVIATION * statistics.median(found) if len(found) >= FEWEST_ALIKE else 0.0
 
 
 def _parts(base: Side, other: Side, known: Noise) -> list[Spread] | None:
-    """The estimated standard errors that make up that of the difference; `None` where there are too few rounds."""
+    """The standard errors whose squares add up to the variance of the difference; `None` with too few rounds."""
     sides = (base, other)
     if known.spread:
         errors = [max(known.spread.deviation / math.sqrt(side.rounds), side.error) for side in sides]
@@ -292,8 +303,8 @@ def _difference(
     pair: tuple[Side, Side], known: Noise, parts: list[Spread] | None, observed: float, single: int,
     *, side_by_side: bool,
 ) -> _Difference:  # fmt: skip
-    """The difference of a pair; `single`: how many pairs have too few rounds."""
-    from scipy import special  # noqa: PLC0415 - a worker process, which decides nothing, starts sooner
+    """The difference of a pair. `single` is the number of pairs with too few rounds."""
+    from scipy import special  # noqa: PLC0415 - slow to import, and a worker process never needs it
 
     base, other = pair
     value = math.log(other.median_us / base.median_us)
@@ -302,9 +313,9 @@ def _difference(
     noise = 2.0 * max(observed, math.sqrt(2.0) * known.alike, known.tick_us / base.median_us)
     threshold = max(math.log1p(least), noise)
     if parts is None:
-        farthest = float(special.ndtri(1.0 - (1.0 - CONFIDENCE) / 2 / single))  # among so many pairs (Bonferroni)
+        farthest = float(special.ndtri(1.0 - (1.0 - CONFIDENCE) / 2 / single))  # Bonferroni
         return _Difference(value, math.nan, 1.0, max(threshold, farthest * math.sqrt(2.0) * process))
-    # The rounds of one process share its shift, which their own spread does not show.
+    # The rounds of one process share its offset, which their own spread does not include.
     shifts = process**2 * sum(not side.fresh for side in pair) + 2.0 * known.alike**2
     variance = shifts + sum(part.deviation**2 for part in parts)
     error = math.sqrt(variance)
@@ -317,12 +328,12 @@ def _difference(
 
 
 def _firm(pair: tuple[Side, Side], *, side_by_side: bool) -> bool:
-    """Whether both sides have many rounds in processes of their own."""
+    """Whether both sides have many rounds, each in its own process."""
     return all(side.rounds >= MANY_ROUNDS and (side.fresh or side_by_side) for side in pair)
 
 
 def _significant(chances: Sequence[float], comparisons: int) -> list[bool]:
-    """Which differences are not chance, at 5 % for all comparisons together (Holm 1979)."""
+    """Which differences are significant at 5 % for all comparisons together (Holm 1979)."""
     found = [False] * len(chances)
     for rank, n in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
         if chances[n] > (1.0 - CONFIDENCE) / (comparisons - rank):
@@ -348,7 +359,7 @@ def _by_rounds(pair: tuple[Side, Side], d: _Difference, *, sure: bool, side_by_s
 
 
 def _by_samples(base: Side, other: Side, d: _Difference) -> Decision:
-    """Decide with too few rounds: a change if the samples do not overlap, as in nvbench's robust comparison."""
+    """Decide with too few rounds: a change if the samples do not overlap, as nvbench's robust comparison does."""
     small = math.log1p(THRESHOLD_FEW_ROUNDS) / 4
     gap = max(math.log(other.min_us / base.q3_us), math.log(base.min_us / other.q3_us))
     if gap >= small and abs(d.value) > d.threshold:

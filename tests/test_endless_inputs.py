@@ -131,4 +131,4 @@ def test_what_hydra_would_take_or_trip_over_is_refused(name, tmp_path):
 
 def test_an_unknown_package_is_a_mistake(tmp_path):
     """The sentence names the part that the configuration lacks."""
-    is_a_told_mistake(run(tmp_path, "--cfg", "all", "-p", "zzz"), "--package zzz: the configuration has no such part")
+    is_a_told_mistake(run(tmp_path, "--cfg", "all", "-p", "zzz"), "--package zzz: not a key of the configuration")

@@ -172,7 +172,7 @@ def test_samples_that_promise_too_much_do_not_count(given):
     found = runner.open(given)
     with pytest.raises(UsageError, match="no samples"):
         found.samples(found.table.iloc[0])
-    with pytest.raises(UsageError, match="does not lie in"):
+    with pytest.raises(UsageError, match="lies outside the run folder"):
         found.samples({"case": "../../outside/secret", "job": 0})
     assert found.compare(given.parents[1] / "mine").worse is False
 

@@ -42,10 +42,13 @@ KEYS = {
 
 CHOICES = {
     "an unknown kernel": (["kernel=reduceShlf"], ["kernel=reduceShlf", "did you mean reduceShfl?"]),
-    "one like no other": (["kernel=nope"], ["kernel=nope: there is no such kernel (`runner show` lists all"]),
-    "one of two kernels": (["kernel=reduceShfl,nope"], ["kernel=nope: there is no such kernel"]),
+    "one like no other": (["kernel=nope"], ["kernel=nope: unknown kernel (`runner show` lists all"]),
+    "one of two kernels": (["kernel=reduceShfl,nope"], ["kernel=nope: unknown kernel"]),
     "no kernel": (["kernel=null"], ["kernel=null: expected the name of a file in conf/kernel"]),
-    "a second kernel": (["+kernel=bcast"], ["+kernel=bcast: a kernel is chosen already", "without a +"]),
+    "a second kernel": (
+        ["+kernel=bcast"],
+        ["+kernel=bcast: the configuration already chooses a kernel", "without a +"],
+    ),
     "a kernel elsewhere": (["kernel@x=bcast"], ["Could not override 'kernel@x'"]),
     "a path for a kernel": (["kernel=../../etc/passwd"], ["kernel=../../etc/passwd: expected a name, not a path"]),
     "a range without a value": (["block=64", "block=range(5,1)"], ["block=range(5,1): has no value"]),
@@ -54,7 +57,7 @@ CHOICES = {
         ["device=gpu"],
         ["device=gpu: expected one of auto, checked, cpu, cuda; did you mean"],
     ),
-    "an unknown experiment": (["experiment=nope"], ["experiment=nope: there is no such experiment"]),
+    "an unknown experiment": (["experiment=nope"], ["experiment=nope: unknown experiment"]),
     "an unknown launcher": (["hydra/launcher=nope"], ["hydra/launcher=nope: expected batch, gpus (all"]),
 }
 
@@ -149,11 +152,14 @@ OPTIONS = {
     "no such folder": (["--config-dir", "nowhere"], ["nowhere: there is no such folder"]),
     "a file for a folder": (["--config-dir", "something.txt"], ["something.txt: there is no such folder"]),
     "a relative configuration": (["--config-path", "nowhere"], ["--config-path nowhere", "absolute path"]),
-    "a configuration without a beginning": (["--config-path", "/"], ["/: this folder has no config.yaml"]),
-    "an unknown configuration": (["--config-name", "nope"], ["this folder has no nope.yaml"]),
+    "a configuration without a beginning": (
+        ["--config-path", "/"],
+        ["/: the main configuration file config.yaml is missing"],
+    ),
+    "an unknown configuration": (["--config-name", "nope"], ["main configuration file nope.yaml is missing"]),
     "a kernel for a configuration": (
         ["--config-name", "kernel/bcast"],
-        ["kernel/bcast.yaml: the configuration cannot begin here"],
+        ["kernel/bcast.yaml: a main configuration file needs"],
     ),
     "an old job": (["--experimental-rerun", "nope"], ["--experimental-rerun: not supported"]),
 }

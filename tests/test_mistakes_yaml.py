@@ -59,7 +59,7 @@ DOCUMENTS = {
         "kernel/mine.yaml: invalid YAML: *a refers to a value that contains it",
     ),
     "a list for a key": ("? [a]\n: 1\n", "kernel/mine.yaml, line 1, column 3: invalid YAML"),
-    "no key": ("null: 1\n", "kernel/mine.yaml: null is not a key"),
+    "no key": ("null: 1\n", "kernel/mine.yaml: null cannot be a key"),
     "a merge of nothing": ("<<: 5\n", "kernel/mine.yaml, line 1, column 5: invalid YAML"),
     "an object of Python's": (
         "!!python/object/apply:os.abort []\n",
@@ -113,7 +113,7 @@ KERNELS = {
     "a macro of two lines": ({"macros": '{"BLOCK\\n#error": 1}'}, "mine.yaml: macros: 'BLOCK\\n#error': expected a name of letters"),
     "a division by zero": ({"grid": "size // 0"}, "'size // 0' cannot be evaluated: integer division or modulo by zero"),
     "a family that is no YAML": ({"family": "torn"}, "family/torn.yaml, line "),
-    "a baseline that is not there": ({"baseline": "nokernel"}, "mine.yaml: baseline: there is no kernel 'nokernel'"),
+    "a baseline that is not there": ({"baseline": "nokernel"}, "mine.yaml: baseline: kernel 'nokernel' not found"),
     "a family that is there twice": ({"family": "reduction"}, "family/reduction.yaml: there is a family reduction in"),
 }  # fmt: skip
 
@@ -140,7 +140,7 @@ EXPERIMENTS = {
     "a device's name": (f"{GLOBAL}device: cpu\n", "experiment/mine.yaml: device: expected keys with values, not 'cpu'"),
     "an unknown key of the device": (f"{GLOBAL}device: {{colour: red}}\n", "experiment/mine.yaml: device.colour"),
     "an experiment": (f"{GLOBAL}experiment: other\n", "experiment/mine.yaml: experiment: an experiment cannot choose another"),
-    "an unknown kernel": (f"{GLOBAL}defaults: [override /kernel: nope]\n", "kernel=nope: there is no such kernel"),
+    "an unknown kernel": (f"{GLOBAL}defaults: [override /kernel: nope]\n", "kernel=nope: unknown kernel"),
     "a kernel without override": (f"{GLOBAL}defaults: [/kernel: bcast]\n", "Multiple values for kernel"),
     "a launcher": (f"{GLOBAL}defaults: [override /hydra/launcher: gpus]\n", "experiment/mine.yaml: hydra/launcher: "),
     "a kernel without a slash": (f"{GLOBAL}defaults: [override kernel: bcast]\n", "In 'experiment/mine': "),
@@ -205,7 +205,7 @@ def test_a_broken_file_of_a_group_is_told(what, tmp_path):
 
 BEGINNINGS = {
     "an open quote": ("a: 'x\n", "config.yaml, line 2, column 1: invalid YAML"),
-    "empty": ("", "config.yaml: the configuration cannot begin here: this file has no 'defaults'"),
+    "empty": ("", "config.yaml: a main configuration file needs the key 'defaults'"),
 }
 
 

@@ -1,6 +1,6 @@
-"""YAML and overrides to jobs: the only package that knows Hydra.
+"""Compose jobs from YAML and overrides. Only this package imports Hydra.
 
-`app.run(arguments, session)` takes the words of a command line and runs what they ask for. Hydra's public face does the
-composing: a search path, a source of files, `ConfigLoader`. It never instantiates what a configuration names by
-`_target_`, configures no logging and runs no callbacks. Nothing of Hydra's crosses the door: what leaves is a `Job`.
+`app.run(words, session)` is the door: it reads a command line, composes its jobs and runs them. Composing uses Hydra's
+public API: a search path, a config source, `ConfigLoader`. It never instantiates a `_target_`, configures no logging
+and runs no callbacks. Jobs leave the package; objects and exceptions of Hydra and OmegaConf do not.
 """

@@ -1,4 +1,4 @@
-"""What a command line of a sweep asks for: it is read once, composed, and run.
+"""Read a sweep's command line once, compose its configuration, and run it.
 
 words ──arguments──▶ overrides ──checks, loading──▶ configuration ──sweeps, search──▶ jobs ──launchers──▶ rows
 """
@@ -26,17 +26,21 @@ from runner.record import environment
 from runner.record.folder import RunFolder, named
 from runner.sweep.session import Session
 
-FULL_ERROR = "HYDRA_FULL_ERROR"  # shows the traceback behind an error
+FULL_ERROR = "HYDRA_FULL_ERROR"  # Hydra's environment variable that shows tracebacks
 SWEEPERS = {"basic": sweeps.run, "search": search.run}
-"""The group `hydra/sweeper`: how the jobs of a sweep are found."""
+"""The group `hydra/sweeper`: all combinations, or a search."""
 
 
 def run(words: Sequence[str], session: Session) -> None:
-    """Compose and run what the words ask for; `--help` and the like run nothing. The session learns the folder.
+    """Compose and run a command line. `--help`, `--cfg`, `--info` and completion run nothing.
+
+    Args:
+        words: The command line after `runner`, without the options of `runner.cli.Options`.
+        session: The command's state; its folder, launcher and results are set.
 
     Raises:
-        UsageError: A mistake of the user, in one sentence.
-        DeviceUnavailable: The only device that was asked for is not there.
+        UsageError: The command line or the configuration is wrong. Errors of Hydra become this one.
+        DeviceUnavailable: The only requested device cannot be opened.
     """
     known = arguments.read(words)
     folders = search_path.search_path(known)
@@ -46,7 +50,7 @@ def run(words: Sequence[str], session: Session) -> None:
     if known.help:
         sys.stdout.write(contents.help_text(folders))
         return
-    environment.ask_git()  # it answers while the configuration is read
+    environment.ask_git()  # git runs while the configuration is read
     try:
         checks.refuse(known.overrides, folders)
         with loading.opened(search_path.in_order(folders), folders[-1]) as loader:
@@ -80,13 +84,13 @@ def _sweeper(config: DictConfig) -> str:
 
 
 def _require_ours(config: DictConfig) -> None:
-    """Refuse what a configuration asks of Hydra and would be ignored: nothing in it is instantiated."""
+    """Refuse settings of Hydra that would have no effect, since nothing in its node is instantiated."""
     hydra = config.hydra
     if hydra.mode == RunMode.RUN:
         raise UsageError(f"hydra.mode=RUN: {checks.OURS['hydra.mode']}")
     if _sweeper(config) not in SWEEPERS:
         raise UsageError(f"hydra/sweeper={_sweeper(config)}: expected basic (all combinations) or search")
-    if others := [name for name in hydra.callbacks or () if name != "reserve"]:  # an older config.yaml has that
+    if others := [name for name in hydra.callbacks or () if name != "reserve"]:  # of an older config.yaml
         raise UsageError(f"hydra.callbacks.{others[0]}: cannot be set: {checks.OURS['hydra.callbacks']}")
     for group in ("hydra_logging", "job_logging"):
         if (choice := hydra.runtime.choices.get(f"hydra/{group}")) not in ("disabled", None):
@@ -95,7 +99,7 @@ def _require_ours(config: DictConfig) -> None:
 
 
 def _complete(known: Arguments, loader: ConfigLoader) -> None:
-    """Answer a shell's query, or install Hydra's own completion of a shell."""
+    """Answer a shell's completion query, or install or remove Hydra's completion."""
     command, _, shell = known.completion.partition("=")
     found: Any = Plugins.instance().discover(CompletionPlugin)
     plugins = {plugin.provides(): plugin for plugin in found}
@@ -111,7 +115,7 @@ def _complete(known: Arguments, loader: ConfigLoader) -> None:
 
 
 def _show(config: DictConfig, known: Arguments) -> None:
-    """Print the configuration, or a part of it, as Hydra's --cfg does."""
+    """Print the configuration or a part of it, like Hydra's --cfg."""
     with open_dict(config):
         whole: Any = OmegaConf.masked_copy(config, ["hydra"]) if known.cfg == "hydra" else config
         if known.cfg == "job":
@@ -119,7 +123,7 @@ def _show(config: DictConfig, known: Arguments) -> None:
     package = known.package if known.package != "_global_" else ""
     part = OmegaConf.select(whole, package) if package else whole
     if part is None:
-        raise UsageError(f"--package {package}: the configuration has no such part")
+        raise UsageError(f"--package {package}: not a key of the configuration")
     if not isinstance(part, Container):
         sys.stdout.write(f"{part}\n")
         return
@@ -128,7 +132,7 @@ def _show(config: DictConfig, known: Arguments) -> None:
 
 
 def _inform(config: DictConfig, what: str, loader: ConfigLoader) -> None:
-    """Print where the configuration comes from, as Hydra's --info does."""
+    """Print the origins of the configuration, like Hydra's --info."""
     own = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     parts = {
         "searchpath": [f"{source.provider}: {source.full_path()}" for source in loader.get_sources()],
@@ -141,7 +145,7 @@ def _inform(config: DictConfig, what: str, loader: ConfigLoader) -> None:
 
 
 def _folder(config: DictConfig, known: Arguments, session: Session) -> RunFolder:
-    """Reserve the sweep's folder before anything is written, so that no two sweeps share one."""
+    """Reserve the sweep's folder before anything is written, so that two sweeps never share one."""
     hydra = config.hydra
     given, wanted = grammar.plain(hydra.overrides.hydra), str(hydra.sweep.dir)
     for override in given:
@@ -149,12 +153,12 @@ def _folder(config: DictConfig, known: Arguments, session: Session) -> RunFolder
             raise UsageError(f"{override}: a job's folder is its number; hydra.sweep.dir names the sweep's folder")
     exactly = any(override.startswith("hydra.sweep.dir=") for override in given)
     path = Path(wanted) if exactly else Path(f"{wanted}-{_what(config)}")
-    resumed = session.folder if not session.new else None  # a search, which is composed again
+    resumed = session.folder if not session.new else None  # a resumed search is composed again
     try:
         folder = resumed or session.reserve(path, exactly=exactly)
         with read_write(hydra), open_dict(config):
             OmegaConf.update(hydra, "sweep.dir", str(folder.path))
-            # Composing a job applies these again.
+            # Composing a job applies the overrides again.
             hydra.overrides.hydra.append(f"hydra.sweep.dir={arguments.quoted(str(folder.path))}")
         if not resumed:
             record_host = bool(OmegaConf.select(config, "record_host", default=False))
@@ -166,7 +170,7 @@ def _folder(config: DictConfig, known: Arguments, session: Session) -> RunFolder
 
 
 def _what(config: DictConfig) -> str:
-    """What is run, as a part of the folder's name: the experiment, or the kernels."""
+    """The experiment or the kernels, as part of the folder's name."""
     choices = config.hydra.runtime.choices
     if choices.get("experiment"):
         return named(str(choices.experiment))

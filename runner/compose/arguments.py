@@ -1,4 +1,4 @@
-"""The words of a command line: options that Hydra's users know, and overrides. Options may stand anywhere."""
+"""Parse a command line: the options of Hydra, anywhere, and overrides."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ INFO = ("all", "config", "defaults", "searchpath")
 REFUSED = {
     **dict.fromkeys(("--run", "-r"), "one case is a sweep, too; leave it out"),
     "--experimental-rerun": "python -m runner.repeat FOLDER runs a sweep again",
-    "--hydra-help": "docs/hydra.md says what of Hydra works; `runner --help` fits on a screen",
+    "--hydra-help": "docs/hydra.md lists what works as in Hydra; `runner --help` lists the options",
 }
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """A command line, read."""
+    """A parsed command line."""
 
     words: tuple[str, ...]  # the options, then the overrides
     overrides: tuple[str, ...]
     help: bool = False
-    cfg: str = ""  # what of the configuration is printed in place of a sweep: job, hydra or all
-    package: str = ""  # which part of that
-    resolve: bool = False  # whether its ${...} are resolved
+    cfg: str = ""  # the configuration to print instead of running: job, hydra or all
+    package: str = ""  # the part of it to print; empty for all
+    resolve: bool = False  # whether to resolve its ${...}
     info: str = ""  # one of `INFO`
     completion: str = ""  # install=SHELL, uninstall=SHELL or query=SHELL
     config_path: str | None = None
@@ -40,7 +40,11 @@ class Arguments:
 
 
 def read(words: Sequence[str]) -> Arguments:
-    """Read the words behind `runner`; a `UsageError` if they cannot be read."""
+    """Parse the words after `runner`.
+
+    Raises:
+        UsageError: An option is unknown, unsupported, or lacks its value.
+    """
     ordered = _ordered(words)
     for word, instead in REFUSED.items():
         if word in (name.partition("=")[0] for name in ordered):
@@ -91,7 +95,7 @@ def _parser() -> _Parser:
 
 
 def _ordered(words: Sequence[str]) -> list[str]:
-    """Options first: argparse refuses an override after an option after an override."""
+    """Move options to the front: argparse refuses overrides on both sides of an option."""
     options, overrides, rest = [], [], list(words)
     while rest:
         word = rest.pop(0)
@@ -107,7 +111,7 @@ def _ordered(words: Sequence[str]) -> list[str]:
 
 
 def _with_quotes(override: str) -> str:
-    """Compiler options in quotes: Hydra's grammar takes no `=` in a value without them."""
+    """Quote compiler options: Hydra's grammar accepts `=` only in a quoted value."""
     key, _, value = override.partition("=")
     if key.lstrip("+") not in OPTIONS or re.search(r"['\"(]", value):
         return override
@@ -115,9 +119,9 @@ def _with_quotes(override: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Text as the value of an override: Hydra's grammar does not take every path as it is."""
+    """Quote text, such as a path, as the value of an override if Hydra's grammar needs it."""
     if re.fullmatch(r"[A-Za-z0-9/._+-]+", text):
         return text
-    # Within quotes only a backslash before a quote needs another.
+    # Within quotes only backslashes before a quote are escaped.
     escaped = re.sub(r"(\\+)(?='|$)", r"\1\1", text).replace("'", "\\'")
     return f"'{escaped}'"

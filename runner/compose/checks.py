@@ -1,6 +1,6 @@
-"""The overrides of a command line and the files they choose, checked before Hydra sees them.
+"""Check the overrides of a command line, and the files that they choose, before Hydra sees them.
 
-The checks refuse, in one sentence, what Hydra would misread, warn about only, or refuse in terms of its own internals.
+The checks refuse, in one sentence, what Hydra would misread, merely warn about, or refuse in terms of its internals.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from runner.jobs.job import CONF, LAUNCHERS
 from runner.kernel.yaml_reader import config_text, read_yaml, require_few_parameters, shown
 
 FILES = ("kernel", "device", "timing", "profile", "experiment")  # groups whose choices are files
-LONGEST_NAME = 200  # bytes: that of a file has at most 255
+LONGEST_NAME = 200  # bytes; a file name has at most 255
 NO_LOGGING = "the runner prints its own messages, and configures no logging"
 OURS = {
     "hydra.callbacks": "no callback is run",
@@ -36,26 +36,31 @@ OURS = {
     "hydra.mode": "one case is a sweep, too; leave it out",
     "hydra": "set a key within it",
 }
-"""The keys of Hydra's that cannot be set, and why."""
+"""Keys of Hydra that cannot be set, and why."""
 WHOLE = ("hydra.callbacks", "hydra.hydra_logging", "hydra.job_logging")
-"""Those of them whose keys cannot be set, either."""
+"""Those of them whose subkeys cannot be set, either."""
 
 
 def require_launcher(name: str) -> None:
-    """Refuse a launcher that would start each case by itself: cases are measured side by side."""
+    """Raise `UsageError` for a launcher other than ours: a launcher must get all jobs to measure them side by side."""
     if name not in LAUNCHERS:
         raise UsageError(f"hydra/launcher={name}: expected batch, gpus (all GPUs of this machine) or slurm (a cluster)")
 
 
 def refuse(overrides: Sequence[str], folders: Sequence[Path]) -> None:
-    """Refuse overrides and chosen files that Hydra would misread; `folders` is the search path.
+    """Refuse overrides and chosen files that Hydra would misread.
 
-    A `UsageError` naming the override, or the file.
+    Args:
+        overrides: The overrides, as written.
+        folders: The configuration folders, the primary one last.
+
+    Raises:
+        UsageError: An override or a file is wrong; the message names it.
     """
     for text in overrides:
         try:
             (override,) = grammar.parse([text])
-        except (ValueError, RecursionError) as e:  # a number of thousands of digits, thousands of brackets
+        except (ValueError, RecursionError) as e:  # a number with thousands of digits, thousands of brackets
             raise UsageError(f"{text}: cannot read this override: {e}") from None
         except OverrideParseException:
             raise UsageError(f"{text}: {_unreadable(text, folders)}") from None
@@ -70,7 +75,7 @@ def refuse(overrides: Sequence[str], folders: Sequence[Path]) -> None:
 
 
 def _unreadable(override: str, folders: Sequence[Path]) -> str:
-    """What is wrong with an override that Hydra's grammar does not take."""
+    """Why Hydra's grammar rejects an override."""
     key, equals, value = override.partition("=")
     group, colon, name = key.partition(":")
     if not equals and re.fullmatch(r"\d\w*", key):
@@ -106,18 +111,23 @@ def _refuse(override: Override) -> None:
     if key == "hydra.sweep.dir" and override.value() == "":
         raise UsageError(f"{line}: name a new folder")
     if key in FILES and (override.is_add() or override.is_force_add()) and key != "experiment":
-        raise UsageError(f"{line}: a {key} is chosen already; write {key}=NAME without a +")
+        raise UsageError(f"{line}: the configuration already chooses a {key}; write {key}=NAME without a +")
     _length(override, ())
 
 
 def lengths(overrides: Sequence[str], folders: Sequence[Path]) -> dict[str, int]:
-    """How many values a sweep has for each key. No range is listed."""
+    """The number of values of a sweep for each key, without listing ranges.
+
+    Args:
+        overrides: The overrides of a sweep.
+        folders: The configuration folders, in which a glob(...) is counted.
+    """
     parsed = grammar.parse(overrides)
     return {override.get_key_element(): _length(override, folders) for override in parsed}
 
 
 def _length(override: Override, folders: Sequence[Path]) -> int:
-    """How many values an override has; a `UsageError` if they have no end."""
+    """The number of values of an override; `UsageError` if it is infinite."""
     line, value = override.input_line, override.value()
     if isinstance(value, IntervalSweep):
         raise UsageError(f"{line}: an interval has no steps; list the values, or use range(first,end,step)")
@@ -153,7 +163,7 @@ def _refuse_choice(override: Override, name: Any) -> None:
 
 
 def check_kernel(name: str, folders: Sequence[Path]) -> None:
-    """Refuse a kernel whose file cannot be composed: a `KernelMistake`. One without a file is Hydra's to refuse."""
+    """Raise `KernelMistake` if a kernel's file cannot be composed. Hydra reports a missing file."""
     if _chosen("kernel", name, folders):
         try:
             _check_file("kernel", name, folders)
@@ -166,7 +176,7 @@ def _chosen(group: str, name: str, folders: Sequence[Path]) -> Path | None:
 
 
 def _check_file(group: str, name: str, folders: Sequence[Path]) -> None:
-    """Refuse a chosen file that is unreadable or malformed: Hydra's errors often do not name the file."""
+    """Refuse a chosen file that is unreadable or malformed, since Hydra's errors often do not name the file."""
     path = _chosen(group, name, folders)
     if path is None:
         _look_beside(group, name, folders)
@@ -176,7 +186,7 @@ def _check_file(group: str, name: str, folders: Sequence[Path]) -> None:
     if not isinstance(content, dict):
         raise UsageError(f"{where}: expected keys with values, not {shown(content)}")
     if None in content:
-        raise UsageError(f"{where}: null is not a key")
+        raise UsageError(f"{where}: null cannot be a key")
     require_few_parameters(content, where)
     if group == "experiment":
         _check_experiment(content, path, where)
@@ -191,7 +201,7 @@ def _check_file(group: str, name: str, folders: Sequence[Path]) -> None:
 def _check_experiment(content: Mapping[str, Any], path: Path, where: str) -> None:
     if "experiment" in content:
         raise UsageError(f"{where}: experiment: an experiment cannot choose another")
-    if "kernel" in content:  # merged into the kernel, it would change a case and not its name
+    if "kernel" in content:  # merged into the kernel, it would change cases without changing the kernel's name
         raise UsageError(
             f"{where}: kernel: an experiment chooses a kernel by 'defaults: [override /kernel: NAME]', or "
             f"sweeps it under hydra.sweeper.params"
@@ -211,7 +221,7 @@ def _check_experiment(content: Mapping[str, Any], path: Path, where: str) -> Non
 
 
 def _look_beside(group: str, name: str, folders: Sequence[Path]) -> None:
-    """Say why a choice is not found, if the file or the folder is called otherwise. Hydra says the rest."""
+    """Raise `UsageError` if the file or the folder of a choice is misnamed. Hydra reports all other missing choices."""
     for folder in folders:
         if (misnamed := folder / group / f"{name}.yml").is_file():
             raise UsageError(f"{misnamed}: rename it to {name}.yaml")

@@ -1,9 +1,9 @@
-"""Composes the jobs of a sweep, each choice of groups once, and writes what Hydra leaves in a job's folder.
+"""Compose the jobs of a sweep, each choice of groups once, and write the files of Hydra into each job's folder.
 
-Hydra takes some 50 ms to compose a job, nearly all of it for the files that the groups choose. So Hydra composes each
-choice of groups once, and the jobs with this choice share it as plain dictionaries. An override is a value if it sets a
-parameter or the seed to a plain scalar; values are set job by job. Hydra composes everything else, and every job in
-which one value refers to another (`${...}`).
+Hydra takes about 50 ms to compose a job, nearly all of it to read the files that the groups choose. So Hydra composes
+each choice of groups once, and the jobs with this choice share the result as plain dictionaries. Overrides that set a
+parameter or the seed to a plain scalar are applied job by job. Hydra composes everything else, and every job in which
+one value refers to another (`${...}`).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from runner.files import atomic
 from runner.jobs.job import Job
 
 _INTEGER = re.compile(r"([a-z_][a-z0-9_]*)=(-?(?:0|[1-9][0-9]{0,17}))")
-CHOICES = 128  # that are kept: where kernels vary fastest, all kernels on two devices come in turn
+CHOICES = 128  # cached choices: enough for all kernels on two devices, if kernels vary fastest
 
 
 def kernel_of(overrides: Sequence[str]) -> str:
-    """The kernel that a job chooses; empty if its default says."""
+    """The kernel that a job's overrides choose; empty if the configuration's default decides."""
     return next((text.partition("=")[2] for text in overrides if text.startswith("kernel=")), "")
 
 
@@ -38,18 +38,19 @@ class _Choice:
     """A composed choice of groups."""
 
     task: Mapping[str, Any]  # the job's configuration, unresolved, as plain values
-    hydra: Mapping[str, Any]  # Hydra's own node, likewise
+    hydra: Mapping[str, Any]  # Hydra's own node, unresolved, as plain values
     composed: schema.Composed  # the job's configuration, resolved and checked
-    refers: bool  # whether a value refers to another
+    refers: bool  # whether a value refers to another by ${...}
 
 
 class Composer:
-    """Composes the jobs of one sweep, and writes their files. It keeps what they share, and no job."""
+    """Composes the jobs of one sweep and writes their files. It caches what jobs share, but not the jobs."""
 
     def __init__(self, loader: ConfigLoader, master: DictConfig) -> None:
+        """`master` is the sweep's own configuration, composed without the overrides that are swept."""
         self._master = master
         self._compose = functools.partial(loader.load_sweep_config, master)
-        groups = loader.list_groups("")  # a user's group may be called as a parameter
+        groups = loader.list_groups("")  # a user's group may have the name of a parameter
         self._names = frozenset(("seed", *schema.parameter_names())) - frozenset(groups)
         self._value = functools.lru_cache(maxsize=4096)(self._read_value)
         folders = schema.folders_of(master.hydra)
@@ -57,7 +58,17 @@ class Composer:
         self._choice = functools.lru_cache(maxsize=CHOICES)(self._compose_choice)
 
     def job(self, overrides: Sequence[str], number: int, folder: Path | None) -> Job:
-        """Compose a job, and write what Hydra leaves in a job's folder, if there is one."""
+        """Compose a job.
+
+        Args:
+            overrides: The job's own overrides, as written.
+            number: The job's number.
+            folder: The job's folder, into which .hydra/ is written; `None` to write nothing.
+
+        Raises:
+            KernelMistake: The kernel's YAML is wrong.
+            UsageError: A value is wrong.
+        """
         self._check(kernel_of(overrides))
         values = {name: value for text in overrides for name, value in self._value(text)}
         choice = self._choice(tuple(text for text in overrides if not self._value(text)))
@@ -77,13 +88,13 @@ class Composer:
         return _Choice(plain, _plain(hydra), schema.read(task, hydra), "${" in repr(plain))
 
     def _has(self, overrides: Sequence[str]) -> bool:
-        """Whether the sweep's own configuration was composed with these overrides."""
+        """Whether the sweep's own configuration already includes these overrides."""
         known = self._master.hydra
         given: Any = OmegaConf.to_container(known.overrides.task, resolve=False)
         return set(overrides) <= set(given) and "???" not in known.runtime.choices.values()
 
     def _read_value(self, text: str) -> tuple[tuple[str, Any], ...]:
-        """The name and the value that an override sets; empty if Hydra must compose it."""
+        """The parameter and the plain value that an override sets; empty if Hydra must compose it."""
         if (whole := _INTEGER.fullmatch(text)) and whole[1] in self._names:  # Hydra's parser takes milliseconds
             return ((whole[1], int(whole[2])),)
         (override,) = grammar.parse([text])
@@ -103,7 +114,7 @@ def _plain(node: DictConfig) -> dict[str, Any]:
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-    """Writes YAML that OmegaConf reads as it was: it takes `1e3` for a number, too."""
+    """Writes YAML that OmegaConf reads back unchanged. Texts such as `1e3` are quoted, as it takes them for numbers."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
         return True
@@ -120,7 +131,7 @@ _Dumper.add_representer(str, _text)
 def _write(
     folder: Path, task: Mapping[str, Any], hydra: Mapping[str, Any], overrides: Sequence[str], number: int
 ) -> None:
-    """Write the files of a job that Hydra's own launchers write."""
+    """Write the files that Hydra's own launchers write for a job."""
     own = [text for text in overrides if not text.lstrip("+~").startswith(("hydra.", "hydra/"))]
     style = hydra["job"]["config"]["override_dirname"]
     named = sorted(text for text in own if re.split("[=@]", text)[0] not in style["exclude_keys"])

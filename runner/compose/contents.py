@@ -1,4 +1,4 @@
-"""All choices and settings: `runner --help` on one screen, and `runner show` in full."""
+"""The texts of `runner --help`, on one screen, and `runner show`, with all choices and settings."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ A declarative experiment runner for CUDA kernels: YAML in, checked times out.
 
 _END = "Read on: README.md, docs/tutorial.md, docs/hydra.md."
 WIDTH = 80
-MOST_MISTAKES = 3  # that --help shows
+MOST_MISTAKES = 3  # mistakes that --help shows
 
 
 def help_text(folders: Sequence[Path]) -> str:
-    """One screen: examples, the kernels' names, and where to read on."""
+    """The text of --help: examples, the kernels of the configuration folders, and further documents."""
     names = list(dict.fromkeys(path.stem for paths in files(folders, "kernel").values() for path in paths))
     mistakes = [f"cannot be run: {mistake}" for mistake in mistakes_in(folders)]
     more = [f"{len(mistakes) - MOST_MISTAKES} more cannot be run: runner show"] if len(mistakes) > MOST_MISTAKES else []
@@ -43,7 +43,7 @@ def help_text(folders: Sequence[Path]) -> str:
 
 
 def choices(folders: Sequence[Path]) -> str:
-    """All kernels and experiments with one line each, and all keys."""
+    """The text of `runner show`: all kernels and experiments with one line each, and all keys."""
     lines = []
     for folder, paths in files(folders, "kernel").items():
         whose = "kernels" if folder == CONF else f"kernels of {folder}"
@@ -60,7 +60,7 @@ def choices(folders: Sequence[Path]) -> str:
 
 
 def files(folders: Sequence[Path], group: str) -> dict[Path, list[Path]]:
-    """The files of a group by the folder in which Hydra finds them: one in an earlier folder hides the others."""
+    """The files of a group, by folder. A file in an earlier folder hides those of the same name in later ones."""
     found: dict[Path, list[Path]] = {}
     seen: set[str] = set()
     for folder in folders:
@@ -72,7 +72,7 @@ def files(folders: Sequence[Path], group: str) -> dict[Path, list[Path]]:
 
 
 def mistakes_in(folders: Sequence[Path]) -> Iterator[str]:
-    """The mistakes in a user's kernels that can be found without composing them."""
+    """The mistakes in a user's kernels that can be detected without composing them."""
     for path in sorted(p for folder in folders[:-1] for p in (folder / "kernel").glob("*.yaml")):
         try:
             check_kernel(path.stem, [path.parents[1]])
@@ -84,7 +84,7 @@ def mistakes_in(folders: Sequence[Path]) -> Iterator[str]:
 
 
 def is_composed(path: Path, content: Any) -> bool:
-    """Whether Hydra must compose a kernel's YAML: it has a list of defaults, or refers to other keys."""
+    """Whether a kernel's YAML needs Hydra, as it has a defaults list or refers to other keys."""
     return bool({"defaults", "_self_"} & set(content or ())) or "${" in config_text(path)
 
 

@@ -1,4 +1,4 @@
-"""Errors of Hydra, OmegaConf and YAML, each in one sentence. The commonest get our words, the others theirs."""
+"""Translate errors of Hydra, OmegaConf and YAML into one sentence. Rare ones keep their own words."""
 
 from __future__ import annotations
 
@@ -17,25 +17,30 @@ from runner.jobs.settings import LIMITS
 THEIRS = (HydraException, OmegaConfBaseException, yaml.YAMLError)
 
 _THEIR_PACKAGES = ("hydra", "omegaconf", "yaml", "antlr4")
-_ALSO_KNOWN = {"gpu": "cuda", "nvidia": "cuda"}  # what people call a choice
+_ALSO_KNOWN = {"gpu": "cuda", "nvidia": "cuda"}  # other names of a choice
 QUOTING = "other characters than letters, digits and . _ - + * need quotes inside quotes, as in \"size='1<<24'\""
-MOST_OPTIONS = 20  # that are listed
+MOST_OPTIONS = 20  # options that are listed
 
 
 def is_theirs(error: BaseException) -> bool:
-    """Whether Hydra or a package below it raised an error, so that its input is at fault."""
+    """Whether Hydra or a package that it uses raised an error, so that the configuration is at fault."""
     if isinstance(error, (*THEIRS, RecursionError, UnicodeDecodeError)):
         return True
-    if isinstance(error, OSError) and error.errno is not None:  # of the system: a full disk, for one
+    if isinstance(error, OSError) and error.errno is not None:  # of the system, such as a full disk
         return False
     frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
     packages = [str(frame.f_globals.get("__name__")).partition(".")[0] for frame in frames]
-    # What Python's own modules refuse is the fault of what called them, as of a configuration of logging.
+    # An error in the standard library counts as its caller's.
     return next((p for p in reversed(packages) if p not in sys.stdlib_module_names), "") in _THEIR_PACKAGES
 
 
 def sentence(error: BaseException, known: Sequence[str]) -> str:
-    """Say what is wrong with a command line or a configuration file whose keys are `known`."""
+    """Describe an error of Hydra, OmegaConf or YAML in one sentence.
+
+    Args:
+        error: The error.
+        known: All keys of the configuration, from which misspelt ones are corrected.
+    """
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
         where = f"{mark.name}, line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
@@ -68,12 +73,12 @@ def sentence(error: BaseException, known: Sequence[str]) -> str:
 def _unknown_choice(group: str, given: str, options: Sequence[str]) -> str:
     near = nearest(given, options)
     if len(options) > MOST_OPTIONS:
-        return f"{group}={given}: there is no such {group}{near} (`runner show` lists all {len(options)})"
+        return f"{group}={given}: unknown {group}{near} (`runner show` lists all {len(options)})"
     return f"{group}={given}: expected one of {', '.join(options)}{near}"
 
 
 def _wanted(error: ValidationError, subject: str) -> str:
-    """What a key takes whose value could not be converted; empty if that is not the error."""
+    """What a key expects if its value could not be converted; empty for other errors."""
     kinds = {"Integer": "an integer", "Float": "a number", "boolean": "true or false"}
     if "is not a ListConfig" in str(error):
         return "a list, such as [0,1]"
@@ -95,7 +100,7 @@ def _unknown_key(key: str, known: Sequence[str]) -> str:
     if group.partition(".")[0] == "hydra":
         return f"{key}: unknown key of Hydra; --cfg hydra shows its keys"
     if key.partition(".")[0] in ("metrics", "search"):
-        return f"{key}: not there yet; write +{key}=... to add it"
+        return f"{key}: not set yet; write +{key}=... to add it"
     if key in known:
         return f"{key}: config.yaml does not declare this key, or an experiment lacks '# @package _global_'"
     beside = [k for k in known if k.rpartition(".")[0] == group]
@@ -108,7 +113,7 @@ def _unknown_key(key: str, known: Sequence[str]) -> str:
 
 
 def nearest(word: str, options: Iterable[str]) -> str:
-    """A question that names the option which a misspelt word resembles; empty if none does."""
+    """A suffix such as `; did you mean NAME?` with the option that a misspelt word resembles; empty if none does."""
     options = list(options)
     if _ALSO_KNOWN.get(word.lower()) in options:
         return f"; did you mean {_ALSO_KNOWN[word.lower()]}?"
@@ -117,7 +122,7 @@ def nearest(word: str, options: Iterable[str]) -> str:
 
 
 def _one_line(error: BaseException) -> str:
-    """A message without line breaks, and without what Hydra and OmegaConf say of their own objects."""
+    """A message on one line, without the lines in which Hydra and OmegaConf describe their own objects."""
     lines = [line.strip() for line in str(error).partition("Config search path:")[0].splitlines()]
     internal = ("full_key:", "object_type=", "reference_type=")
     kept = dict.fromkeys(line for line in lines if line and not line.startswith(internal))

@@ -1,6 +1,6 @@
-"""The group `hydra/launcher`: what runs the jobs of a sweep, and the keys of each.
+"""The group `hydra/launcher`: the launchers of a sweep's jobs, and their keys.
 
-A launcher gets all jobs at once, so that it measures those side by side that are compared.
+A launcher gets all jobs at once, so that it can measure cases that are compared side by side.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from runner.sweep.session import Session
 
 @dataclass
 class BatchConf:
-    """The configuration of `hydra/launcher=batch`: it has no keys."""
+    """The configuration of `hydra/launcher=batch`, without keys."""
 
 
 @dataclass
 class GpusConf:
     """The configuration of `hydra/launcher=gpus`: a shard of the sweep on each GPU of this machine."""
 
-    gpus: list[str] = field(default_factory=list)  # numbers or UUIDs; empty: all
-    shards: int = 2  # processes on the CPU device, where there is no GPU
+    gpus: list[str] = field(default_factory=list)  # indices or UUIDs; empty: all
+    shards: int = 2  # number of processes on the CPU device
     replicate: bool = False  # whether each GPU measures all cases
-    wait: bool = True  # otherwise the command ends when the shards have started
+    wait: bool = True  # whether to wait for the shards; otherwise the command ends once they have started
 
 
 @dataclass
 class SlurmConf:
-    """The configuration of `hydra/launcher=slurm`: a job array with one GPU a task.
+    """The configuration of `hydra/launcher=slurm`: a job array with one GPU per task.
 
-    The names are those of Hydra's submitit launcher; null is the cluster's own default.
+    The keys are those of Hydra's submitit launcher; null stands for the cluster's default.
     """
 
-    shards: int | None = None  # at most; null: as many as `array_parallelism`
+    shards: int | None = None  # most shards; null: `array_parallelism`
     replicate: bool = False  # whether each shard measures all cases
-    wait: bool = True  # otherwise the command ends when the jobs are submitted
+    wait: bool = True  # whether to wait for the shards; otherwise the command ends once they are submitted
     timeout_min: int = 60
     cpus_per_task: int | None = None
     gpus_per_node: int | None = 1
@@ -59,7 +59,7 @@ class SlurmConf:
     partition: str | None = None
     qos: str | None = None
     comment: str | None = None
-    constraint: Any = None  # a list: all cases are measured once for each
+    constraint: Any = None  # a feature; with a list, all cases are measured once for each
     exclude: str | None = None
     gres: str | None = None
     cpus_per_gpu: int | None = None
@@ -67,8 +67,8 @@ class SlurmConf:
     mem_per_gpu: str | None = None
     mem_per_cpu: str | None = None
     account: str | None = None
-    signal_delay_s: int = 120  # before the time limit, when the shard is requeued
-    max_num_timeout: int = 3  # how often it is requeued after its time limit
+    signal_delay_s: int = 120  # a shard is requeued this long before its time limit
+    max_num_timeout: int = 3  # most times that a shard is requeued
     additional_parameters: dict[str, Any] = field(default_factory=dict)
     array_parallelism: int = 256
     setup: list[str] | None = None
@@ -76,7 +76,11 @@ class SlurmConf:
 
 
 class Launcher(ABC):
-    """Runs the jobs of a sweep."""
+    """Runs the jobs of a sweep.
+
+    Settings come in as plain values, and results leave through the run folder only: no configuration object crosses
+    this protocol, and the failure of a case becomes its row, not an exception.
+    """
 
     def __init__(self, name: str, settings: Mapping[str, Any]) -> None:
         """`settings` are the values of `hydra.launcher`, and `record_host`."""
@@ -84,19 +88,38 @@ class Launcher(ABC):
 
     @abstractmethod
     def begin(self, first: Job, session: Session) -> None:
-        """Called as soon as the first job is known, while the others are read."""
+        """Prepare to run. Called as soon as the first job is composed, while the others are read."""
 
     @abstractmethod
     def planned(self, plan: Sequence[Job]) -> Sequence[Job]:
-        """What would be run, for --dry-run; a `UsageError` if a setting is wrong."""
+        """The jobs that would run, for --dry-run.
+
+        Raises:
+            UsageError: A setting is wrong.
+        """
 
     @abstractmethod
     def run(self, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, session: Session) -> None:
-        """Run all jobs. Whatever becomes of a case is in its row."""
+        """Run all jobs.
+
+        Args:
+            plan: The jobs.
+            folder: The sweep's folder, locked by this process.
+            progress: Shows cases.
+            session: Hands over its worker, and is told whether shards ended early or run on.
+
+        Raises:
+            UsageError: A setting is wrong.
+            DeviceUnavailable: The only requested device cannot be opened.
+        """
 
     @abstractmethod
     def environments(self, first: Job) -> list[dict[str, str]]:
-        """The environments of the workers with which a search measures at the same time."""
+        """The environment variables of each worker of a search, one worker per GPU.
+
+        Raises:
+            UsageError: A setting cannot be combined with a search.
+        """
 
 
 class Batch(Launcher):
@@ -107,15 +130,15 @@ class Batch(Launcher):
         session.open_device(first.device)
 
     def planned(self, plan: Sequence[Job]) -> Sequence[Job]:
-        """The plan as it is."""
+        """The plan, unchanged."""
         return plan
 
     def run(self, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, session: Session) -> None:
-        """Hand them to the engine."""
+        """Hand the jobs to the engine."""
         engine.run(plan, folder, progress, self.name, session.take_worker(), stages=ALL)
 
     def environments(self, first: Job) -> list[dict[str, str]]:
-        """That of this process."""
+        """One worker with the environment of this process."""
         _ = first
         return [{}]
 
@@ -124,23 +147,23 @@ class Shards(Launcher):
     """Splits the jobs of a sweep over several GPUs, of this machine or of a cluster."""
 
     def begin(self, first: Job, session: Session) -> None:
-        """Each shard opens its own device."""
+        """Do nothing: each shard opens its own device."""
 
     def planned(self, plan: Sequence[Job]) -> Sequence[Job]:
-        """Each case as often as it would be measured."""
+        """The plan, with each case as often as it would be measured."""
         return clusters.planned(self.name, plan, dict(self._settings))
 
     def run(self, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, session: Session) -> None:
-        """Start the shards, and wait for them unless `wait` is false."""
+        """Start the shards and, if `wait` is set, wait for them."""
         session.ended_early = not clusters.run(self.name, plan, folder, progress, dict(self._settings))
         session.detached = not self._settings.get("wait", True)
 
     def environments(self, first: Job) -> list[dict[str, str]]:
-        """One for each GPU; a `UsageError` if a setting has no sense for a search."""
+        """One worker for each GPU; `UsageError` if a setting cannot be combined with a search."""
         clusters.refuse_index([first])
         if self._settings.get("replicate") or not self._settings.get("wait", True):
             name, value = ("replicate", "true") if self._settings.get("replicate") else ("wait", "false")
-            raise UsageError(f"hydra.launcher.{name}={value}: a search cannot do this")
+            raise UsageError(f"hydra.launcher.{name}={value}: not possible in a search")
         return clusters.gpus(dict(self._settings), [first]).environments()
 
 
@@ -149,11 +172,11 @@ LAUNCHERS: Mapping[str, tuple[type[Launcher], type[Any]]] = {
     "gpus": (Shards, GpusConf),
     "slurm": (Shards, SlurmConf),
 }
-"""The launchers by name. A further one is a class with its keys, and its place here."""
+"""The launchers by name. A further launcher is a class with its keys, and an entry here."""
 
 
 def register() -> None:
-    """Make the group known to Hydra."""
+    """Register the group with Hydra."""
     for name, (_, keys) in LAUNCHERS.items():
         ConfigStore.instance().store(group="hydra/launcher", name=name, node=keys, provider="runner")
 

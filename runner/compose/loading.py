@@ -1,7 +1,7 @@
-"""Hydra's loader, opened on the folders of a command line.
+"""Hydra's loader for the configuration folders of a command line.
 
-A source of our own reads the files of these folders: within the limits of `runner.files.limited_yaml`, before anything
-is built from them. It precedes Hydra's own source, so that no file is read without.
+Our own config source reads the files and checks them against the limits of `runner.files.limited_yaml` first. It
+precedes Hydra's file source on the search path, so that every file is checked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from runner.compose import overrides as grammar
 from runner.kernel.yaml_reader import config_text
 
 SCHEME = "checked"
-HEADER = 512  # characters in which `# @package` stands
+HEADER = 512  # leading characters that are searched for `# @package`
 
 
 class CheckedFiles(ConfigSource):
@@ -34,7 +34,7 @@ class CheckedFiles(ConfigSource):
 
     @staticmethod
     def scheme() -> str:
-        """Of the search path's entries that this source reads."""
+        """The scheme of the search path's entries that this source reads."""
         return SCHEME
 
     def load_config(self, config_path: str) -> ConfigResult:
@@ -69,9 +69,9 @@ class CheckedFiles(ConfigSource):
 
 
 class CheckedFolders(SearchPathPlugin):
-    """Puts the folders of a command line ahead of Hydra's own entry for the main one."""
+    """Puts the folders of a command line before Hydra's own entry for the primary one."""
 
-    folders: ClassVar[tuple[Path, ...]] = ()  # in the order in which Hydra looks into them
+    folders: ClassVar[tuple[Path, ...]] = ()  # in Hydra's search order
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         """Called by Hydra."""
@@ -83,7 +83,12 @@ class CheckedFolders(SearchPathPlugin):
 
 @contextmanager
 def opened(folders: Sequence[Path], primary: Path) -> Iterator[ConfigLoader]:
-    """Hydra's loader with these folders on its search path; `primary` has the file that everything begins with."""
+    """Hydra's loader with these folders on its search path.
+
+    Args:
+        folders: The folders in search order.
+        primary: The folder with the main configuration file.
+    """
     plugins: Any = Plugins.instance()
     for plugin in (CheckedFiles, CheckedFolders):
         plugins.register(plugin)
@@ -94,11 +99,16 @@ def opened(folders: Sequence[Path], primary: Path) -> Iterator[ConfigLoader]:
 
 
 def composed(loader: ConfigLoader, name: str, overrides: Sequence[str]) -> DictConfig:
-    """The configuration of a sweep: all that its jobs have in common, and Hydra's own node.
+    """Compose the configuration that the jobs of a sweep share, including Hydra's node.
+
+    Args:
+        loader: Hydra's loader.
+        name: The main configuration file, without .yaml.
+        overrides: The overrides of the command line.
 
     Raises:
         HydraException: The overrides or the files cannot be composed.
-        OmegaConfBaseException: Likewise.
+        OmegaConfBaseException: A value has the wrong type, or a key is unknown.
     """
     short = [grammar.shortened(text) for text in overrides]
     config = loader.load_configuration(name, short, RunMode.MULTIRUN)

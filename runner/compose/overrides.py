@@ -1,6 +1,6 @@
-"""Hydra's grammar of overrides: parsed once each, and of a long list only the first values by Hydra's own parser.
+"""Hydra's grammar of overrides. Each override is parsed once.
 
-That reads some 5,000 values a second.
+Of a long list of values, Hydra's parser reads the first two only, since it takes a second for 5,000 values.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _DIGITS = "(?:0|[1-9][0-9]{0,17})"
 _INTEGER, _REAL = f"-?{_DIGITS}", rf"-?{_DIGITS}\.[0-9]{{1,15}}"
 _WORD = rf"{_DIGITS}(?:[KMG]i|x[0-9a-f]+(?:x[0-9]+)?)|(?!(?i:true|false|null|nan|inf)\b)[A-Za-z_][A-Za-z0-9_]*"
 _VALUE = f"(?:{_WORD}|{_REAL}|{_INTEGER})"
-# KEY=V,V,... or KEY=choice(V,V,...) of values that are what they look like
+# KEY=V,V,... or KEY=choice(V,V,...) of plain values, without quotes or interpolation
 _LIST = re.compile(rf"([\w.]+=(choice\()?)({_VALUE},{_VALUE})((?:,{_VALUE})*)((?(2)\)))")
 
 parser = functools.cache(OverridesParser.create)
@@ -31,25 +31,25 @@ def parse(texts: Iterable[str], loader: ConfigLoader | None = None) -> list[Over
     """Parse overrides.
 
     Args:
-        texts: As a user writes them.
+        texts: The overrides as a user writes them.
         loader: Finds the choices that a glob(...) matches.
 
     Raises:
-        OverrideParseException: Of the first that Hydra's grammar does not take.
+        OverrideParseException: An override does not follow Hydra's grammar.
     """
     return [dataclasses.replace(_parsed(text), config_loader=loader) for text in texts]
 
 
 def shortened(text: str) -> str:
-    """A long list of plain values with its first two alone, which is as good where only the key matters."""
+    """A long list of plain values cut to its first two, which suffices where only the key matters."""
     found = _LIST.fullmatch(text)
     return f"{found[1]}{found[3]}{found[5]}" if found else text
 
 
 def product(overrides: Iterable[Override]) -> list[list[str]]:
-    """The overrides of each job: all combinations of the values that are swept, the last key fastest.
+    """The overrides of each job: all combinations of the swept values, the last key varying fastest.
 
-    If a key is given twice, the last one counts.
+    If a key occurs twice, the last one prevails.
     """
     values: dict[str, list[str]] = {}
     for override in overrides:
@@ -67,7 +67,7 @@ def assigned(params: Mapping[str, Any] | None) -> list[str]:
 
 
 def key_of(override: str) -> str:
-    """The key of an override as it is written, without + and ~."""
+    """The key of an override, without + and ~."""
     return override.partition("=")[0].lstrip("+~")
 
 
@@ -91,6 +91,6 @@ def _plain(text: str) -> int | float | str:
 
 
 def plain(overrides: Any) -> Sequence[str]:
-    """Hydra's own lists of overrides as they were written: reading one resolves a ${...} in it."""
+    """Hydra's lists of overrides as they were written, with every ${...} unresolved."""
     found: Any = OmegaConf.to_container(overrides, resolve=False)
     return list(found)

@@ -1,4 +1,4 @@
-"""The command line that makes a recorded sweep again, from what its folder keeps of Hydra's configuration."""
+"""The command line that repeats a stored sweep, from Hydra's configuration in its folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,15 @@ from runner.record.folder import RunFolder
 
 
 def arguments(folder: RunFolder, overrides: Sequence[str]) -> list[str]:
-    """The arguments that make a sweep again from its folder; an override replaces the recorded one of the same key."""
+    """The command line that composes a stored sweep again.
+
+    Args:
+        folder: The sweep's folder.
+        overrides: Further overrides. Each replaces the recorded one with the same key.
+
+    Raises:
+        UsageError: The recorded configuration is missing or corrupt.
+    """
     record = folder.multirun if folder.has(folder.multirun) else folder.job(0) / ".hydra" / "hydra.yaml"
     try:
         hydra: Any = limited_yaml.load_yaml(folder.text(record))["hydra"]
@@ -27,7 +35,7 @@ def arguments(folder: RunFolder, overrides: Sequence[str]) -> list[str]:
         raise UsageError(f"{folder.path}: cannot compose the sweep again: its sources/ lacks {name}.yaml")
     new = {key_of(text) for text in overrides}
     kept = [text for text in given if key_of(text) not in {"hydra.sweep.dir", "hydra.searchpath", *new}]
-    if searchpath and "hydra.searchpath" not in new:  # folders were kept with the rest
+    if searchpath and "hydra.searchpath" not in new:  # the files of added folders are in sources/conf
         kept.append(f"hydra.searchpath=[{','.join(quoted(p) for p in searchpath if p.startswith('pkg://'))}]")
     return [
         *(["-m"] if mode == "MULTIRUN" and "hydra.mode" not in map(key_of, [*kept, *overrides]) else []),

@@ -1,7 +1,7 @@
-"""The configuration's schema, and the checks on a composed configuration that make it a job.
+"""The configuration's schema, and the checks that turn a composed configuration into a job.
 
-The schema is made at start. The parameters that kernels on the search path declare become its keys, so that Hydra
-refuses a misspelt one before it composes anything.
+The schema is built at the start. The parameters that kernels on the search path declare become its keys, so that Hydra
+refuses a misspelt key before composing.
 """
 
 from __future__ import annotations
@@ -37,11 +37,15 @@ _GROUPS = tuple(
 )
 
 MAX_CASES = 100_000
-MOST_NAMES = 2000  # Hydra composes that many keys in seconds, and ten times as many in minutes
+MOST_NAMES = 2000  # Hydra composes this many keys in seconds, and ten times as many in minutes
 
 
 def register(search_path: Sequence[Path]) -> None:
-    """Make the schema known to Hydra; the parameters of all kernels on the search path become keys."""
+    """Register the schema with Hydra. The parameters of all kernels on the search path become keys.
+
+    Raises:
+        UsageError: The kernels declare too many parameters.
+    """
     parameters = dict.fromkeys((*VOCABULARY, *_declared(search_path)))
     if len(parameters) > MOST_NAMES:
         raise UsageError(f"the kernels on the search path declare {len(parameters):,} parameters, above {MOST_NAMES:,}")
@@ -71,9 +75,9 @@ def register(search_path: Sequence[Path]) -> None:
     parameter_names.cache_clear()
 
 
-@functools.cache  # the store copies what it gives, and every job asks
+@functools.cache  # the store copies its nodes, and every job needs the names
 def parameter_names() -> tuple[str, ...]:
-    """The parameters that a command line can set."""
+    """The names of the parameters that a command line can set."""
     config: Any = ConfigStore.instance().load("schema/config.yaml").node
     return tuple(str(name) for name in config if name not in _GROUPS)
 
@@ -95,18 +99,18 @@ def _declared(search_path: Sequence[Path]) -> Iterator[str]:
         try:
             content = read_yaml(path)
         except UsageError:
-            continue  # told if the kernel is chosen
+            continue  # reported if the kernel is chosen
         parameters = content.get("parameters") if isinstance(content, dict) else None
         if not isinstance(parameters, dict) or (len(parameters) > MOST_PARAMETERS and path.name != EXTRA_PARAMETERS):
             continue
         for name, value in parameters.items():
-            with contextlib.suppress(UsageError):  # told, too, if the kernel is chosen
+            with contextlib.suppress(UsageError):  # reported if the kernel is chosen
                 yield from_yaml.parameter(f"{path.name}: parameters", name, value).name
 
 
 @dataclass(frozen=True)
 class Composed:
-    """A composed configuration as plain values, checked as far as its choices of groups go."""
+    """A composed configuration as plain values. Its groups are checked; the values of a job are not yet."""
 
     values: Mapping[str, Any]  # resolved, without `hydra`
     kernel: Kernel
@@ -115,10 +119,10 @@ class Composed:
     profile: ProfileConfig
     swept: frozenset[str]  # names that an experiment sweeps
     origin: Origin
-    read: dict[frozenset[str], tuple[Metric, ...]] = field(default_factory=dict)  # metrics, by a case's parameters
+    read: dict[frozenset[str], tuple[Metric, ...]] = field(default_factory=dict)  # metrics by names of parameters
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
-        """The metrics of a case. They are read once for all cases with the same parameters: a sweep may have many."""
+        """The metrics of a case, cached for cases with the same parameters."""
         names = frozenset(name for name, _ in case.parameters)
         if names not in self.read:
             given = self.values["metrics"]
@@ -127,7 +131,16 @@ class Composed:
 
 
 def read(config: DictConfig, hydra: DictConfig) -> Composed:
-    """Read a job's configuration and Hydra's own node; a `UsageError` if a group of it cannot be understood."""
+    """Read a composed configuration.
+
+    Args:
+        config: The configuration without Hydra's node.
+        hydra: Hydra's node.
+
+    Raises:
+        UsageError: A group is invalid, or a key is unknown.
+        KernelMistake: The kernel's YAML is invalid.
+    """
     values: Any = OmegaConf.to_container(config, resolve=True)
     device, timing, profile = (OmegaConf.to_object(config[group]) for group in ("device", "timing", "profile"))
     if not (
@@ -137,7 +150,7 @@ def read(config: DictConfig, hydra: DictConfig) -> Composed:
     name, folders, names = str(hydra.runtime.choices.get("kernel")), folders_of(hydra), parameter_names()
     path = next((p for f in folders if (p := f / "kernel" / f"{name}.yaml").is_file()), None)
     if path is None:
-        raise UsageError(f"kernel={name}: there is no kernel/{name}.yaml in {', '.join(map(str, folders))}")
+        raise UsageError(f"kernel={name}: kernel/{name}.yaml not found in {', '.join(map(str, folders))}")
     if added := [k for k in values if k not in _GROUPS and k not in names]:
         given: Any = OmegaConf.to_container(hydra.overrides.task, resolve=False)
         written = next((o for o in map(str, given) if o.lstrip("+").startswith(f"{added[0]}=")), f"+{added[0]}")
@@ -150,20 +163,28 @@ def read(config: DictConfig, hydra: DictConfig) -> Composed:
         kernel = read_kernel(name, values["kernel"], path, folders)
     except UsageError as e:
         raise KernelMistake(str(e)) from None
-    # The configuration that a sweep keeps has only the kernels that it ran.
+    # The configuration in a sweep's folder has only the kernels that were run.
     known = CONF not in folders or any((f / "kernel" / f"{kernel.baseline}.yaml").is_file() for f in folders)
     if kernel.baseline and not known:
-        raise KernelMistake(f"{path.name}: baseline: there is no kernel '{kernel.baseline}' on the search path")
+        raise KernelMistake(f"{path.name}: baseline: kernel '{kernel.baseline}' not found on the search path")
     return Composed(values, kernel, device, timing, profile, swept, origin)
 
 
 def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str], number: int) -> Job:
-    """Make a job, fully checked; a `UsageError` if a value cannot be understood.
+    """Make a job and check all its values.
 
-    `values` are the parameters and the seed that the job sets itself; `overrides` all that it sets, as written.
+    Args:
+        composed: The configuration that the job shares with others.
+        values: The parameters and the seed that the job sets itself.
+        overrides: All overrides of the job, as written.
+        number: The job's number.
+
+    Raises:
+        UsageError: A value is invalid.
+        KernelMistake: An expression in the kernel's YAML is invalid.
     """
     for override in overrides:
-        if override.lstrip("+~").startswith("kernel."):  # it would change a case and not its name
+        if override.lstrip("+~").startswith("kernel."):  # it would change a case but not its id
             raise UsageError(
                 f"{override}: an override cannot change a kernel; copy its YAML into a folder of your own, and "
                 f"name the folder by --config-dir"
@@ -179,9 +200,9 @@ def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str],
     if plain["on_cpu"] and not is_gpu(kind_of(device)):
         if twice := [name for name in plain["on_cpu"] if name in composed.swept]:
             raise UsageError(f"on_cpu.{twice[0]}: the experiment sweeps {twice[0]}; on_cpu cannot set it, too")
-        given = {override.lstrip("+").partition("=")[0] for override in overrides}  # counts more
+        given = {override.lstrip("+").partition("=")[0] for override in overrides}  # these prevail
         plain |= {name: value for name, value in plain["on_cpu"].items() if name not in given}
-    for name, kind in VOCABULARY.items():  # also those that this kernel does not read: another one may
+    for name, kind in VOCABULARY.items():  # also parameters that only other kernels read
         if plain[name] is not None:
             canonical(name, kind, plain[name])
     case = _case(composed.kernel, plain)
@@ -194,7 +215,7 @@ def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str],
 def _case(kernel: Kernel, values: Mapping[str, Any]) -> Case:
     try:
         return make(kernel, values, values["seed"])
-    except UsageError as e:  # of a value, or of an expression in the YAML
+    except UsageError as e:  # in a value, or in an expression of the YAML
         raise (KernelMistake(str(e)) if str(e).startswith(f"{kernel.yaml.name}: ") else e) from None
 
 

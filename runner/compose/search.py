@@ -1,4 +1,4 @@
-"""The sweeper `search`: the command line names the space, and `runner.search` chooses the cases while it runs."""
+"""The sweeper `search`: the command line defines the space, and `runner.search` chooses cases based on results."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from runner.compose.composer import Composer
 from runner.compose.launchers import Launcher
 from runner.device.kinds import is_gpu, kind_of
 from runner.display.terminal import SweepProgress
+from runner.display.text import count
 from runner.errors import UsageError
 from runner.jobs.job import Job
 from runner.kernel import metrics
@@ -35,8 +36,8 @@ from runner.sweep.session import Session
 
 LAUNCHERS = ("batch", "gpus")
 OBJECTIVE = "hydra.sweeper.objective"
-SEEDS = range(2**32)  # that all samplers take
-WAYS = ("choice", "range")  # to write the values of a key of `search`
+SEEDS = range(2**32)  # accepted by all samplers
+FORMS = ("choice", "range")  # of the values of a parameter under `search`
 Axes = Mapping[str, Sequence[Any]]
 
 
@@ -47,20 +48,24 @@ class SearchConf:
     sampler: str = "guided"  # or random, grid
     max_cases: int = 0  # 0: no limit
     max_seconds: float = 0.0  # 0: no limit
-    patience: int = 50  # cases without an improvement of 1 %; 0: no limit
+    patience: int = 50  # the search ends after this many cases without an improvement of 1 %; 0: no limit
     seed: int = 0
     batch: int = 8  # cases that are compiled in parallel and measured side by side
     objective: Any = ""  # a column, a metric or an expression, or a list of two; empty: rank_by
-    params: dict[str, Any] | None = None  # the space, as in an experiment for a sweep of all combinations
+    params: dict[str, Any] | None = None  # the space, written as for a sweep of all combinations
 
 
 def register() -> None:
-    """Make the sweeper known to Hydra."""
+    """Register the sweeper with Hydra."""
     ConfigStore.instance().store(group="hydra/sweeper", name="search", node=SearchConf, provider="runner")
 
 
 def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: RunFolder, session: Session) -> None:
-    """Search the space that a command line and an experiment name."""
+    """Search the space that a command line and an experiment define. The arguments are those of `sweeps.run`.
+
+    Raises:
+        UsageError: A setting is invalid, the launcher cannot search, or it is a dry run.
+    """
     _Searching(config, loader, launcher, folder, session).run()
 
 
@@ -125,7 +130,7 @@ class _Searching:
         )
         measuring.take_up(known)
         searched.write_trials(folder, list(known.values()))
-        # Which case is the best on a GPU, times of the CPU device do not say.
+        # Times of the CPU device do not show which case is the best on a GPU.
         rehearsal = not is_gpu(kind_of(legal.base.device)) and any(m.of_clocks for m in objectives)
         about = {
             "parameters": [axis.name for axis in space.axes],
@@ -145,7 +150,7 @@ class _Searching:
             anew = measuring.finish([t.point for t in measuring.near(search.trials)])
         finally:
             places.close()
-            if search.trials or known:  # otherwise nothing is left to resume
+            if search.trials or known:  # without rows the empty folder is removed
                 stored_rows.write(folder, stored_rows.collect(folder))
                 for stage in ALL:
                     stage.gather(folder)
@@ -161,8 +166,7 @@ class _Searching:
         end = {"cases": len(search.trials), "ended": search.ended}
         folder.write_json(folder.search, {**about, **end, **found})
         share = len(search.trials) / max(1, space.count)
-        cases = f"{len(search.trials):,} case{'s' * (len(search.trials) != 1)}"
-        progress.say(f"{cases}, {share:.2%} of the legal combinations: {search.ended}")
+        progress.say(f"{count(len(search.trials), 'case')}, {share:.2%} of the legal combinations: {search.ended}")
         if objectives[0].name != legal.base.rank_by and "slices" in found:  # the table is ranked by another column
             best = found["slices"]["best"]
             value, label = objectives[0](row_of(best)), legal.job(best, 0, None).case.label
@@ -170,7 +174,7 @@ class _Searching:
 
 
 class _Legal:
-    """Whether a point can run, beyond what the tables of its space say; and its job."""
+    """Whether a point of the space is legal, including constraints that the space's tables lack; and its job."""
 
     def __init__(self, composer: Composer, fixed: Sequence[str], base: Job) -> None:
         self._composer, self._fixed, self.base = composer, list(fixed), base
@@ -191,7 +195,18 @@ class _Legal:
 
 
 def split(overrides: Sequence[Override], further: Axes) -> tuple[list[str], dict[str, list[Any]]]:
-    """What overrides fix, as overrides, and what they vary. The key `search` of the configuration counts less."""
+    """Split overrides into fixed values and axes of the space.
+
+    Args:
+        overrides: Parsed overrides; a later one replaces an earlier one with the same key.
+        further: The axes of the configuration's key `search`, which overrides replace.
+
+    Returns:
+        The fixed values as overrides, and the values of each axis by name.
+
+    Raises:
+        UsageError: An override varies a group or a dotted key, or has too many values.
+    """
     fixed: dict[str, str] = {}
     axes: dict[str, list[Any]] = {name: list(values) for name, values in further.items()}
     for override in overrides:
@@ -203,7 +218,7 @@ def split(overrides: Sequence[Override], further: Axes) -> tuple[list[str], dict
         elif key in FILES or "." in key:
             raise UsageError(f"{override.input_line}: a search varies parameters of one kernel; run one for each {key}")
         else:
-            count = checks.lengths([str(override.input_line)], ())[key]  # a range may be longer than memory
+            count = checks.lengths([str(override.input_line)], ())[key]  # a range may not fit into memory
             if not 0 < count <= MOST_VALUES:
                 raise UsageError(f"{override.input_line}: {count:,} values; 1 to {MOST_VALUES:,} are searched")
             axes[key] = [v.text if isinstance(v, QuotedString) else v for v in override.sweep_iterator()]
@@ -211,11 +226,15 @@ def split(overrides: Sequence[Override], further: Axes) -> tuple[list[str], dict
 
 
 def declared(content: Any) -> dict[str, list[Any]]:
-    """The key `search` of an experiment: the values of each parameter."""
+    """The values of each parameter in the key `search` of an experiment.
+
+    Raises:
+        UsageError: The values of a parameter are malformed, empty or too many.
+    """
     axes: dict[str, list[Any]] = {}
     for name, how in content.items():
         key, values = next(iter(how.items())) if isinstance(how, dict) and len(how) == 1 else ("choice", how)
-        if key not in WAYS or not isinstance(values, list) or not values:
+        if key not in FORMS or not isinstance(values, list) or not values:
             raise UsageError(
                 f"search.{name}: expected {{choice: [64, 128]}}, {{range: [1, 16]}} or {{range: [0, 64, 8]}}"
             )
@@ -232,7 +251,7 @@ def declared(content: Any) -> dict[str, list[Any]]:
 
 
 def _objectives(wanted: Any, base: Job) -> tuple[Metric, ...]:
-    """The objectives: columns, metrics, or expressions of them, of which the smaller value is better."""
+    """The objectives: columns, metrics, or expressions of them, for which lower is better."""
     texts = wanted if isinstance(wanted, list) else [wanted]
     if not 1 <= len(texts) <= 2 or not all(isinstance(t, str) and t for t in texts):
         raise UsageError(f"{OBJECTIVE}={wanted}: expected one or two columns or expressions")

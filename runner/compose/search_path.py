@@ -16,7 +16,11 @@ from runner.kernel.yaml_reader import read_yaml
 
 
 def search_path(known: Arguments) -> list[Path]:
-    """The configuration folders of a command line, or a `UsageError`; the primary one comes last."""
+    """The configuration folders of a command line. The primary one comes last.
+
+    Raises:
+        UsageError: A folder does not exist, the primary one has no main file, or an added one may not have it.
+    """
     primary = _primary(known)
     folders = [folder for text in _added(known) if (folder := _folder(text))]
     for folder in replacing([*folders, primary]):
@@ -29,7 +33,7 @@ def search_path(known: Arguments) -> list[Path]:
 
 
 def replacing(folders: Sequence[Path]) -> list[Path]:
-    """The folders with kernels that the last one has, too: Hydra must look into them first."""
+    """The added folders with a kernel that the primary folder, the last one, has as well. They must precede it."""
     *added, primary = folders
     taken = {p.name for p in (primary / "kernel").glob("*.yaml")}
     names = {f: {p.name for p in (f / "kernel").glob("*.yaml")} for f in added if f.resolve() != primary.resolve()}
@@ -37,7 +41,7 @@ def replacing(folders: Sequence[Path]) -> list[Path]:
 
 
 def in_order(folders: Sequence[Path]) -> list[Path]:
-    """The search path in the order in which Hydra looks into it: the primary folder ahead of those that are added."""
+    """The search path in Hydra's order: folders that replace kernels, the primary folder, other added folders."""
     *added, primary = folders
     first = replacing(folders)
     return [*first, primary, *(folder for folder in added if folder not in first)]
@@ -46,13 +50,13 @@ def in_order(folders: Sequence[Path]) -> list[Path]:
 def _primary(known: Arguments) -> Path:
     folder = Path(known.config_path) if known.config_path is not None else CONF
     name = known.config_name
-    if not folder.is_absolute():  # Hydra would look for it in the package
+    if not folder.is_absolute():  # Hydra would take it as relative to the package
         raise UsageError(f"--config-path {folder}: expected the folder's absolute path")
     if not (folder / f"{name}.yaml").is_file():
-        raise UsageError(f"{folder}: this folder has no {name}.yaml, where the configuration begins")
+        raise UsageError(f"{folder}: the main configuration file {name}.yaml is missing in this folder")
     content = read_yaml(folder / f"{name}.yaml")
     if not isinstance(content, dict) or "defaults" not in content:
-        raise UsageError(f"{folder / name}.yaml: the configuration cannot begin here: this file has no 'defaults'")
+        raise UsageError(f"{folder / name}.yaml: a main configuration file needs the key 'defaults'")
     return folder
 
 
@@ -71,7 +75,7 @@ def _folder(text: str) -> Path | None:
             if importlib.util.find_spec(text.removeprefix("pkg://")):
                 return None
         raise UsageError(f"{text}: there is no such Python package")
-    if not os.path.isdir(text):  # noqa: PTH112  (of a name that the system refuses, too, it says no)
+    if not os.path.isdir(text):  # noqa: PTH112  (returns False also for a name that the system refuses)
         shown = text or "--config-dir="
         raise UsageError(f"{shown}: there is no such folder; --config-dir expects a folder that holds kernel/NAME.yaml")
     return Path(text)

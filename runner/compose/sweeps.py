@@ -1,4 +1,4 @@
-"""A sweep of all combinations: its jobs are planned before any is run, and handed to the launcher at once."""
+"""A sweep of all combinations. All jobs are planned before the first one runs, and the launcher gets them at once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ from runner.sweep.session import Session
 
 
 def require_few_cases(config: DictConfig) -> None:
-    """Refuse a sweep of more than `max_cases` cases, before any is composed. A search chooses its own number."""
+    """Refuse a sweep of more than `max_cases` cases before composing them. A search chooses its own number.
+
+    Raises:
+        UsageError: The sweep is too large, or `max_cases` itself is out of range.
+    """
     most = config.get("max_cases", schema.MAX_CASES)
     if not 1 <= most <= MOST_ROWS:
         raise UsageError(f"max_cases={most}: expected 1 to {MOST_ROWS}")
@@ -36,7 +40,18 @@ def require_few_cases(config: DictConfig) -> None:
 
 
 def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: RunFolder, session: Session) -> None:
-    """Plan all jobs, then run them; if one of them cannot be understood, none is run."""
+    """Plan all jobs, then run them. An invalid job stops the sweep before any runs; an invalid kernel is left out.
+
+    Args:
+        config: The sweep's composed configuration.
+        loader: Hydra's loader, which composes the jobs.
+        launcher: Runs the jobs.
+        folder: The sweep's folder.
+        session: Gets the plan of a dry run and the kernels that were left out.
+
+    Raises:
+        UsageError: A value is invalid, or the sweep is empty.
+    """
     job_overrides = grammar.product(grammar.parse(_swept(config), loader))
     folder.write(folder.multirun, OmegaConf.to_yaml(config))
     if not job_overrides:
@@ -44,7 +59,7 @@ def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: Ru
         folders = schema.folders_of(config.hydra)
         empty = [text for text in texts if 0 in checks.lengths([text], folders).values()]
         why = "has no value" if empty and "glob(" not in empty[0] else "matches no name"
-        raise UsageError(f"{' '.join(empty) or 'there is nothing to run: kernel=glob(...)'}: {why}")
+        raise UsageError(f"{' '.join(empty) or 'nothing to run: kernel=glob(...)'}: {why}")
     composer, dry = Composer(loader, config), session.options.dry_run
     with SweepProgress(quiet=session.options.quiet) as progress:
         progress.stage("reading the configuration", len(job_overrides))
@@ -70,7 +85,7 @@ def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: Ru
 
 
 def _swept(config: DictConfig, *, resolve: bool = False) -> list[str]:
-    """The overrides that jobs are made of: those of an experiment, then those of the command line, which count more."""
+    """The overrides that define the jobs: those of an experiment, then those of the command line, which prevail."""
     params: Any = OmegaConf.to_container(config.hydra.sweeper.get("params") or OmegaConf.create({}), resolve=resolve)
     return [*grammar.assigned(params), *grammar.plain(config.hydra.overrides.task)]
 
@@ -81,7 +96,7 @@ def _say_what_differs(
     mistakes: Mapping[str, KernelMistake],
     progress: SweepProgress,
 ) -> None:
-    """Say what of the command line has no part in the plan, and which kernels take the place of ours."""
+    """Report kernels that are left out, parameters without effect, and kernels that replace the runner's own."""
     for mistake in mistakes.values():
         progress.warn(f"{mistake}; this kernel is left out")
     for name in _unread(job_overrides, plan):
@@ -92,14 +107,14 @@ def _say_what_differs(
 
 
 def _replaced(job: Job) -> Path | None:
-    """The kernel of the same name that another folder of the configuration has."""
+    """The YAML of the same name in another configuration folder."""
     yaml = job.case.kernel.yaml
     found = (p for f in job.origin.folders if (p := f / "kernel" / yaml.name).is_file())
     return next((p for p in found if not p.samefile(yaml)), None)
 
 
 def _unread(job_overrides: Sequence[Sequence[str]], plan: Sequence[Job]) -> list[str]:
-    """Parameters that the command line sets and no kernel of the sweep has."""
+    """The parameters that are set although no kernel of the sweep reads them."""
     given = {override.partition("=")[0] for overrides in job_overrides for override in overrides}
     read = {name for job in plan for name, _ in job.case.parameters}
     return sorted(given & set(schema.parameter_names()) - read)

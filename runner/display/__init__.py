@@ -1,4 +1,4 @@
-"""How results are shown, whatever shows them: numbers and names as text, tables, and the terminal's progress.
+"""Formatting shared by page, figures and terminal: numbers and names as text, tables, and the progress of a sweep.
 
-Takes plain values and gives text. It knows no run, no file and no device.
+Plain values go in and text comes out. Runs, files and devices do not cross this door.
 """

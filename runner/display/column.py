@@ -1,4 +1,4 @@
-"""What a column of a table is: its type, unit and meaning, and where the report shows it."""
+"""The declaration of a column: type, unit, meaning, and where the report shows it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ class Shown(enum.Enum):
 
     NEVER = enum.auto()
     ALWAYS = enum.auto()
-    MEASURED = enum.auto()  # always; what a GPU's times give
-    CALCULATED = enum.auto()  # on request beside measured times, at once where there are none
+    MEASURED = enum.auto()  # always; it follows from the times of a GPU
+    CALCULATED = enum.auto()  # on request if the table has measured times, otherwise always
     ON_REQUEST = enum.auto()
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column. The report shows the parameters of cases wherever they vary, and other columns where `shown` says."""
+    """A column. The report shows parameters wherever they vary, and other columns as `shown` says."""
 
     name: str
     type: Type  # flags are written True or False
-    unit: str  # of a number; empty if it has none
+    unit: str  # empty for text and dimensionless numbers
     meaning: str  # one or two sentences in Markdown, for docs/results.md and the report's tooltips
     shown: Shown = Shown.NEVER

@@ -1,4 +1,4 @@
-"""Sentences, paths and tables in a terminal: never cut, and without markup, whatever a text holds."""
+"""Sentences, paths and tables in a terminal, printed uncut. Brackets in texts are not taken for Rich's markup."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from rich.text import Text
 from runner.display.table import Table
 from runner.display.text import one_line
 
-BROAD = 100_000  # columns: more than any line has
+BROAD = 100_000  # columns, wider than any line
 INDENT = 4
 
 
 def say(console: Console, text: str, style: str = "", *, whole: bool = False) -> None:
-    """Print a line: no markup. A pipe gets it whole, a terminal wraps it between words unless it is `whole`."""
+    """Print a line without markup. A terminal wraps it between words unless it is `whole`; a pipe gets it unwrapped."""
     line = Text(one_line(text, 2000) if "\x1b" in text else text, style=style)
     console.print(line, soft_wrap=whole or not console.is_terminal)
 

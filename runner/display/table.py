@@ -1,4 +1,4 @@
-"""One table for whoever shows one: cells of text in columns, and how each medium writes them.
+"""The table of text cells that all commands share, and its formats.
 
 Table ──▶ page (template/table.html)   terminal (`display.console`)   .markdown()   .html()   .csv()
 """
@@ -45,13 +45,18 @@ class Table:
 
     @classmethod
     def of(cls, columns: Iterable[str], rows: Iterable[Iterable[str]], styles: Iterable[str] = ()) -> Table:
-        """A table of plain texts; `styles` are those of the rows in a terminal."""
+        """Make a table of plain texts. `styles` are the rows' Rich styles in a terminal."""
         lines = [Line("", [Cell(text) for text in row]) for row in rows]
         styled = [Line("", line.cells, style) for line, style in zip(lines, styles, strict=False)]
         return cls(list(columns), styled or lines)
 
     def filled(self, *always: str, on_request: Sequence[str] = ()) -> Table:
-        """The table without empty columns, except those of `always`. The columns `on_request` are hidden at first."""
+        """The table without empty columns.
+
+        Args:
+            always: Columns to keep even if they are empty.
+            on_request: Columns that a page hides until the reader asks for them.
+        """
         empty = {name: ("", "0") if name in ZERO_IS_NOTHING else ("",) for name in self.columns}
         kept = [
             n

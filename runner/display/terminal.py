@@ -13,9 +13,9 @@ from rich.console import ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.text import Text
 
-QUIET_S, QUIET_SHARE = 2.0, 0.1  # without a terminal, a line at most that often, or after that share of the time so far
-FEW = 40  # rows that are all printed; likewise failed rows in a terminal
-BARS = (24, 8)  # columns of the bar: at best, and where the line would be too long
+QUIET_S, QUIET_SHARE = 2.0, 0.1  # without a terminal, lines are this far apart: in seconds, and in the time so far
+FEW = 40  # up to this many rows, and in a terminal failed rows, are all printed
+BARS = (24, 8)  # widths of the bar; the second if the line would be too long
 
 
 class Console(rich.console.Console):
@@ -29,9 +29,9 @@ class Console(rich.console.Console):
 
 
 class SweepProgress:
-    """Progress through stages of several steps: a bar in a terminal, otherwise lines now and then. A context manager.
+    """Progress through stages of several steps: a bar in a terminal, otherwise occasional lines. A context manager.
 
-    Where it is `quiet`, only warnings are shown.
+    With `quiet`, only warnings are shown.
     """
 
     def __init__(self, console: rich.console.Console | None = None, *, quiet: bool = False) -> None:
@@ -56,7 +56,7 @@ class SweepProgress:
         self._live.stop()
 
     def stage(self, name: str, total: int, done: int = 0) -> None:
-        """Begin a stage of `total` steps, some of which are done."""
+        """Begin a stage of `total` steps, of which `done` are done."""
         self._name, self._total, self._done, self._case = name, total, done, ""
         self._left = self._left if done else None
         self._said = time.monotonic()
@@ -76,7 +76,7 @@ class SweepProgress:
         self._left, self._counted = seconds, time.monotonic()
 
     def row(self, label: str, row: Mapping[str, Any]) -> None:
-        """Show a finished case, unless too many were shown. In a terminal only failed cases stay on the screen."""
+        """Show a finished case, unless many were shown. In a terminal only failed cases stay on the screen."""
         fine = row["status"] in ("ok", "skipped")
         if self._in_terminal and fine:
             return
@@ -99,10 +99,10 @@ class SweepProgress:
         self.console.print(Text(text), soft_wrap=not self._in_terminal)
 
     def __rich_console__(self, console: rich.console.Console, options: ConsoleOptions) -> RenderResult:
-        """Called by Rich: one line that is never wider than the terminal. What is cut first is the case."""
+        """Called by Rich: one line, at most as wide as the terminal. The name of the case is cut first."""
         width = options.max_width - 1  # in the last column some terminals begin a new line
         plain = options.ascii_only
-        single = self._total <= 1  # a bar would say nothing
+        single = self._total <= 1  # needs no bar
         counts = self._times() if single else f" {self._done}/{self._total}  {self._times()}"
         for columns in (1,) if single else (*BARS, 0):
             name = f"  {self._name}" if columns else ""

@@ -1,4 +1,4 @@
-"""How values are written: the same number looks the same in the page, the figures and the terminal."""
+"""Format values as text, so that a number looks the same in the page, the figures and the terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PAIRS = {
     "wavefronts ld/st": ("shared_load_wavefronts", "shared_store_wavefronts"),
     "sectors ld/st": ("global_load_sectors", "global_store_sectors"),
 }
-"""Heads of tables, and the pair of columns that each shows."""
+"""Heads of tables, each with the pair of columns that it shows."""
 
 _SHORT = {"wavefronts ld/st": "shared", "sectors ld/st": "global"}
 _MEANING = {
@@ -23,8 +23,8 @@ HEADS_EXPLAINED = {head: f"{head}: {meaning}. Counted from the addresses." for h
 
 
 def absent(value: Any) -> bool:
-    """Whether a cell of the table is empty."""
-    if value is None or type(value).__name__ == "NAType":  # that of pandas, which takes long to import
+    """Whether a cell is empty: `None`, NA, NaN or an empty text."""
+    if value is None or type(value).__name__ == "NAType":  # pandas.NA, without the slow import of pandas
         return True
     return value == "" or (isinstance(value, float) and math.isnan(value))
 
@@ -43,7 +43,7 @@ def one_line(text: str, limit: int = 300) -> str:
 
 
 def slug(text: str) -> str:
-    """The text as a part of a file's name."""
+    """The text as part of a file name."""
     return re.sub(r"[^A-Za-z0-9_]+", "-", text)[:60].strip("-")
 
 
@@ -58,7 +58,7 @@ def listed(words: list[str]) -> str:
 
 
 def power(size: int) -> str:
-    """A number of elements: `2^24` for a power of two from 1024 on, else `1,000,000`."""
+    """A number of elements: `2^24` for a power of two from 1024 on, otherwise `1,000,000`."""
     if size >= 1024 and size & (size - 1) == 0:
         return f"2^{size.bit_length() - 1}"
     return f"{size:,}"
@@ -86,7 +86,7 @@ def exact(number: float) -> str:
 
 
 def value_of(name: str, row: dict[str, Any]) -> str:
-    """A parameter's value in words; empty if the kernel does not read it."""
+    """The value of a row's parameter; empty if the kernel does not read the parameter."""
     if name == "size":
         return size_of(row)
     value = row[name]
@@ -96,7 +96,7 @@ def value_of(name: str, row: dict[str, Any]) -> str:
 
 
 def brief(name: str, value: str) -> str:
-    """A parameter's value in a figure: options for a compiler without their dashes, as in `dlcm=cg fmad=false`."""
+    """A parameter's value in a figure. Compiler options lose their dashes, as in `dlcm=cg fmad=false`."""
     return re.sub(r"(^|\s)-+(Xptxas=-+)?", r"\1", value) if name == "compile_options" else value
 
 
@@ -107,7 +107,7 @@ def described(row: dict[str, Any], names: list[str]) -> str:
 
 
 def pair(row: dict[str, Any], head: str) -> str:
-    """One of `PAIRS` of a row: `32/1`. A dash stands for an access that the kernel does not make."""
+    """One of `PAIRS` of a row, such as `32/1`. A dash stands for an access that the kernel does not make."""
     values = [row.get(name) for name in PAIRS[head]]
     return "" if all(absent(value) for value in values) else "/".join(_cost(value) for value in values)
 
@@ -118,7 +118,7 @@ def beside(row: dict[str, Any]) -> str:
 
 
 def explained(rows: list[dict[str, Any]]) -> str:
-    """What the words of `beside` mean; empty if no row has any."""
+    """A legend of `beside`; empty if it shows nothing for these rows."""
     words = [f"{_SHORT[head]}: {meaning}" for head, meaning in _MEANING.items() if any(pair(row, head) for row in rows)]
     return f"{'; '.join(words)}. Counted from the addresses." if words else ""
 

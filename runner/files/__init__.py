@@ -1,1 +1,4 @@
-"""Files that others may have made: read within limits, without following links; and files that are written whole."""
+"""Safe access to files: untrusted ones are read within limits and without following links; writes are atomic.
+
+The package knows paths and formats (JSON, CSV, YAML) and no content.
+"""

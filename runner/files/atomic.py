@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def write(path: Path, content: bytes) -> None:
-    """Replace a file by new content in one step."""
+    """Replace a file in one step, and create its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -19,17 +19,26 @@ def write(path: Path, content: bytes) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace a text file in one step; surrogates are written as the bytes they stand for."""
+    """Replace a UTF-8 text file in one step. Surrogate escapes are written as the bytes that they represent."""
     write(path, text.encode("utf-8", errors="surrogateescape"))
 
 
 def replace(folder: int, path: Path, content: bytes) -> None:
-    """Replace a file in a folder that is open. A link of its name is replaced, too, and not followed."""
+    """Replace a file in an open folder. If it is a symbolic link, the link itself is replaced.
+
+    Args:
+        folder: The folder's descriptor.
+        path: The file; only its name is used, and its parent in error messages.
+        content: The new content.
+
+    Raises:
+        OSError: The file cannot be written. The old file stays.
+    """
     aside = f".{path.name[:40]}.{secrets.token_hex(4)}"
     try:
         handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder)
     except OSError as e:
-        raise OSError(e.errno, e.strerror, str(path.parent)) from None  # the user never heard of the file aside
+        raise OSError(e.errno, e.strerror, str(path.parent)) from None  # the temporary name would confuse users
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)

@@ -1,7 +1,7 @@
-"""Read JSON and CSV that somebody else wrote: within limits of size, nodes, nesting and digits.
+"""Read untrusted JSON and CSV within limits of size, nodes, nesting and digits.
 
-The limits are far above what the runner writes, and low enough that a file costs seconds and megabytes at most. What
-exceeds one raises `TooMuch`, a `ValueError`, before memory is spent on it. For YAML see `runner.files.limited_yaml`.
+The limits are far above what the runner writes, and low enough that reading costs seconds and megabytes at most. A text
+that exceeds one raises `TooMuch` before memory is spent on it. For YAML see `runner.files.limited_yaml`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-MOST_NODES = 6_000_000  # of a JSON text: the plan of 250,000 cases
+MOST_NODES = 6_000_000  # values of a JSON text: enough for the plan of 250,000 cases
 DEEPEST = 64  # levels of nesting
 MOST_DIGITS = 100  # characters of a number
-MOST_ROWS = 250_000  # of a table; also the most jobs of a sweep
+MOST_ROWS = 250_000  # of a table; also the limit for the jobs of a sweep
 MOST_COLUMNS = 1000
 MOST_CELLS = 25_000_000
 
@@ -28,7 +28,11 @@ class TooMuch(ValueError):
 
 
 def load_json(text: str) -> Any:
-    """Read JSON; a `ValueError` if it is malformed or exceeds a limit."""
+    """Read JSON.
+
+    Raises:
+        ValueError: The text is malformed, or exceeds a limit (`TooMuch`).
+    """
     opened = text.count("{") + text.count("[")
     if opened + text.count(",") > MOST_NODES:
         raise TooMuch(f"more than {MOST_NODES:,} values")
@@ -36,7 +40,7 @@ def load_json(text: str) -> Any:
         content = _CAREFUL.decode(text) if _MANY_DIGITS.search(text) else json.loads(text)
     except RecursionError:
         raise TooMuch(f"nested more than {DEEPEST} deep") from None
-    if opened > DEEPEST:  # else it cannot be nested deeper
+    if opened > DEEPEST:  # otherwise it is shallow enough
         _require_shallow(content)
     return content
 
@@ -56,13 +60,15 @@ def _integer(text: str) -> int:
     return int(text)
 
 
-_CAREFUL = json.JSONDecoder(parse_int=_integer)  # takes three times as long
+_CAREFUL = json.JSONDecoder(parse_int=_integer)  # three times as slow as the default
 
 
 def read_csv(content: bytes) -> Iterator[list[str]]:
-    """The lines of a table, without empty ones.
+    """Read the lines of a table, each a list of cells, without empty lines.
 
-    A `ValueError` if it is not UTF-8 or exceeds a limit; a `csv.Error` if it is no table.
+    Raises:
+        ValueError: The content is not UTF-8, or exceeds a limit (`TooMuch`).
+        csv.Error: The content is malformed.
     """
     cells = 0
     lines = csv.reader(io.TextIOWrapper(io.BytesIO(content), "utf-8", newline=""), strict=True)

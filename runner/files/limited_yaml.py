@@ -1,4 +1,4 @@
-"""Read YAML that somebody else wrote, within limits; apart from `limited`, as YAML is slow to import."""
+"""Read untrusted YAML within limits. It is separate from `limited` because YAML is slow to import."""
 
 from __future__ import annotations
 
@@ -12,27 +12,39 @@ import yaml
 
 from runner.files.limited import DEEPEST, MOST_DIGITS, TooMuch
 
-MOST_YAML_NODES = 100_000  # where each alias counts as the values that it refers to
+MOST_YAML_NODES = 100_000  # values; an alias counts as all values that it refers to
 MOST_YAML = 2**20  # characters
 
-LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C takes a tenth of the time
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C loader is ten times as fast
 _NUMBER = re.compile(r"[-+]?(0x[0-9a-fA-F_]*|[0-9_:.]+)")
 
 
 def load_yaml(text: str) -> Any:
-    """Read a YAML document as plain values; `TooMuch` if it exceeds a limit, a `yaml.YAMLError` if it is malformed."""
+    """Read a YAML document as plain values.
+
+    Raises:
+        TooMuch: The text exceeds a limit.
+        yaml.YAMLError: The text is malformed.
+    """
     check_yaml(text)
     return yaml.load(text, Loader=LOADER)  # noqa: S506  (a safe one)
 
 
 def check_yaml(text: str, most: int = MOST_YAML_NODES) -> None:
-    """Raise `TooMuch` if a YAML exceeds a limit. The time grows with the text alone, whatever its aliases stand for.
+    """Check a YAML text against the limits, in time linear in its length even if aliases multiply its values.
 
-    A malformed text passes up to its first error: a loader makes nothing of it.
+    A malformed text is checked up to its first error; a loader refuses it.
+
+    Args:
+        text: The text.
+        most: The limit for the number of values.
+
+    Raises:
+        TooMuch: The text exceeds a limit.
     """
     if len(text) > MOST_YAML:
         raise TooMuch(f"more than {MOST_YAML:,} characters")
-    for loader in (LOADER, yaml.SafeLoader):  # the parser in C refuses some texts that the other one takes
+    for loader in (LOADER, yaml.SafeLoader):  # the C parser refuses some texts that the Python parser accepts
         with contextlib.suppress(yaml.YAMLError):
             _count(yaml.parse(text, Loader=loader), most)
             break
@@ -40,11 +52,11 @@ def check_yaml(text: str, most: int = MOST_YAML_NODES) -> None:
 
 @dataclass
 class _Open:
-    """A collection that has not ended yet."""
+    """A collection whose end was not reached yet."""
 
     anchor: str | None
-    before: int  # nodes ahead of it
-    height: int = 0  # of what stands in it so far
+    before: int  # number of nodes before it
+    height: int = 0  # of its content so far
 
 
 def _count(events: Iterator[Any], most: int) -> None:
@@ -69,7 +81,7 @@ def _count(events: Iterator[Any], most: int) -> None:
 
 
 def _leaf(event: Any, known: dict[str | None, tuple[int, int]], above: Sequence[_Open]) -> tuple[int, int]:
-    """The nodes and the height of a scalar, or of what an alias stands for."""
+    """The number of nodes and the height of a scalar, or of the value that an alias refers to."""
     if isinstance(event, yaml.AliasEvent):
         if any(one.anchor == event.anchor for one in above):
             raise TooMuch(f"*{event.anchor} refers to a value that contains it")

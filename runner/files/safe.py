@@ -1,8 +1,8 @@
-"""Safe access to run folders that may come from an untrusted source: nothing outside is read or written.
+"""Safe access to run folders that may come from an untrusted source: no file outside is read or written.
 
-Below the folder no link is followed: each part of a path is opened within the part above it. Only regular files are
-read, up to a limit for each kind of file; pipes and devices are not waited for. What falls short is a `UsageError`.
-The path of the folder itself may contain links.
+Symbolic links below the folder are refused: each part of a path is opened within the part above it. Only regular files
+are read, up to a limit for each kind of file; pipes and devices never block. A violation is a `UsageError`. The path of
+the folder itself may contain links.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ MOST_BYTES = {
     "plan.json": 96 * MIB, "verdict.json": 96 * MIB, "shard.json": 4 * MIB, ".json": MIB, ".jsonl": 256 * MIB,
     ".csv": 256 * MIB, ".npy": 1024 * MIB,
 }  # fmt: skip
-"""By the name of a file, or by the end of its name."""
+"""Size limits in bytes by file name or suffix."""
 MOST_OF_OTHERS = 4 * MIB  # sources, YAML, logs
-MOST_FILES = 2000  # of sources
+MOST_FILES = 2000  # in sources/
 DEEPEST = 16  # levels of folders
 
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -40,18 +40,30 @@ _KINDS = {
 
 
 def stream(root: Path, path: Path) -> IO[bytes]:
-    """Open a file below a folder; an `OSError` if there is none.
+    """Open a file below the folder `root` for reading.
 
-    A `UsageError` if a part of the path is a link, or the file is not regular or too large for its kind.
+    Raises:
+        OSError: The file does not exist or cannot be opened.
+        UsageError: A part of the path is a link, or the file is not regular or too large for its kind.
     """
     with _above(root, path) as folder:
         return os.fdopen(_opened(folder, path, os.O_RDONLY), "rb")
 
 
 def read(root: Path, path: Path, most: int = 0) -> bytes:
-    """The content of a file below a folder, of at most so many bytes (0: the limit for its kind); see `stream`."""
+    """Read a file below the folder `root`.
+
+    Args:
+        root: The folder.
+        path: The file.
+        most: The size limit in bytes; 0: the limit for its kind.
+
+    Raises:
+        OSError: As `stream`.
+        UsageError: As `stream`, or the file is larger than `most`.
+    """
     with stream(root, path) as file:
-        there = os.fstat(file.fileno()).st_size  # a buffer of the limit's size would be taken at once
+        there = os.fstat(file.fileno()).st_size  # `read` allocates as much as it is asked for
         content = file.read(min(most or _most(path), there) + 1)
     if most and len(content) > most:
         raise _too_large(path, len(content), most)
@@ -59,25 +71,33 @@ def read(root: Path, path: Path, most: int = 0) -> bytes:
 
 
 def write(root: Path, path: Path, content: bytes) -> None:
-    """Replace a file below a folder in one step, and make the folders that it lies in."""
+    """Replace a file below the folder `root` in one step, and create the folders between. Raises as `stream`."""
     with _above(root, path, make=True) as folder:
         atomic.replace(folder, path, content)
 
 
 def remove(root: Path, path: Path) -> None:
-    """Remove a file below a folder, if it is there."""
+    """Remove a file below the folder `root`, if it exists."""
     with suppress(FileNotFoundError), _above(root, path) as folder:
         os.unlink(path.name, dir_fd=folder)
 
 
 def lock_file(root: Path, path: Path, *, make: bool) -> int:
-    """Open a file below a folder, to lock it. The caller closes the descriptor."""
+    """Open a file below the folder `root` for locking, and create it if `make`. Raises as `stream`.
+
+    Returns:
+        The descriptor, which the caller closes.
+    """
     with _above(root, path) as folder:
         return _opened(folder, path, os.O_RDWR | os.O_CREAT if make else os.O_RDONLY)
 
 
 def exists(root: Path, path: Path) -> bool:
-    """Whether there is a regular file; a `UsageError` if there is a link, a pipe or a device instead."""
+    """Whether a regular file exists.
+
+    Raises:
+        UsageError: The path is a link, a pipe or a device, or the file is too large.
+    """
     try:
         with _above(root, path) as folder:
             return stat.S_ISREG(_checked(folder, path).st_mode)
@@ -86,9 +106,10 @@ def exists(root: Path, path: Path) -> bool:
 
 
 def files(root: Path, below: Path, most: int = MOST_FILES) -> list[Path]:
-    """The files below a folder of it, sorted; none if there is no such folder.
+    """The files in `below`, a folder below `root`, and in its subfolders, sorted; empty if it does not exist.
 
-    A `UsageError` if there is anything but folders and regular files, a file is too large, or there are too many.
+    Raises:
+        UsageError: An entry is neither a folder nor a regular file, a file is too large, or there are more than `most`.
     """
     try:
         with _above(root, below / "any") as folder:
@@ -101,7 +122,7 @@ def files(root: Path, below: Path, most: int = MOST_FILES) -> list[Path]:
 
 
 def names(root: Path, folder: Path) -> list[str]:
-    """What a folder below a folder holds, by name; nothing if it does not exist."""
+    """The names of the entries of a folder below `root`; empty if it does not exist."""
     try:
         with _above(root, folder / "any") as at:
             listing = os.open(".", os.O_RDONLY | _FOLDER, dir_fd=at)
@@ -115,8 +136,8 @@ def names(root: Path, folder: Path) -> list[str]:
 
 
 def refusal(path: Path, mode: int) -> UsageError:
-    """Why a thing of this kind is not accepted."""
-    what = _KINDS.get(stat.S_IFMT(mode), "no file")
+    """The error that refuses a file of this mode, such as a link."""
+    what = _KINDS.get(stat.S_IFMT(mode), "not a file")
     return UsageError(f"{path}: {what}; a run folder may hold only folders and regular files")
 
 
@@ -144,7 +165,7 @@ def _walk(folder: int, path: Path, level: int = 1) -> Iterator[Path]:
 
 @contextmanager
 def _above(root: Path, path: Path, *, make: bool = False) -> Iterator[int]:
-    """A descriptor of the folder in which a file lies."""
+    """A descriptor of a file's parent folder."""
     try:
         at = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -156,19 +177,19 @@ def _above(root: Path, path: Path, *, make: bool = False) -> Iterator[int]:
         finally:
             os.close(at)
     except OSError as error:
-        error.filename = str(path)  # not only its last part
+        error.filename = str(path)  # the whole path instead of the name
         raise
 
 
 def _parts(root: Path, path: Path) -> Sequence[str]:
     parts = path.relative_to(root).parts
     if not parts or ".." in parts or "\0" in str(path):
-        raise UsageError(f"{str(path)!r}: does not lie in the run folder")
+        raise UsageError(f"{str(path)!r}: lies outside the run folder")
     return parts
 
 
 def _entered(above: int, path: Path, *, make: bool) -> int:
-    """A descriptor of a folder in a folder, whose own descriptor is closed."""
+    """Open a subfolder of an open folder, and close the folder's own descriptor."""
     if make:
         with suppress(FileExistsError):
             os.mkdir(path.name, dir_fd=above)
@@ -182,8 +203,8 @@ def _entered(above: int, path: Path, *, make: bool) -> int:
 
 
 def _opened(folder: int, path: Path, flags: int) -> int:
-    """A descriptor of a regular file. A device is not even opened, unless it comes between two looks."""
-    with suppress(FileNotFoundError):  # it may have to be made
+    """Open a regular file. It is checked before and after, so that devices are not opened, short of a race."""
+    with suppress(FileNotFoundError):  # the flags may create it
         _checked(folder, path)
     file = os.open(path.name, flags | _FILE, 0o666, dir_fd=folder)
     mode = os.fstat(file).st_mode
@@ -194,7 +215,7 @@ def _opened(folder: int, path: Path, flags: int) -> int:
 
 
 def _checked(folder: int, path: Path) -> os.stat_result:
-    """What is known of a file or folder; a `UsageError` if it is neither, or is too large."""
+    """The status of a file or folder; a `UsageError` if it is neither, or is too large."""
     known = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
     if stat.S_ISREG(known.st_mode):
         if known.st_size > (most := _most(path)):

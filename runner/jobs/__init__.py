@@ -1,1 +1,4 @@
-"""A job: one case, the device that is asked for, and how it is measured. Composing makes jobs, all below runs them."""
+"""A job: one case, the requested device, and how to measure it. `compose` makes jobs; the packages below run them.
+
+Jobs are plain values: they hold no open device, no file and nothing of Hydra's.
+"""

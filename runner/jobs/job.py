@@ -1,4 +1,4 @@
-"""A job: one case, and how to run it. Hydra composes jobs; a sweep's folder gives them back."""
+"""A job: one case and how to run it. `compose` makes jobs from YAML, `record.stored_sweep` from a run folder."""
 
 from __future__ import annotations
 
@@ -23,54 +23,54 @@ _BESIDE = _PACKAGE.parent / "conf"
 CONF = _BESIDE if (_BESIDE / "config.yaml").is_file() else _PACKAGE / "_data" / "conf"
 
 LAUNCHERS = ("batch", "gpus", "slurm")
-"""The launchers that get all jobs at once, so that they measure those side by side that are compared."""
+"""The launchers. Each gets all jobs at once, so that it can measure cases that are compared side by side."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What a job was composed from; `runner.record.sources` keeps it."""
+    """The configuration from which a job was composed. `runner.record.sources` copies it into the run folder."""
 
-    folders: tuple[Path, ...] = ()  # of the configuration, in Hydra's order
+    folders: tuple[Path, ...] = ()  # configuration folders, in Hydra's order
     parameters: tuple[str, ...] = ()  # names that kernels in these folders declare beyond the vocabulary
     kernel: Mapping[str, Any] = field(default_factory=dict)  # the composed content of the kernel's YAML
 
 
 @dataclass(frozen=True)
 class Job:
-    """One case to run, where, and how to measure it."""
+    """One case, the device to run it on, and how to measure it."""
 
     case: Case
     device: DeviceConfig
     timing: TimingConfig
-    compiler: str  # for a GPU: nvcc or nvrtc
-    number: int  # of Hydra's job; names its folder
+    compiler: str  # nvcc or nvrtc; used on a GPU
+    number: int  # the job's number, which names its folder
     origin: Origin = field(default_factory=Origin, compare=False, repr=False)
-    metrics: tuple[Metric, ...] = field(default=(), compare=False)  # of its kernel and of the experiment
+    metrics: tuple[Metric, ...] = field(default=(), compare=False)  # those of its kernel and of the experiment
     rank_by: str = field(default=TIME, compare=False)  # a column or a metric
-    lines: bool = field(default=True, compare=False)  # whether what each line costs is counted
-    racecheck: str = field(default=RACES_DEFAULT, compare=False)  # or all, none: in which variants races are looked for
-    copy: int = 0  # which of the sweep's GPUs measures it, where each measures all cases
+    lines: bool = field(default=True, compare=False)  # whether to count the costs of lines
+    racecheck: str = field(default=RACES_DEFAULT, compare=False)  # variants that are checked for races: one of `RACES`
+    copy: int = 0  # number of the GPU that measures it, if each GPU measures all cases; otherwise 0
     profile: ProfileConfig = field(default_factory=ProfileConfig, compare=False)
-    look: int = 0  # samples of a search's look at a case, in place of the whole protocol; 0: the whole
+    look: int = 0  # samples of a search's short measurement; 0: the whole protocol
 
     def __post_init__(self) -> None:
         if self.racecheck not in RACES:
             raise UsageError(f"racecheck={self.racecheck}: expected one of {', '.join(RACES)}")
 
     def protocol(self, kind: str) -> Protocol:
-        """How a kind of device measures the case."""
+        """The protocol by which a kind of device measures the case."""
         whole = self.timing.protocol(kind)
         return whole.look(self.look) if self.look else whole
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Identifies the run: two jobs with one key are run once."""
+        """Identifies the measurement: of jobs with equal keys only the first is run."""
         copy = (f"copy {self.copy}",) if self.copy else ()
         return (self.case.id, *self.device.key, self.compiler, str(self.timing), *copy)
 
     @property
     def asked(self) -> dict[str, Any]:
-        """The device, the compiler, the timing and the profile that the configuration asks for, as plain values."""
+        """The requested device, compiler, timing and profile as plain values, for JSON."""
         further: dict[str, Any] = {"compiler": self.compiler, "lines": self.lines, "racecheck": self.racecheck}
         further["timing"] = asdict(self.timing)
         if self.profile.asks:
@@ -79,9 +79,16 @@ class Job:
 
 
 def read_kernel(name: str, content: Any, path: Path, folders: Sequence[Path] = ()) -> Kernel:
-    """Read a kernel from its YAML, and find its source and its reference; its family is in one of `folders`.
+    """Read a kernel from its YAML, and check its source and its reference.
 
-    Anything wrong with it is a `UsageError`, before anything runs.
+    Args:
+        name: The kernel's name.
+        content: The parsed YAML.
+        path: The YAML file.
+        folders: The configuration folders, one of which has its family.
+
+    Raises:
+        UsageError: The YAML, the source or the reference is invalid.
     """
     kernel = from_yaml.read(name, content, path, folders)
     if not cache.read(kernel.source).strip():

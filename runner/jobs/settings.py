@@ -1,4 +1,4 @@
-"""How cases are measured: the groups `timing` and `profile` as dataclasses."""
+"""The configuration groups `timing` and `profile` as dataclasses: how cases are measured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runner.device.kinds import is_gpu
 from runner.errors import UsageError
 
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
-RACES_DEFAULT, RACES_ALL, RACES_NONE = RACES = ("default", "all", "none")  # where races are looked for
+RACES_DEFAULT, RACES_ALL, RACES_NONE = RACES = ("default", "all", "none")  # variants that are checked for races
 PROFILED = ("all", "tied", "fastest")  # cases that are profiled
 
 
@@ -19,20 +19,23 @@ PROFILED = ("all", "tied", "fastest")  # cases that are profiled
 class Protocol:
     """How one kind of device measures the cases of a sweep."""
 
-    rounds: int = 3  # how often each case is measured; all other cases come between two rounds of a case
+    rounds: int = 3  # how often each case is measured; a round measures every case once
     fresh_process: bool = False  # whether each round starts a new worker process
-    order_seed: int = 0  # of the order of the cases, which differs from round to round
-    warmup_ms: float = 25.0  # launches before the first sample of a round; the checked launch counts
-    min_samples: int = 30  # of a round
+    order_seed: int = 0  # seed of the order of the cases, which differs from round to round
+    warmup_ms: float = 25.0  # time of launches before the first sample of a round, the checked launch included
+    min_samples: int = 30  # per round
     max_samples: int = 300
     min_time_ms: float = 20.0  # least time that a round spends on a case, flushes included
     max_time_s: float = 5.0  # most time that a round spends on a case, once it has `min_samples`
-    precision_percent: float = 0.5  # a round stops when half the 95 % interval of the median is below this part of it
-    hot: bool = False  # whether to also time launches back to back, without a flush in between
+    precision_percent: float = 0.5  # a round stops once half the 95 % interval of the median is at most this share
+    hot: bool = False  # whether to also time launches back to back, without flushes
     check_sizes: bool = True  # whether a right kernel is checked at other sizes before it is timed
 
     def look(self, samples: int) -> Protocol:
-        """A look at a case: a single round of so many samples, of at most `min_samples`, and less warm-up likewise."""
+        """The protocol of a search's short measurement: one round, with proportionally less warm-up.
+
+        `samples` is the number of samples, at most `min_samples`.
+        """
         warmup_ms = self.warmup_ms * samples / self.min_samples
         few = {"rounds": 1, "fresh_process": False, "hot": False, "min_samples": samples, "max_samples": samples}
         return Protocol(**{**dataclasses.asdict(self), **few, "warmup_ms": warmup_ms})
@@ -73,14 +76,14 @@ LIMITS: dict[str, tuple[float, float]] = {
 
 @dataclass
 class ProfileConfig:
-    """The group `profile`: what is measured beside the times, after the last round. No part of a case's identity."""
+    """The group `profile`: further measurements after the last round. It does not affect a case's identity."""
 
-    metrics: Any = field(default_factory=list)  # of Nsight Compute, or one; `default` stands for the useful few
-    cases: str = "all"  # or tied, or fastest
-    roofline: bool = False  # whether the GPU's ceilings are measured
-    sanitizer: Any = False  # or true, or a list of compute-sanitizer's tools
-    energy: bool = False  # whether the energy of a launch is measured
-    code: bool = True  # whether the machine code is kept
+    metrics: Any = field(default_factory=list)  # names of Nsight Compute, a list or one; `default`: a useful selection
+    cases: str = "all"  # one of `PROFILED`
+    roofline: bool = False  # whether to measure the GPU's ceilings
+    sanitizer: Any = False  # true, false or a list of compute-sanitizer's tools
+    energy: bool = False  # whether to measure the energy of a launch
+    code: bool = True  # whether to keep the machine code
 
     def __post_init__(self) -> None:
         if self.cases not in PROFILED:
@@ -96,5 +99,5 @@ class ProfileConfig:
 
     @property
     def asks(self) -> bool:
-        """Whether anything is profiled."""
+        """Whether a measurement beyond the machine code is requested."""
         return bool(self.metrics or self.roofline or self.sanitizer or self.energy)

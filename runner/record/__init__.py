@@ -1,1 +1,5 @@
-"""A run folder: where its files are, what they hold, and how a program that ends at any moment leaves them readable."""
+"""A run folder: its files, their contents, and how they stay readable if the program ends at any moment.
+
+`folder.RunFolder` writes and reads single files; `run.read` gives a whole run. A missing or torn file is `None`, a
+malicious or damaged one a `UsageError`: no other exception of parsing crosses this door.
+"""

@@ -28,18 +28,23 @@ from runner.record import noise
 from runner.record.folder import RunFolder
 
 PACKAGES = ("hydra-core", "omegaconf", "numpy", "pandas", "matplotlib", "jinja2", "pycuda", "cuda-core", "nvidia-ml-py")
-# What makes rows comparable. Clocks, or the speed of a copy, may differ on the next day.
+# Rows are comparable only if these are equal. Clocks or the speed of a copy may differ from day to day.
 IDENTITY = ("kind", "name", "arch", "versions", "toolchain")
 OF_A_MODEL = ("kind", "name", "asked")
-MOST = 3  # changes that are named
-LONGEST = 40  # characters of a value that is shown
-LIMIT_S = 10.0  # of git
+MOST = 3  # most changes that a message names
+LONGEST = 40  # characters; longer values are not shown
+LIMIT_S = 10.0  # time limit of git
 
 Entry = dict[str, Any]
 
 
 def gather(arguments: Sequence[str], *, record_host: bool) -> dict[str, Any]:
-    """What is known before a device is open. Machine and working directory are named only if asked for."""
+    """The content of environment.json before a device is open.
+
+    Args:
+        arguments: The command line after `runner`; absolute paths in it are shortened.
+        record_host: Whether to include the host's name and the working directory.
+    """
     packages = {}
     for name in PACKAGES:
         with suppress(importlib.metadata.PackageNotFoundError):
@@ -62,9 +67,9 @@ def gather(arguments: Sequence[str], *, record_host: bool) -> dict[str, Any]:
 
 
 def note_sources(folder: RunFolder, files: Iterable[Path]) -> None:
-    """Add to environment.json which of the measured kernels' files differ from their repository's last commit.
+    """Add to environment.json which of the kernels' files are uncommitted, or outside any git repository.
 
-    Files that came with an installed runner are in no repository of the user's, and do not count.
+    Files of an installed runner are ignored.
     """
     root = Path(__file__).resolve().parents[2]
     own = [path for path in files if (root / ".git").exists() or not path.is_relative_to(root)]
@@ -91,7 +96,7 @@ def note_sources(folder: RunFolder, files: Iterable[Path]) -> None:
 
 
 def device(info: DeviceInfo, job: Job, compiler: Compiler) -> Entry:
-    """The entry of an open device: its properties, its toolchain and timing, and what the job asked for."""
+    """The entry of an open device in environment.json: its properties, toolchain, timing, and the job's settings."""
     try:
         toolchain = compiler.identity
     except CompileError as e:
@@ -109,9 +114,10 @@ def device(info: DeviceInfo, job: Job, compiler: Compiler) -> Entry:
 
 
 def note_device(folder: RunFolder, now: Entry) -> None:
-    """Add an open device to environment.json; a second one of its kind is `cuda 2`.
+    """Add an open device to environment.json. A second one of a kind is named `cuda 2`.
 
-    A resumed sweep with another device is a `UsageError`.
+    Raises:
+        UsageError: The sweep is resumed, and its device or toolchain was another one.
     """
     known = folder.json(folder.environment) or {}
     devices = known.setdefault("devices", {})
@@ -124,7 +130,12 @@ def note_device(folder: RunFolder, now: Entry) -> None:
 
 
 def require_same_device(path: Path, now: Entry) -> None:
-    """Refuse a device or a toolchain other than the sweep's: its rows must not enter the same table."""
+    """Raise `UsageError` if a device or its toolchain differs from the sweep's: their rows must not be mixed.
+
+    Args:
+        path: The sweep's folder.
+        now: The device's entry, from `device`.
+    """
     devices = ((folder := RunFolder(path)).json(folder.environment) or {}).get("devices", {})
     then = devices.get(_entry_name(devices, now))
     if not then:
@@ -135,7 +146,12 @@ def require_same_device(path: Path, now: Entry) -> None:
 
 
 def require_same_toolchain(path: Path, now: Entry) -> None:
-    """Refuse versions or a toolchain other than those with which the sweep measured on a GPU of the same model."""
+    """Raise `UsageError` if versions or toolchain differ from those of the sweep on a GPU of the same model.
+
+    Args:
+        path: The sweep's folder.
+        now: The device's entry, from `device`.
+    """
     folder = RunFolder(path)
     for then in (folder.json(folder.environment) or {}).get("devices", {}).values():
         if same_model(then, now):
@@ -145,12 +161,12 @@ def require_same_toolchain(path: Path, now: Entry) -> None:
 
 
 def same_model(one: Entry, other: Entry) -> bool:
-    """Whether two entries are of one model of GPU, with the same settings asked for."""
+    """Whether two entries have the same model of GPU and the same requested settings."""
     return all(_value(one, key) == _value(other, key) for key in OF_A_MODEL)
 
 
 def add_device(devices: dict[str, Entry], now: Entry) -> None:
-    """Add an entry, unless there is one of its model."""
+    """Add an entry to `devices` unless an entry of the same model exists."""
     if not any(same_model(then, now) for then in devices.values()):
         devices[_free_name(devices, str(now["kind"]))] = now
 
@@ -165,13 +181,13 @@ def _changes(name: str, then: Any, now: Any) -> Iterator[str]:
 
 
 def _entry_name(devices: Mapping[str, Entry], now: Entry) -> str:
-    """The name of a device's entry, whether it is there already or not."""
+    """The name of a device's entry: the existing one, or a free one."""
     same = (name for name, then in devices.items() if _value(then, "asked") == now["asked"])
     return next(same, None) or _free_name(devices, str(now["kind"]))
 
 
 def _value(entry: Entry, key: str) -> Any:
-    """A value of an entry, without a setting that only older versions had."""
+    """A value of an entry, without the setting `recording` of older versions."""
     value = entry.get(key)
     return {n: v for n, v in value.items() if n != "recording"} if key == "asked" and isinstance(value, dict) else value
 
@@ -185,8 +201,8 @@ _ABSOLUTE = re.compile(r"(?<![\w.)])/[\w.+~ -]+(?:/[\w.+~ -]+)*")
 
 
 def _relative(argument: str) -> str:
-    """Make absolute paths relative to the working directory; of others, only the last part stays."""
-    if argument.startswith("/"):  # an option's value is one path, whatever characters it has
+    """Make absolute paths relative to the working directory. Paths outside it keep only their last part."""
+    if argument.startswith("/"):  # an option's value is one path, even with special characters
         return _shortened(Path(argument))
     return _ABSOLUTE.sub(lambda found: _shortened(Path(found[0])), argument)
 
@@ -197,7 +213,10 @@ def _shortened(path: Path) -> str:
 
 @functools.cache
 def ask_git() -> Callable[[], dict[str, Any] | None]:
-    """Ask for the commit of the runner's checkout, once; the answer is `None` if it is installed without one."""
+    """Start git for the commit of the runner's checkout, once. The returned function waits for the answer.
+
+    The answer is `None` if the runner is installed without a checkout.
+    """
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return lambda: None
@@ -207,7 +226,7 @@ def ask_git() -> Callable[[], dict[str, Any] | None]:
 
 
 def _asked(*command: str) -> Callable[[], str | None]:
-    """Start a command; the answer is what it prints, or `None` if it fails. It runs while other things are done."""
+    """Start a command in the background. The returned function waits for its output; `None` if it fails."""
     try:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     except OSError:

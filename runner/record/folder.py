@@ -1,14 +1,14 @@
-"""The folder of one sweep: the names of its files, and how they are read and written.
+"""The folder of one sweep: the names of its files, and how to read and write them.
 
     outputs/<date>/<time>-<what>/
         plan.json  results.csv  samples/  figures/  report.html  environment.json  multirun.yaml  sources/  .lock
         0/ 1/ 2/ ...    Hydra's folder of each job: .hydra/, case.json, result.json, compile.log
 
-Every file is replaced whole: written aside, then renamed. Hydra writes multirun.yaml.
-One program at a time writes into the folder. Its lock ends with the process; the file .lock means nothing by itself.
+Every file is replaced atomically: written under a temporary name, then renamed.
+One program at a time writes into the folder. Its lock ends with the process, even if the file .lock remains.
 
-Somebody else may have made the folder: it is read and written through `runner.files.safe`, within the limits of
-`runner.files.limited`.
+The folder may come from an untrusted source, so it is read and written through `runner.files.safe`, within the limits
+of `runner.files.limited`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from runner.files import atomic, limited, safe
 
 _OF_A_RECORD = frozenset(("case", "run", "kernel", "parameters", "seed", "device", "asked", "row"))
 _JOB = re.compile(r"0|[1-9][0-9]{0,8}")
-LOCK_ATTEMPTS, LOCK_S = 4, 0.05  # `locked` holds the lock for a moment
-_ASIDE = re.compile(r"\..+\.[a-z0-9_]{8}")  # what `atomic` calls an incomplete file
+LOCK_ATTEMPTS, LOCK_S = 4, 0.05  # retries, since `locked` holds the lock for a moment
+_ASIDE = re.compile(r"\..+\.[a-z0-9_]{8}")  # the temporary names of `atomic`
 
 
 def _is_a_record(content: dict[str, Any]) -> bool:
@@ -40,31 +40,35 @@ def _is_a_record(content: dict[str, Any]) -> bool:
 
 
 class RunFolder:
-    """The files of one sweep."""
+    """The files of one sweep.
+
+    Paths are returned whether or not the file exists. Every read and write goes through this class or `files.safe`, so
+    that a link in the folder never leads outside. Raises `UsageError` for a link, a pipe or a file above its limit.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.plan = path / "plan.json"  # all cases, and how each is run
         self.results = path / "results.csv"  # one row per case
-        self.lines = path / "lines.csv"  # what each line of each case costs
+        self.lines = path / "lines.csv"  # the costs of each line of each case
         self.environment = path / "environment.json"  # device, versions, command, commit
         self.multirun = path / "multirun.yaml"  # Hydra's configuration of the sweep
-        self.told = path / "search.jsonl"  # of a search: what its sampler was told, in order
-        self.search = path / "search.json"  # of a search: its space, and why it ended; empty while it has not
+        self.told = path / "search.jsonl"  # of a search: its measured points, in order
+        self.search = path / "search.json"  # of a search: its space, and why it ended
         self.verdict = path / "verdict.json"  # the verdict, for programs
         self.report = path / "report.html"
         self.sources = path / "sources"  # the kernels and the configuration of the sweep
 
     @property
     def unfinished(self) -> bool:
-        """Whether it holds a search that has not ended by itself."""
+        """Whether it holds a search that was interrupted or is running."""
         known = self.json(self.search)
         return self.has(self.told) and not (isinstance(known, dict) and known.get("ended"))
 
     def refuse_to_replace(self, target: Path) -> None:
-        """Raise a `UsageError` if a file that the user wants to write is one of the run's own.
+        """Raise `UsageError` if writing a file would replace one of the run's own.
 
-        So are all files in its subfolders. Beside results.csv, a page may have a name that the runner does not use.
+        All files in its subfolders are. Next to results.csv, `target` may have any name that the runner does not use.
         """
         at, here = target.resolve(), self.path.resolve()
         own = {path.name for path in vars(self).values()}
@@ -72,51 +76,51 @@ class RunFolder:
             raise UsageError(f"{target}: this file belongs to the run itself; give another name")
 
     def samples(self, case: str, job: int) -> Path:
-        """Raw samples of a case. Jobs on different devices share a case."""
+        """The raw samples of a job's case. Jobs on different devices may share a case."""
         return self.path / "samples" / f"{case}-{job}.npy"
 
     def hot_samples(self, case: str, job: int) -> Path:
-        """Raw samples of its launches back to back."""
+        """The raw samples of the back-to-back launches of a job's case."""
         return self.path / "samples" / f"{case}-{job}-hot.npy"
 
     def job(self, number: int) -> Path:
-        """Hydra's folder of one job."""
+        """The folder of a job."""
         return self.path / str(number)
 
     def case(self, number: int) -> Path:
-        """The job's case, and how it is run."""
+        """The record of a job's case and settings, case.json."""
         return self.job(number) / "case.json"
 
     def result(self, number: int) -> Path:
-        """The job's row."""
+        """The row of a job, result.json."""
         return self.job(number) / "result.json"
 
     def lines_of(self, number: int) -> Path:
-        """What the lines of the job's kernel cost."""
+        """The costs of the lines of a job's kernel."""
         return self.job(number) / "lines.json"
 
     def hazards(self, number: int) -> Path:
-        """What a checked device found in the job's case."""
+        """The findings of the checked device for a job's case."""
         return self.job(number) / "hazards.json"
 
     def profile(self, number: int) -> Path:
-        """What the steps of `profile` found out about the job's case."""
+        """The results of `profile` for a job's case."""
         return self.job(number) / "profile.json"
 
     def records(self, number: int) -> list[Path]:
-        """What is kept of the job beside its row: the compiler's messages, and what stages have found out."""
+        """The records of a job besides its row: the compiler's messages and the results of stages."""
         return [of(number) for of in (self.compile_log, self.lines_of, self.hazards, self.profile)]
 
     def machine_code(self, binary: str) -> Path:
-        """The machine code of a binary, by its name."""
+        """The machine code of the binary of this name."""
         return self.path / "machine" / f"{binary}.txt"
 
     def ptx(self, binary: str) -> Path:
-        """The PTX of a binary, by its name."""
+        """The PTX of the binary of this name."""
         return self.path / "machine" / f"{binary}.ptx"
 
     def compile_log(self, number: int) -> Path:
-        """The compiler's messages."""
+        """The compiler's messages for a job."""
         return self.job(number) / "compile.log"
 
     def read(self, path: Path, most: int = 0) -> bytes:
@@ -128,7 +132,11 @@ class RunFolder:
         return self.read(path).decode(errors="replace")
 
     def json(self, path: Path) -> Any:
-        """The content of a JSON file; `None` if it is missing or torn, a `UsageError` if it exceeds a limit."""
+        """The content of a JSON file; `None` if it is missing or torn.
+
+        Raises:
+            UsageError: The file exceeds a limit.
+        """
         try:
             return limited.load_json(self.read(path).decode())
         except limited.TooMuch as e:
@@ -160,19 +168,23 @@ class RunFolder:
         return content
 
     def record(self, number: int) -> dict[str, Any] | None:
-        """The job's case.json; `None` if it is missing or cut off, a `UsageError` if it records no case."""
+        """The content of a job's case.json; `None` if it is missing or torn.
+
+        Raises:
+            UsageError: The content is not a record of a case.
+        """
         content = self.json(self.case(number))
         if content is None or (isinstance(content, dict) and _is_a_record(content)):
             return content
         raise UsageError(f"{self.path.name}/{number}/case.json: not a record of a case; start a new sweep")
 
     def row(self, number: int) -> dict[str, Any] | None:
-        """The job's result.json; `None` if it is missing, cut off, or not a row with a status."""
+        """The content of a job's result.json; `None` if it is missing, torn, or not a row with a status."""
         content = self.json(self.result(number))
         return content if isinstance(content, dict) and isinstance(content.get("status"), str) else None
 
     def jobs(self) -> list[int]:
-        """The numbers of the jobs that have a folder."""
+        """The numbers of the jobs that have a folder, ascending."""
         with os.scandir(self.path) as entries:
             found = [entry for entry in entries if _JOB.fullmatch(entry.name)]
         if link := next((entry for entry in found if entry.is_symlink()), None):
@@ -181,7 +193,7 @@ class RunFolder:
         return sorted(int(entry.name) for entry in found if entry.is_dir(follow_symlinks=False))
 
     def require_plain(self) -> None:
-        """Refuse links, pipes, devices and huge files wherever the runner and the kernels read or write."""
+        """Raise `UsageError` for links, pipes, devices and huge files where the runner and kernels read or write."""
         names = [self.sources, self.path / "samples", *(self.job(number) for number in self.jobs())]
         for below in names:
             safe.files(self.path, below, 2 * limited.MOST_ROWS)
@@ -189,9 +201,13 @@ class RunFolder:
             self.has(path)
 
     def lock(self) -> int:
-        """Lock the folder until this process ends; a `UsageError` if another process has locked it.
+        """Lock the folder until this process ends.
 
-        Gives the descriptor of the lock's file. The lock ends when each process that has it has closed it.
+        Returns:
+            The descriptor of the lock's file. The lock ends when every process that inherited it has closed it.
+
+        Raises:
+            UsageError: Another process has locked the folder.
         """
         descriptor = safe.lock_file(self.path, self.path / ".lock", make=True)
         for attempt in range(LOCK_ATTEMPTS):
@@ -208,18 +224,18 @@ class RunFolder:
 
     @property
     def locked(self) -> bool:
-        """Whether a process has locked the folder. This writes nothing: the folder may belong to somebody else."""
+        """Whether a process has locked the folder. This writes nothing, so it works in a read-only folder."""
         try:
             with os.fdopen(safe.lock_file(self.path, self.path / ".lock", make=False), "rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
-        except OSError:  # no such file, or a file system without locks
+        except OSError:  # a missing file, or a file system without locks
             return False
         return False
 
     def sweep_up(self) -> None:
-        """Remove files that a killed program had not renamed yet; not those of shards, which may be running."""
+        """Remove temporary files of a killed program, except those of shards, which may be running."""
         shards = self.path / "shards"
         for path in self.path.rglob(".*"):
             if shards in path.parents:
@@ -229,7 +245,7 @@ class RunFolder:
 
 
 def named(text: str) -> str:
-    """Text as part of a folder's name."""
+    """The text as part of a folder's name."""
     return re.sub(r"[^A-Za-z0-9_+]+", "-", text).strip("-")[:48]
 
 

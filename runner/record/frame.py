@@ -1,7 +1,7 @@
-"""Reads results.csv into a frame with known types: the cells, as `runner.columns` declares them.
+"""Read results.csv into a data frame with the types that `runner.columns` declares.
 
-Every column of `runner.columns` exists in the frame: text is `""` where empty, integers are nullable, real numbers are
-NaN where empty or not finite. Planned cases without a row are `not_run`.
+The frame has every column of `runner.columns`. Empty text is `""`, integers are nullable, and real numbers are NaN if
+empty or not finite. Planned cases without a row are `not_run`.
 """
 
 from __future__ import annotations
@@ -27,16 +27,24 @@ from runner.record import runs, stored_rows
 from runner.record.folder import RunFolder
 
 OLD_VALUES = {"fill": {"seed_rand": "c_rand"}, "device": {"replay": RECORDING}}
-"""Values that older versions wrote, and their names of today."""
+"""Values that older versions wrote, and their present names, by column."""
 
 NOT_REACHED = "the run ended before this case was reached"
 
 
 def load(folder: Path, plan: Any, *, newest: bool = False) -> pd.DataFrame:
-    """The results of a run folder, one row per case. `plan` is its plan.json, which may be torn.
+    """Load the results of a run folder.
 
-    With `newest`, the rows of the jobs go ahead of results.csv, which a running sweep writes late.
-    The column `emulated` is added: whether the row was run without a GPU.
+    Args:
+        folder: The folder.
+        plan: The content of its plan.json; a malformed one is ignored.
+        newest: Whether to prefer the rows of the jobs to results.csv, which a running sweep updates late.
+
+    Returns:
+        One row per job, with one more column, `emulated`: whether the row was run without a GPU.
+
+    Raises:
+        UsageError: The table is missing, damaged, or exceeds a limit.
     """
     raw = _read(folder, newest=newest)
     own = own_parameters(list(raw.columns))
@@ -52,20 +60,22 @@ def load(folder: Path, plan: Any, *, newest: bool = False) -> pd.DataFrame:
 
 
 def own_parameters(names: Sequence[str]) -> list[str]:
-    """The parameters that kernels declare: the unknown columns ahead of those that every case has."""
+    """The parameters that kernels declare: the unknown columns before the seed, the device and the status."""
     end = min((names.index(name) for name in ("seed", "device", "status") if name in names), default=0)
     return [name for name in names[:end] if name not in columns.BY_NAME]
 
 
 def metric_names(names: Sequence[str]) -> list[str]:
-    """The metrics that kernels declare: the unknown columns behind the status."""
+    """The metrics that kernels declare: the unknown columns after the status."""
     return [name for name in names[names.index("status") :] if name not in columns.BY_NAME and name != "emulated"]
 
 
 def move_emulated(frame: pd.DataFrame, metrics: Sequence[str]) -> None:
-    """Move the times of the CPU device, which older versions wrote into `median_us`, to where they are today.
+    """Move times of the CPU device, which older versions wrote into `median_us`, to `emulated_us`.
 
-    `metrics` are those that follow from times, and have no value there.
+    Args:
+        frame: The frame, which is changed in place.
+        metrics: The names of metrics that follow from times; they are cleared in these rows.
     """
     old = frame["emulated"] & frame["median_us"].notna()
     if old.any():
@@ -75,7 +85,7 @@ def move_emulated(frame: pd.DataFrame, metrics: Sequence[str]) -> None:
 
 
 def _read(folder: Path, *, newest: bool = False) -> pd.DataFrame:
-    """The table as text. If a killed sweep left none, it is made from the rows of its jobs."""
+    """The table as text. If a killed sweep left no table, it is rebuilt from the rows of its jobs."""
     run = RunFolder(folder)
     if run.has(run.results) and not (newest and run.jobs()):
         raw = _parsed(run)
@@ -89,7 +99,7 @@ def _read(folder: Path, *, newest: bool = False) -> pd.DataFrame:
 
 
 def _parsed(run: RunFolder) -> pd.DataFrame:
-    """The cells of results.csv; a table that was cut off or edited by hand is a `UsageError`."""
+    """The cells of results.csv; `UsageError` if the table is cut off or damaged."""
     path = run.results
     try:
         content = run.read(path)
@@ -106,7 +116,7 @@ def _parsed(run: RunFolder) -> pd.DataFrame:
 
 
 def _damage(rows: list[list[str]], *, whole: bool) -> str:
-    """Where and how a table is damaged; empty if it is not. A table that is not `whole` lacks its last line's end."""
+    """Where and how a table is damaged; empty if it is intact. `whole`: whether the last line ends in a newline."""
     if not rows:
         return ": cannot be read as a table (it is empty)"
     head, known = rows[0], set[tuple[str, ...]]()
@@ -139,7 +149,7 @@ def _with_planned(raw: pd.DataFrame, plan: Any) -> pd.DataFrame:
         seen = set(raw.get(key, pd.Series(dtype=object)))
         missing = [_planned(case) for case in planned if str(case[key]) not in seen]
     except (KeyError, TypeError):
-        return raw  # an old or torn plan must not keep anyone from reading the results
+        return raw  # the results stay readable if the plan is old or torn
     if len(missing) * len(raw.columns) > limited.MOST_CELLS:
         raise UsageError(f"plan.json: {len(missing):,} cases of {len(raw.columns):,} columns are too many")
     known = dict.fromkeys([*columns.BY_NAME, *raw.columns])
@@ -163,17 +173,17 @@ def _typed(name: str, cells: pd.Series[str], *, own: bool) -> pd.Series[Any]:
     column, values = columns.BY_NAME.get(name), cells.tolist()
     kind = column.type if column else _own_type(values) if own else "text"
     if kind == "integer":
-        known = {cell: int(cell) if _is_whole(cell) else None for cell in set(values)}  # few, mostly: empty, equal
+        known = {cell: int(cell) if _is_whole(cell) else None for cell in set(values)}  # most cells are equal
         return pd.Series([known[cell] for cell in values], dtype="Int64")
     if kind == "real":
         numbers = _reals(cells)
-        least = 0.0 if name.endswith("_us") else -math.inf  # what took no time was not timed
+        least = 0.0 if name.endswith("_us") else -math.inf  # a time of 0 means that nothing was timed
         return numbers.where((numbers > least) & (numbers < math.inf))
     return pd.Series(values, dtype=object)
 
 
 def _reals(cells: Iterable[str]) -> pd.Series[float]:
-    """Cells as numbers, NaN where they are none. Pandas would not give every number back to its last digit."""
+    """Cells as numbers, NaN for other texts. Unlike pandas' parser, `float` restores every digit."""
 
     def number(cell: str) -> float:
         try:

@@ -1,7 +1,7 @@
-"""Several GPUs in one sweep: how much they differ, and the cases that each of them measured.
+"""Several GPUs in one sweep: how much they differ, and how their rows are pooled.
 
-They differ by the reference case, which each measured in every round. Where every GPU measured all cases, those of one
-model are pooled if they differ so little that no decision depends on it.
+Their difference is that of the reference case, which each GPU measured in every round. If every GPU measured all cases,
+the GPUs of one model are pooled, provided they differ by less than the smallest change that counts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WORST = {"min_us": min, "ci_low_us": min, "ci_high_us": max, "sm_mhz": min, "tem
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU of the sweep, and the medians of the reference case on it in microseconds, the rounds in order."""
+    """A GPU of the sweep. `rounds_us` are its medians of the reference case in microseconds, in order of rounds."""
 
     uuid: str
     name: str
@@ -40,7 +40,7 @@ class Gpu:
 
     @property
     def drift(self) -> float:
-        """The last round against the first, as a fraction."""
+        """The relative change from the first round to the last, as a fraction."""
         return self.rounds_us[-1] / self.rounds_us[0] - 1
 
 
@@ -63,16 +63,16 @@ def gpus(environment: Mapping[str, Any]) -> list[Gpu]:
 
 
 def spread(alike: Sequence[Gpu]) -> float:
-    """How much slower the slowest of some GPUs is than the fastest, as a fraction."""
+    """How much slower the slowest of these GPUs is than the fastest, as a fraction."""
     times = [gpu.us for gpu in alike]
     return max(times) / min(times) - 1 if times else 0.0
 
 
 def places(frame: pd.DataFrame, environment: Mapping[str, Any]) -> list[str]:
-    """What tables and figures keep apart, by row: the model of the GPU or, where needed, the GPU. Empty if all is one.
+    """The GPU model or GPU by which tables and figures separate rows, one for each row; empty if there is only one.
 
-    GPUs of one model are one place if they differ by less than the smallest change that counts, and measured different
-    cases: those that are compared were measured on one of them.
+    GPUs of one model share a place if they differ by less than the smallest change that counts and measured different
+    cases: cases that are compared were then measured on the same GPU.
     """
     models = [_model(gpu) for gpu in frame["gpu"]]
     differ = any(spread(alike) > THRESHOLD for alike in by_model(environment).values())
@@ -82,7 +82,7 @@ def places(frame: pd.DataFrame, environment: Mapping[str, Any]) -> list[str]:
 
 
 def by_model(environment: Mapping[str, Any]) -> dict[str, list[Gpu]]:
-    """The GPUs of each model that measured the same reference case: that of most of them."""
+    """The GPUs of each model that measured the model's most frequent reference case."""
     every = gpus(environment)
     found: dict[str, list[Gpu]] = {}
     for name in dict.fromkeys(gpu.name for gpu in every):
@@ -97,11 +97,11 @@ def _model(gpu: str) -> str:
 
 
 def pooled(frame: pd.DataFrame, environment: Mapping[str, Any]) -> pd.DataFrame:
-    """The table with one row for each case that several GPUs of one model measured, if all cases were replicated.
+    """Pool the rows of each case that several GPUs of one model measured, if all cases were replicated.
 
-    The time is the mean over the rounds of all GPUs. Its interval reaches from the lowest to the highest end of the
-    GPUs' own, so it includes what the GPUs differ by. A case that failed on a GPU has that row. GPUs that differ by
-    more than the smallest change that counts are not pooled, nor is a case that one of them lacks.
+    The time is the mean over the rounds of all GPUs. Its interval spans the intervals of all GPUs, so it includes their
+    difference. A case that failed on a GPU keeps that GPU's row. Rows stay separate if the GPUs differ by more than the
+    smallest change that counts, or if a GPU did not reach the case.
     """
     settings = section(dict(environment), "launcher")
     if not settings.get("replicate") or frame.empty:
@@ -117,7 +117,7 @@ def pooled(frame: pd.DataFrame, environment: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _one(rows: pd.DataFrame, model: str) -> pd.DataFrame:
-    """The row of a case that several GPUs measured."""
+    """The pooled row of a case that several GPUs measured."""
     jobs = tuple(job for own in rows["jobs"] for job in own)
     if not (rows["status"] == "ok").all():
         row = rows[rows["status"] != "ok"].iloc[:1].copy()

@@ -1,4 +1,4 @@
-"""Noise of a device's times: how much they differ although nothing changed. `runner.calibrate` measures it.
+"""The noise of a device: how much times of unchanged code differ. `runner.calibrate` measures it.
 
 Each device has a file in `$XDG_STATE_HOME/kernel-runner/noise` (default ~/.local/state/...). A sweep copies its content
 into environment.json, so that a report needs only its folder.
@@ -21,8 +21,8 @@ from runner.files import atomic
 from runner.record.folder import named
 from runner.statistics import ASSUMED, Noise, Spread, Times, pooled, spread_of
 
-MOST_PERCENT = 100.0  # more noise is not a measurement
-COARSEST_TICK_US = 1e5  # likewise: the clocks of operating systems are finer
+MOST_PERCENT = 100.0  # a larger value is taken for an error
+COARSEST_TICK_US = 1e5  # a larger value is taken for an error: clocks of operating systems are finer
 
 Points = tuple[tuple[float, float], ...]
 """Standard deviations in percent, each with the median time at which it was measured, in microseconds."""
@@ -30,7 +30,7 @@ Points = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True)
 class DeviceNoise:
-    """The known noise of a device, by median time. Points are empty if nobody measured them."""
+    """The known noise of a device, by median time. Points are empty if they were not measured."""
 
     alike: Points = ()  # between the medians of identical cases of one sweep
     processes: Points = ()
@@ -38,13 +38,13 @@ class DeviceNoise:
     spread: Spread | None = None  # between the rounds of one sweep
 
     def at(self, median_us: float) -> Noise:
-        """The noise of a case with this median: that of the nearest time that was measured."""
+        """The noise of a case with this median, taken from the nearest measured time."""
         alike, process = _nearest(self.alike, median_us), _nearest(self.processes, median_us)
         return Noise(process, ASSUMED if alike is None else alike, self.spread, self.tick_us)
 
 
 def of_device(device: Mapping[str, Any]) -> DeviceNoise:
-    """The noise of a device, from its section of environment.json, which anyone may have edited."""
+    """The noise of a device, from its section of environment.json. Malformed values count as missing."""
     found, tick = device.get("noise"), device.get("event_tick_us")
     points = found.get("points") if isinstance(found, dict) else None
     return DeviceNoise(
@@ -55,10 +55,14 @@ def of_device(device: Mapping[str, Any]) -> DeviceNoise:
 
 
 def measured(cases: Sequence[Times]) -> dict[str, float]:
-    """The noise of identical cases in percent, from the medians of each one's rounds in microseconds, shape (rounds,).
+    """Compute the noise of identical cases.
 
-    `alike_percent`: standard deviation between the cases; `round_percent`: standard deviation between the rounds of a
-    case, pooled over the cases.
+    Args:
+        cases: For each case the medians of its rounds in microseconds, shape (rounds,).
+
+    Returns:
+        `alike_percent`, the standard deviation between the cases, and `round_percent`, the standard deviation between
+        the rounds of a case, pooled over the cases. Both are in percent.
     """
     alike, rounds = spread_of([case.mean() for case in cases]), pooled(map(spread_of, cases))
     found = {"alike_percent": alike, "round_percent": rounds}
@@ -66,12 +70,12 @@ def measured(cases: Sequence[Times]) -> dict[str, float]:
 
 
 def path_of(device: str) -> Path:
-    """The file of the device of this name."""
+    """The file for the noise of the device of this name."""
     return platformdirs.user_state_path("kernel-runner") / "noise" / f"{named(device).lower()}.json"
 
 
 def make_folder() -> None:
-    """Make the folder of these files, or raise a `UsageError`."""
+    """Create the folder of these files; `UsageError` if that fails."""
     folder = path_of("any").parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -86,7 +90,7 @@ def keep(device: str, found: dict[str, Any]) -> Path:
 
 
 def known(info: DeviceInfo) -> dict[str, Any] | None:
-    """The stored noise of a device; `None` if there is none."""
+    """The stored noise of a device; `None` if it was not measured."""
     try:
         found = json.loads(path_of(info.name).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

@@ -1,7 +1,7 @@
 """The fastest cases of a run and their ties, speed-ups over baselines, and the steps of a ladder.
 
-Times are compared by the rule of `runner.statistics`: the fastest with each other case. All cases of a device took
-turns in one sweep, so they share its processes, and together they show the spread between rounds.
+The fastest case is compared with each other case by the rule of `runner.statistics`. All cases of a device were
+measured in turns in one sweep, so they share its processes, and their rounds together give the spread between rounds.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from runner.statistics import ASSUMED, THRESHOLD, WIDEST_TIE, Side, Spread, deci
 
 Row = dict[str, Any]
 
-NORMAL = 1.96  # standard errors on either side of a median's interval
+NORMAL = 1.96  # standard errors on either side of the median in a 95 % interval
 
 LOOSE = frozenset(("width", "mask", "unroll"))
-"""Parameters that a baseline may not read, besides those that kernels declare. All others must be equal."""
+"""Parameters that a baseline may lack, as may those that kernels declare. All others must be equal."""
 
-LADDER = 3  # so many kernels, each the baseline of the next, are a ladder
+LADDER = 3  # minimum length of a ladder: kernels of which each is the baseline of the next
 
 IDLE = ("skipped", "not_run")  # statuses of cases that were never launched
 
@@ -34,9 +34,9 @@ TIME = Criterion()
 
 @dataclass(frozen=True)
 class Ranking:
-    """A ranking of `among` comparable cases. The tied ones are slower than the fastest by at most the margin.
+    """A ranking of `among` comparable cases. Tied ones are slower than the fastest by at most `margin`, a fraction.
 
-    Undecided cases may be tied or slower. Both are sorted by time; the margin is a fraction.
+    Undecided cases may be tied or slower. Both lists are sorted by time.
     """
 
     fastest: Row
@@ -48,10 +48,10 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Ratio:
-    """The median of the baseline divided by that of the case: above 1 the case is faster.
+    """The speed-up of a case: the median of its baseline divided by its own median.
 
-    `row` and `baseline_row` are numbers of cases in results.csv. `low` and `high` are the ratios of the interval ends
-    that are least and most favourable to the case.
+    `row` and `baseline_row` are row numbers in results.csv. `low` and `high` are the ratios of the interval ends that
+    are least and most favourable to the case.
     """
 
     row: int
@@ -63,7 +63,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Step:
-    """A kernel and its baseline, which is empty for the first of a ladder: of each, the fastest case by size."""
+    """A kernel and its baseline `before`, with the fastest case of each by size. A ladder's first has no baseline."""
 
     kernel: str
     before: str
@@ -72,7 +72,13 @@ class Step:
 
 
 def noise(rows: Iterable[Row], device: Mapping[str, Any], by: Criterion = TIME) -> DeviceNoise:
-    """The noise of a sweep on one device: from all its timed cases, and its section of environment.json."""
+    """The noise of a sweep on one device.
+
+    Args:
+        rows: All timed cases of the sweep on this device.
+        device: The device's section of environment.json.
+        by: What the cases are ranked by.
+    """
     spread = pooled(
         Spread(_spread(row, by), _rounds(row) - 1) for row in rows if not absent(row["round_spread_percent"])
     )
@@ -80,10 +86,16 @@ def noise(rows: Iterable[Row], device: Mapping[str, Any], by: Criterion = TIME) 
 
 
 def rank(rows: Iterable[Row], known: DeviceNoise, by: Criterion = TIME) -> Ranking:
-    """Rank comparable cases, at least one, all of them timed on one GPU in a sweep of this noise."""
+    """Rank comparable cases that one GPU timed in one sweep.
+
+    Args:
+        rows: The cases, at least one.
+        known: The noise of the sweep, from `noise`.
+        by: What to rank the cases by.
+    """
     best, *others = sorted(rows, key=lambda row: (_cost(row, by), row["row"]))
     pairs = [(_side(best, by), _side(row, by)) for row in others]
-    # The fastest is the least of all cases, so every pair of them counts as compared.
+    # The fastest is selected from all cases, so every pair of cases counts as a comparison.
     comparisons = len(others) * (len(others) + 1) // 2
     at_best = known.at(best["median_us"])
     if not by.is_time:
@@ -107,7 +119,7 @@ def ranker(run: Run, by: Criterion = TIME) -> Callable[[Sequence[Row]], Ranking]
 
 
 def fastest(run: Run) -> list[Ranking]:
-    """The ranking of every size within every group of peers, in the order of results.csv, sizes ascending."""
+    """The ranking of each size in each group of peers: groups in the order of results.csv, sizes ascending."""
     of_noise = ranker(run, run.criterion)
     return [
         of_noise(run.of(same_size).rows)
@@ -117,20 +129,20 @@ def fastest(run: Run) -> list[Ranking]:
 
 
 def best_jobs(folder: Path) -> tuple[frozenset[int], frozenset[int]]:
-    """The jobs of a folder's fastest cases, and of those that cannot be told from them, in all rankings."""
+    """The jobs of a folder's fastest cases, and the jobs of cases tied or undecided with them, of all rankings."""
     rankings = fastest(read(folder))
     tied = (row for one in rankings for row in (*one.tied, *one.undecided))
     return frozenset(int(one.fastest["job"]) for one in rankings), frozenset(int(row["job"]) for row in tied)
 
 
 def headline_groups(run: Run) -> list[Ranking]:
-    """The fastest case at the largest size of each group of peers, the group with most cases first."""
-    # A launch of a single block that only shuffles takes as long as any launch does.
+    """The ranking at the largest size of each group of peers, the group with most cases first."""
+    # A launch of one block that only shuffles measures the launch overhead.
     rankable = run.frame[(run.frame["shuffle"] == "") | (run.frame["grid"] != "1")]
     # Sizes ascend, so the ranking of the largest remains.
     largest = list({tuple(one.fastest[name] for name in PEERS): one for one in fastest(run.of(rankable))}.values())
     compared = [one for one in largest if one.among > 1]
-    # A case that is compared with nothing is not the fastest. The table has its time.
+    # Calling a case the fastest needs a second one to compare it with.
     return sorted(compared or (largest if len(largest) == 1 else []), key=lambda one: -one.among)
 
 
@@ -141,7 +153,10 @@ def differing_peers(run: Run) -> list[str]:
 
 
 def ratios(run: Run) -> dict[int, Ratio]:
-    """The ratio of every measured case that has one, by its row: against the baseline with the same parameters."""
+    """The ratios of measured cases to their baselines with the same parameters, by row number.
+
+    A case without exactly one such baseline has no ratio.
+    """
     rows = run.measured.rows
     loose = [name for name in run.parameters if name in LOOSE or name in run.own_parameters]
     firm = [name for name in (*run.parameters, "rows", "cols", "place") if name not in loose and name != "kernel"]
@@ -156,24 +171,24 @@ def ratios(run: Run) -> dict[int, Ratio]:
     for row in rows:
         near = candidates.get(key(row, "baseline"), [])
         same = [b for b in near if all(absent(b[n]) or (not absent(row[n]) and b[n] == row[n]) for n in loose)]
-        if len(same) == 1 and same[0]["row"] != row["row"]:  # of several, none is picked
+        if len(same) == 1 and same[0]["row"] != row["row"]:
             found[row["row"]] = ratio(same[0], row)
     return found
 
 
 def ratio(base: Row, row: Row) -> Ratio:
-    """The ratio of two timed cases."""
+    """The ratio of a timed case to a timed baseline."""
     (base_low, base_high), (low, high) = _interval(base), _interval(row)
     return Ratio(row["row"], base["row"], base["median_us"] / row["median_us"], base_low / high, base_high / low)
 
 
 def ladder(run: Run) -> list[str]:
-    """The kernels of a run in the order of their steps, each behind its baseline; empty if they form no ladder."""
+    """The kernels of a run's ladders in order, each after its baseline; empty if the run has no ladder."""
     before = _steps_before(run)
     next_steps: dict[str, list[str]] = {str(kernel): [] for kernel in run.frame["kernel"]}
     for kernel, baseline in before.items():
         next_steps[baseline].append(kernel)
-    # Kernels in a circle have no first.
+    # Kernels whose baselines form a cycle have no first one, so they are in no ladder.
     lines = [_line(kernel, next_steps) for kernel in next_steps if kernel not in before]
     return [kernel for line, height in lines if height >= LADDER for kernel in line]
 
@@ -188,9 +203,9 @@ def best_of(run: Run) -> dict[tuple[str, str, str, str], dict[str, Row]]:
 
 
 def steps(run: Run) -> list[Step]:
-    """Best against best: the fastest case of each kernel at each size, and that of its baseline.
+    """The fastest case of each kernel at each size, with the fastest case of its baseline.
 
-    The kernels of a ladder come first, in its order, then the others that have a baseline in the run.
+    The kernels of ladders come first, in order, then other kernels with a baseline in the run.
     """
     before, best, line = _steps_before(run), best_of(run), ladder(run)
     groups = dict.fromkeys(key[:3] for key in best)
@@ -203,7 +218,7 @@ def steps(run: Run) -> list[Step]:
 
 
 def _spread(row: Row, by: Criterion) -> float:
-    """The standard deviation between the rounds, as a fraction of what the case is ranked by."""
+    """The standard deviation between the rounds, as a fraction of the value that the case is ranked by."""
     spread, us = float(row["round_spread_percent"]) / 100.0, float(row["median_us"])
     if by.is_time:
         return spread
@@ -235,14 +250,14 @@ def _interval(row: Row) -> tuple[float, float]:
 
 
 def _steps_before(run: Run) -> dict[str, str]:
-    """The baseline of each kernel that has another kernel of the run as its baseline."""
+    """The baseline of each kernel, if it is another kernel of the run."""
     pairs = zip(run.frame["kernel"], run.frame["baseline"], strict=True)
     kernels = set(run.frame["kernel"])
     return {str(kernel): str(base) for kernel, base in pairs if base in kernels and base != kernel}
 
 
 def _line(kernel: str, next_steps: dict[str, list[str]]) -> tuple[list[str], int]:
-    """A kernel with all steps behind it, short branches first, and how many steps the longest has."""
+    """A kernel and all kernels that build on it, short branches first, and the length of the longest branch."""
     branches = sorted((_line(step, next_steps) for step in next_steps[kernel]), key=lambda branch: branch[1])
     height = 1 + max((height for _, height in branches), default=0)
     return [kernel, *(step for line, _ in branches for step in line)], height

@@ -1,10 +1,10 @@
-"""The one reader of a run folder: its cases as a table, and what is known beside their rows.
+"""The only reader of a run folder: its cases as a table, its plan, environment and search.
 
     results.csv, plan.json ──frame──▶ cells with types ──gpus──▶ one row per case ──▶ Run
 
-`read` gives a `Run`. Reports, comparisons, lists, exports and the Python face start from one, and read no file of the
-folder that `Run` gives. Everything comes from the folder alone, which may be torn or somebody else's: what is malformed
-counts as missing, except the table itself.
+`read` returns a `Run`, from which reports, comparisons, lists, exports and the Python face start. They do not read the
+files that `Run` provides. The folder may be torn or come from an untrusted source: malformed parts count as missing,
+except the table itself.
 """
 
 from __future__ import annotations
@@ -32,22 +32,24 @@ from runner.record.searched import Searched
 
 PARAMETERS = ("kernel", "size", "block", "width", "mask", "unroll", "dtype")
 PEERS = ["device", "gpu", "dtype", "family", "finish"]
-"""Cases that differ in one of these are not ranked against each other."""
+"""The columns that separate peers: cases that differ in one of them are not ranked against each other."""
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run, or some of its cases: `run.measured` is the same run with fewer of them.
+    """A run, or some of its cases: `run.measured` is the same run with fewer cases.
+
+    A run is immutable and never writes to its folder. Callers must not change `frame`, which other runs share.
 
     Attributes:
         folder: Its folder.
         frame: The cases, one row each, as `frame.load` gives them, with three more columns: `jobs`, the jobs that
-            measured the case; `place`, see `gpus.places`; `cost`, by which cases are ranked, the least first: the time,
-            unless the run ranks them by another column or metric. The index is the row's number in results.csv.
-        plan: The content of plan.json; whatever that holds if it is torn.
+            measured the case; `place`, see `gpus.places`; `cost`, by which cases are ranked, ascending: the time in
+            microseconds, or another column or metric. The index is the row's number in results.csv.
+        plan: The content of plan.json; unchecked, `None` if it is missing or torn.
         environment: The content of environment.json; empty if it is missing.
-        gpus: The sections `gpus` and `launcher` of it, and the number of `cases` of each GPU.
-        metrics: The metrics that have no column in every run, by name.
+        gpus: The sections `gpus` and `launcher` of the environment, and the number of `cases` of each GPU.
+        metrics: The declared metrics that are not among `runner.columns`, by name.
         own_parameters: The names of parameters that kernels declare beyond the vocabulary.
         criterion: What the cases are ranked by.
         lack_rounds: The number of right cases with fewer rounds than planned.
@@ -64,7 +66,7 @@ class Run:
     lack_rounds: int = 0
 
     def of(self, frame: pd.DataFrame) -> Run:
-        """The same run with other rows."""
+        """The same run with other rows, a subset of `frame`."""
         return replace(self, frame=frame)
 
     def ranked_by(self, chosen: Criterion) -> Run:
@@ -83,18 +85,18 @@ class Run:
 
     @cached_property
     def search(self) -> Searched | None:
-        """What a search left; `None` if the run is none."""
+        """The search that chose the cases; `None` if the run is no search."""
         return searched.read(self.folder)
 
     @cached_property
     def unfinished(self) -> bool:
-        """Whether more cases or rounds would follow than its rows show."""
+        """Whether a search has not ended, or right cases lack rounds."""
         return self.folder.unfinished or self.lack_rounds > 0
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """The rows as dictionaries; `row` is the number of the case in results.csv."""
-        # Column by column: `to_dict("records")` takes many times as long.
+        # Column by column, since `to_dict("records")` is many times slower.
         values = {str(name): self.frame[name].tolist() for name in self.frame.columns} | {
             "row": self.frame.index.tolist()
         }
@@ -107,7 +109,7 @@ class Run:
 
     @cached_property
     def parameters(self) -> list[str]:
-        """The columns that distinguish cases, in the order of interest."""
+        """The columns that distinguish cases, the most interesting first."""
         return [*PARAMETERS, *self.own_parameters, "seed", "device"]
 
     @cached_property
@@ -123,18 +125,18 @@ class Run:
     @cached_property
     def where_read(self) -> list[str]:
         """The parameters that only some kernels read, with one value in all of these."""
-        # Every case has a dtype, a seed and a device; a row that was never reached may lack them.
+        # Every case has a dtype, a seed and a device, but a `not_run` row may lack them.
         optional = [name for name in self._single if name not in ("dtype", "seed", "device")]
         return [name for name in optional if any(absent(value) for value in self.frame[name])]
 
     @cached_property
     def measured(self) -> Run:
-        """The cases that are right and that a GPU timed: a wrong kernel has no speed."""
+        """The right cases that a GPU timed."""
         return self.of(self.frame[(self.frame["status"] == "ok") & (self.frame["median_us"] > 0)])
 
     @cached_property
     def ranked(self) -> Run:
-        """The measured cases that have what the run ranks its cases by, without those of ceilings, which do less."""
+        """The measured cases that have a cost, without those of ceilings, which do less work."""
         frame = self.measured.frame
         return self.of(frame[(frame["ceiling"] != "True") & (frame["cost"] > 0)])
 
@@ -153,7 +155,7 @@ class Run:
         return [name for name in self.parameters if len(self._values(name)) == 1]
 
     def _values(self, name: str) -> set[tuple[Any, ...]]:
-        """The values of a parameter. A size in two dimensions is both of them."""
+        """The distinct values of a parameter. A two-dimensional size counts with both dimensions."""
         of = ("size", "rows", "cols") if name == "size" else (name,)
         found = zip(*(self.frame[column].tolist() for column in of), strict=True)
         return {values for values in found if not absent(values[0])}
@@ -164,10 +166,10 @@ def read(path: Path, *, newest: bool = False) -> Run:
 
     Args:
         path: The folder.
-        newest: Whether the rows of the jobs go ahead of results.csv, which a running sweep writes late.
+        newest: Whether to prefer the rows of the jobs to results.csv, which a running sweep updates late.
 
     Raises:
-        UsageError: If there is no such folder, it has no table, or the table is damaged or exceeds a limit.
+        UsageError: The folder or its table is missing, or the table is damaged or exceeds a limit.
     """
     folder = RunFolder(path)
     if not path.is_dir():
@@ -178,7 +180,7 @@ def read(path: Path, *, newest: bool = False) -> Run:
     try:
         declared, chosen = _metrics(plan), criterion(plan)
     except (*runs.MALFORMED, UsageError):
-        declared, chosen = [], Criterion()  # a torn plan must not keep anyone from reading the results
+        declared, chosen = [], Criterion()  # the results stay readable if the plan is torn
     by_name = {m.name: m for m in declared if m.name in metrics}
     lack_rounds = _lack_rounds(frame, plan)
     frames.move_emulated(frame, [name for name, metric in by_name.items() if metric.of_times])
@@ -193,7 +195,7 @@ def read(path: Path, *, newest: bool = False) -> Run:
 
 
 def size_key(row: Mapping[str, Any]) -> tuple[int, ...]:
-    """Sorts rows by size."""
+    """A key that sorts rows by size."""
     return tuple(0 if absent(row[name]) else int(row[name]) for name in ("size", "rows", "cols"))
 
 
@@ -206,13 +208,13 @@ def _costs(frame: pd.DataFrame, chosen: Criterion) -> Any:
 
 
 def _metrics(plan: Any) -> list[Metric]:
-    """The metrics that a run's kernels have beside the columns of every run."""
+    """The metrics that a run's kernels declare and that are not among `runner.columns`."""
     declared = plan.get("metrics", {}) if isinstance(plan, dict) else {}
     return [m for entries in declared.values() for m in recorded(entries) if m.name not in columns.BY_NAME]
 
 
 def _lack_rounds(frame: pd.DataFrame, plan: Any) -> int:
-    """How many right cases have fewer rounds than planned; looks of a search do not count."""
+    """The number of right cases with fewer rounds than planned, without the short measurements of a search."""
     try:
         whole = (case for case in plan["cases"] if not case.get("look"))
         timings = {int(case["job"]): plan["ways"][case["way"]]["timing"] for case in whole}
@@ -222,4 +224,4 @@ def _lack_rounds(frame: pd.DataFrame, plan: Any) -> int:
             for job, rounds, emulated in zip(right["job"], right["rounds"].fillna(0), right["emulated"], strict=True)
         )
     except runs.MALFORMED:
-        return 0  # an old or torn plan must not keep anyone from reading the results
+        return 0  # the results stay readable if the plan is old or torn

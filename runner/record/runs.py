@@ -1,4 +1,4 @@
-"""Run folders as a user names them: a path, a pattern, or `latest`."""
+"""Find run folders by a path, a pattern, or `latest`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ OUTPUTS = Path("outputs")
 LATEST = "latest"
 NO_TABLE = "{}: not a run folder: it has no results.csv"
 MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
-"""What reading a malformed run folder may raise."""
+"""The exceptions that reading a malformed run folder may raise."""
 
 _DEEPEST = 4  # levels below the root that are searched; outputs/<date>/<time>-<what> needs two
 
 
 @contextmanager
 def reading(name: object) -> Iterator[None]:
-    """Turn what a malformed run folder raises into a `UsageError` with the folder's name."""
+    """Turn the exceptions of a malformed run folder into a `UsageError` that names the folder."""
     try:
         yield
     except MALFORMED as e:
@@ -32,15 +32,19 @@ def reading(name: object) -> Iterator[None]:
 
 
 def below(root: Path) -> list[Path]:
-    """The run folders below a folder, or the folder itself, newest first."""
+    """The run folders below a folder, or the folder itself if it is one, newest first."""
     known = {path: _started(path) for path in _below(root)}
     return sorted(known, key=lambda path: (known[path], str(path)), reverse=True)
 
 
 def named(text: str) -> list[Path]:
-    """The run folders that a user means; a `UsageError` if there is none.
+    """The run folders that a text names.
 
-    A user names a folder, a pattern such as `outputs/2026-11-*/*`, `latest`, or `latest~1` for the one before it.
+    Args:
+        text: A folder, a pattern such as `outputs/2026-11-*/*`, `latest`, or `latest~1` for the run before it.
+
+    Raises:
+        UsageError: The text names no run folder.
     """
     if not text.strip():
         raise UsageError("the name of the run is empty: give a folder, a pattern or `latest`")
@@ -62,7 +66,7 @@ def named(text: str) -> list[Path]:
 
 
 def one(text: str) -> Path:
-    """The only run that a user means; a `UsageError` if there is none, or several."""
+    """The run folder that a text names, as for `named`. Raises `UsageError` unless it is exactly one."""
     found = named(text)
     if len(found) > 1:
         raise UsageError(f"{text}: {len(found)} runs match; name one")
@@ -70,12 +74,12 @@ def one(text: str) -> Path:
 
 
 def is_run(path: Path) -> bool:
-    """Whether a folder holds a run that has at least begun."""
+    """Whether a folder is that of a run, finished or not."""
     return path.is_dir() and (RunFolder(path).results.is_file() or RunFolder(path).plan.is_file())
 
 
 def environment(path: Path) -> dict[str, Any]:
-    """A run's environment.json; empty if it is missing or torn."""
+    """The content of a run's environment.json; empty if it is missing or malformed."""
     folder = RunFolder(path)
     found = folder.json(folder.environment)
     return found if isinstance(found, dict) else {}
@@ -88,7 +92,7 @@ def section(content: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def flat(content: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Names and values of nested dictionaries, one pair each: `device.name`, `NVIDIA H200`."""
+    """Flatten nested dictionaries into pairs of a dotted name and a value, such as `device.name`, `NVIDIA H200`."""
     for name, value in content.items():
         if isinstance(value, dict) and value:
             yield from flat(value, f"{prefix}{name}.")
@@ -101,7 +105,7 @@ def flat(content: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]
 def _started(path: Path) -> str:
     try:
         return str(environment(path).get("started_utc") or "")
-    except UsageError:  # one such folder must not hide the others
+    except UsageError:  # a malformed folder must not hide the others
         return ""
 
 

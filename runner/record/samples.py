@@ -1,4 +1,4 @@
-"""Raw samples on disk: all rounds of a case in one file, which each round replaces whole."""
+"""Raw samples on disk: all rounds of a case in one file, which each round rewrites."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _HEADER = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': (?P<type>.+?), 'fortran_order': False, 'shape': \((?P<lines>\d{1,12}),\), \} *\n",
     re.DOTALL,
 )
-"""What `numpy.save` writes ahead of lines. The file must have as many of them as it says."""
+"""The header that `numpy.save` writes. The size of the file must match its shape."""
 
 HOT = np.dtype([("round", np.int32), ("us", np.float64)])
 
 
 def read(folder: RunFolder, path: Path) -> Samples | None:
-    """A case's samples; `None` if they are missing or malformed."""
+    """A case's samples, shape (samples,), of type `SAMPLE`; `None` if they are missing or malformed."""
     found = _load(folder, path, SAMPLE)
     if found is None or not len(found):
         return None
@@ -33,27 +33,47 @@ def read(folder: RunFolder, path: Path) -> Samples | None:
 
 
 def append_round(folder: RunFolder, path: Path, taken: Samples, number: int) -> Samples:
-    """Add a round's samples to a case's file, in place of the same round, and return those of all rounds."""
+    """Add a round's samples to a case's file, replacing the same round and later ones.
+
+    Args:
+        folder: The run folder.
+        path: The case's file.
+        taken: The round's samples, shape (samples,), of type `SAMPLE`.
+        number: The round, counted from 1.
+
+    Returns:
+        The samples of all rounds.
+    """
     lines = taken.copy()
     lines["round"] = number
     return _append(folder, path, lines, number)
 
 
 def append_hot(folder: RunFolder, path: Path, taken: Times, number: int) -> NDArray[Any]:
-    """Likewise the batches of the hot mode, of type `HOT`. Without batches nothing is written."""
+    """Add a round's hot batches to a case's file, as `append_round`. Without batches no file is written.
+
+    Args:
+        folder: The run folder.
+        path: The case's file.
+        taken: Microseconds per launch of each batch, shape (batches,).
+        number: The round, counted from 1.
+
+    Returns:
+        The batches of all rounds, of type `HOT`.
+    """
     lines = np.zeros(len(taken), HOT)
     lines["round"], lines["us"] = number, taken
     return _append(folder, path, lines, number) if len(taken) else lines
 
 
 def rounds(folder: RunFolder, path: Path) -> set[int]:
-    """The rounds whose samples a file has; none if it is missing or malformed."""
+    """The rounds in a file of samples or hot batches; empty if it is missing or malformed."""
     found = _load(folder, path, SAMPLE, HOT)
     return set() if found is None else set(found["round"].tolist())
 
 
 def _load(folder: RunFolder, path: Path, *types: np.dtype[Any]) -> NDArray[Any] | None:
-    """The lines of a file; `None` if it is missing, or not what its header promises."""
+    """The lines of a file of one of these types; `None` if it is missing or malformed."""
     try:
         content = folder.read(path, MOST_BYTES)
     except OSError:

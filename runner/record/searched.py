@@ -1,6 +1,6 @@
-"""What a search leaves in its folder: search.jsonl, a line for each measured case, and search.json, what came of it.
+"""The files of a search: search.jsonl, a line for each measured case, and search.json, its settings and results.
 
-For a report malformed parts count as missing: a damaged search must not keep anyone from the report of its cases.
+`read` treats malformed files as missing, so that the cases of a damaged search can still be reported.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Point = tuple[int, ...]
 """A combination: the index of each parameter's value among its values."""
 
 Values = tuple[float, ...]
-"""What a search minimizes: one number, or two for a Pareto front. What should be large is there as its negative."""
+"""The minimized values: one, or two for a Pareto front. A value to be maximized is negated."""
 
 Three = tuple[float, float, float]
 """A number, and its 95 % interval."""
@@ -30,13 +30,13 @@ Three = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Trial:
-    """A point that was measured."""
+    """A measured point. A level is a step of successive halving: a higher level measures with more samples."""
 
     point: Point
     values: Values | None  # at its highest level; `None` if the case failed
-    seconds: float  # since the search began, when it was first told
+    seconds: float  # from the start of the search to its first measurement
     level: int = 0
-    before: tuple[tuple[int, Values], ...] = ()  # lower levels, and the values there
+    before: tuple[tuple[int, Values], ...] = ()  # lower levels and their values
 
     def has(self, level: int) -> bool:
         """Whether it was measured at a level."""
@@ -47,34 +47,34 @@ class Trial:
         return self.values if level == self.level else dict(self.before).get(level)
 
     def again(self, level: int, values: Values | None) -> Trial:
-        """The trial after it was measured at a higher level."""
+        """The trial with the values of a higher level added."""
         before = (*self.before, (self.level, self.values)) if self.values is not None else self.before
         return Trial(self.point, values, self.seconds, level, before)
 
 
 @dataclass(frozen=True)
 class Told:
-    """A case of a search, as it was told."""
+    """A measured case of a search, for reports."""
 
-    number: int  # from 1
-    seconds: float
+    number: int  # counted from 1
+    seconds: float  # since the start of the search
     point: tuple[int, ...]
-    results: tuple[float, ...]  # as the objectives' columns have them; none if the case failed
+    results: tuple[float, ...]  # the objectives' columns, not negated; empty if the case failed
 
 
 @dataclass(frozen=True)
 class Importance:
-    """The shares of the parameters in the variance of an objective, the largest first; none if that is not known."""
+    """The share of each parameter in the variance of an objective, the largest first; empty if unknown."""
 
     objective: str
     cases: int
-    explained: float  # of the variance of cases that the model did not know
+    explained: float  # share of the variance that the model explains of cases that were not used to fit it
     shares: Mapping[str, Three]
 
 
 @dataclass(frozen=True)
 class Value:
-    """A value of a parameter, where all others are those of the best case."""
+    """A value of a parameter, with all other parameters as in the best case."""
 
     value: str
     legal: bool
@@ -89,36 +89,33 @@ class Value:
 class Searched:
     """A search, finished or not."""
 
-    ended: str  # why; empty while it has not
-    legal: int | None  # combinations
+    ended: str  # the reason; empty if it has not ended
+    legal: int | None  # number of legal combinations
     settings: Mapping[str, Any]  # of its sampler
     objectives: tuple[str, ...]
     higher: tuple[bool, ...]  # whether larger values are better
     parameters: tuple[str, ...]
     values: tuple[tuple[str, ...], ...]  # of each parameter
     told: tuple[Told, ...]
-    anew: Mapping[tuple[int, ...], tuple[Three, ...]]  # by point: the objectives as they were measured anew
+    anew: Mapping[tuple[int, ...], tuple[Three, ...]]  # the objectives of the best points, measured again at the end
     importance: tuple[Importance, ...]
     slices: Mapping[str, tuple[Value, ...]]
-    rehearsal: bool  # on the CPU device, by its times, which say nothing about which case is the best
+    rehearsal: bool  # whether it minimized emulated times of the CPU device, which do not show the best case
 
     def described(self, point: Sequence[int], names: Sequence[str]) -> str:
-        """Some parameters of a point."""
+        """The parameters `names` of a point in words."""
         own = dict(zip(self.parameters, point, strict=True))
         return ", ".join(f"{n} {self.values[self.parameters.index(n)][own[n]]}" for n in names)
 
 
 def write_trials(folder: RunFolder, trials: Sequence[Trial]) -> None:
-    """Keep what was measured, so that an interrupted search goes on where it was."""
+    """Write the measured points, so that an interrupted search can be resumed."""
     lines = [json.dumps(dataclasses.asdict(trial)) for trial in trials]
     folder.write(folder.told, "".join(f"{line}\n" for line in lines))
 
 
 def trials(folder: RunFolder) -> Iterator[Trial]:
-    """What was measured, in order; nothing in a new search.
-
-    Raises one of `runs.MALFORMED` at a line that is none of a search.
-    """
+    """Read the measured points in order; empty in a new search. A malformed line raises one of `runs.MALFORMED`."""
     for line in folder.text(folder.told).splitlines() if folder.has(folder.told) else ():
         content = limited.load_json(line)
         values = tuple(map(float, content["values"])) if content["values"] else None
@@ -130,20 +127,20 @@ def trials(folder: RunFolder) -> Iterator[Trial]:
 
 
 def require_within(point: Point, sizes: Sequence[int]) -> None:
-    """Raise a `ValueError` for a point outside a space whose parameters have so many values each."""
+    """Raise a `ValueError` for a point outside a space. `sizes` are the numbers of values of its parameters."""
     if not all(0 <= n < size for n, size in zip(point, sizes, strict=True)):
         raise ValueError(f"{point} is not in the space")
 
 
 def read(folder: RunFolder) -> Searched | None:
-    """The search of a folder; `None` if it holds no search that can be read."""
+    """The search of a folder; `None` if there is none, or its files are malformed."""
     known = folder.json(folder.search)
     if not isinstance(known, dict) or not folder.has(folder.told):
         return None
     devices = runs.section(folder.json(folder.environment) or {}, "devices").values()
     on_cpu = any(isinstance(d, dict) and not is_gpu(str(d.get("kind"))) for d in devices)
     try:
-        return _read({"rehearsal": on_cpu, **known}, list(trials(folder)))  # older versions did not say it
+        return _read({"rehearsal": on_cpu, **known}, list(trials(folder)))  # older versions lack the key
     except runs.MALFORMED:
         return None
 

@@ -1,10 +1,10 @@
-"""The files of a shard, and how its rows come into the sweep's own folder.
+"""The files of shards, and merging their rows into the sweep's folder.
 
 shards/N/shard.json         the jobs
-shards/N/place.json         its GPU, when this machine's GPUs run the shards
-shards/N/log.txt            what the shard's process printed
-shards/N/1/ 2/ ...          one run folder for each start; a later one begins with the rows of the one before it
-shards/N/1/rows.jsonl       a line whenever a case was measured in a round, or the process had something to say
+shards/N/place.json         its GPU, if this machine's GPUs run the shards
+shards/N/log.txt            the output of the shard's process
+shards/N/1/ 2/ ...          one run folder for each start; a later one begins with the rows of the previous one
+shards/N/1/rows.jsonl       progress: a line for each measured case and round, and for each message
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from runner.record import environment, runs
 from runner.record.folder import RunFolder
 
 Row = dict[str, Any]
-WRITTEN_S = 10.0  # in which a small file is written
-REFERENCE = "reference"  # the case that every shard measures, whichever GPU's it is
+WRITTEN_S = 10.0  # time limit for another process to write a small file
+REFERENCE = "reference"  # key of the case that every shard measures
 
 
 class Attempt(RunFolder):
@@ -46,7 +46,7 @@ class ShardFolder:
         self.log = self.path / "log.txt"
 
     def write(self, jobs: list[int], **known: Any) -> None:
-        """Write the shard's plan: the numbers of its jobs, and what its process needs beside these."""
+        """Write the shard's plan: the numbers of its jobs, and further settings of its process."""
         self.sweep.write_json(self.path / "shard.json", {"jobs": jobs, **known})
 
     @property
@@ -57,22 +57,22 @@ class ShardFolder:
 
     @property
     def jobs(self) -> list[int]:
-        """The numbers of its jobs; a `UsageError` if the plan is malformed."""
+        """The numbers of its jobs. Raises `UsageError` if the plan is malformed."""
         with runs.reading(self.path):
             return [int(n) for n in self.planned.get("jobs", ())]
 
     @property
     def copy(self) -> int:
-        """The number of the sweep's copy that it measures, 0 without copies; a `UsageError` likewise."""
+        """Its replica of the sweep; 0 without replicas. Raises `UsageError` if the plan is malformed."""
         with runs.reading(self.path):
             return int(self.planned.get("copy", 0))
 
     def attempts(self) -> list[Attempt]:
-        """Its starts, the latest last."""
+        """Its starts, in order."""
         return [Attempt(self.sweep, self.path / str(n)) for n in _numbers(self.sweep, self.path)]
 
     def begin(self) -> Attempt:
-        """A folder for a new start. Making a folder is atomic on every file system, so no two starts share one."""
+        """Create a folder for a new start, atomically on every file system, so that each start has its own."""
         number = len(self.attempts())
         while True:
             number += 1
@@ -89,17 +89,17 @@ class ShardFolder:
 
 
 def shards(sweep: RunFolder) -> list[ShardFolder]:
-    """The shards of a sweep, those of a resumed one last."""
+    """The shards of a sweep by number; resuming adds shards at the end."""
     return [ShardFolder(sweep, n) for n in _numbers(sweep, sweep.path / "shards")]
 
 
 def running(sweep: RunFolder) -> bool:
-    """Whether a sweep, or a shard of it without its parent, runs on this machine."""
+    """Whether a sweep, or one of its shards, runs on this machine."""
     return sweep.locked or any(shard.running for shard in shards(sweep))
 
 
 def _numbers(sweep: RunFolder, below: Path) -> list[int]:
-    """The folders that have a number as their name; a `UsageError` if one of them is a link."""
+    """The subfolders with a number as their name, sorted. Raises `UsageError` if one of them is a link."""
     found = [name for name in safe.names(sweep.path, below) if name.isascii() and name.isdecimal() and len(name) < 10]
     for name in found:
         if (below / name).is_symlink():
@@ -108,7 +108,7 @@ def _numbers(sweep: RunFolder, below: Path) -> list[int]:
 
 
 def rows_of(folder: RunFolder, numbers: Iterable[int]) -> Iterator[tuple[int, Row]]:
-    """The rows of the cases that a start, or the sweep, has reached."""
+    """The rows of these jobs in a folder, without jobs that were not reached."""
     for number in numbers:
         row = folder.row(number)
         if row and row["status"] != "not_run":
@@ -116,7 +116,7 @@ def rows_of(folder: RunFolder, numbers: Iterable[int]) -> Iterator[tuple[int, Ro
 
 
 def copy_row(source: RunFolder, target: RunFolder, number: int, row: Row) -> None:
-    """Copy a row with its samples, the row last: a row that is there is complete."""
+    """Copy a row with its samples and records. The row is written last, so that an existing row is complete."""
     files = [name(str(row["case"]), number) for name in (source.samples, source.hot_samples)]
     files += source.records(number)
     files += [of(str(name)) for of in (source.machine_code, source.ptx)] if (name := row.get("binary")) else []
@@ -127,7 +127,7 @@ def copy_row(source: RunFolder, target: RunFolder, number: int, row: Row) -> Non
 
 
 def _copy_newer(files: Iterable[Path], source: RunFolder, target: RunFolder) -> None:
-    """Copy files that the target lacks, or has from before."""
+    """Copy files that are missing or older in the target."""
     for file in files:
         there = target.path / file.relative_to(source.path)
         if source.has(file) and not (target.has(there) and there.stat().st_mtime_ns >= file.stat().st_mtime_ns):
@@ -135,9 +135,10 @@ def _copy_newer(files: Iterable[Path], source: RunFolder, target: RunFolder) -> 
 
 
 def merge(sweep: RunFolder) -> dict[int, Row]:
-    """Bring what the shards have measured since into the sweep's folder.
+    """Merge the new results of all shards into the sweep's folder.
 
-    Gives the rows that are new, or have more rounds than before, by job.
+    Returns:
+        The rows that are new or have more rounds than before, by job.
     """
     new: dict[int, Row] = {}
     for shard in shards(sweep):
@@ -147,7 +148,7 @@ def merge(sweep: RunFolder) -> dict[int, Row]:
 
 
 def merge_shard(sweep: RunFolder, shard: ShardFolder, numbers: Sequence[int]) -> dict[int, Row]:
-    """Likewise some jobs of one shard. Of several starts the latest counts, as it began with the rows of the others."""
+    """Merge some jobs of one shard, as `merge`. The latest start prevails, since it began with earlier rows."""
     new: dict[int, Row] = {}
     for attempt in reversed(shard.attempts()):
         for number, row in rows_of(attempt, [n for n in numbers if n not in new]):
@@ -155,28 +156,30 @@ def merge_shard(sweep: RunFolder, shard: ShardFolder, numbers: Sequence[int]) ->
             if _adds(there, row):
                 copy_row(attempt, sweep, number, row)
                 new[number] = row
-            elif there.get("rounds") == row.get("rounds"):  # a stage may have no column for what it says
+            elif there.get("rounds") == row.get("rounds"):  # a stage may write a record without a column
                 _copy_newer(attempt.records(number), attempt, sweep)
     return new
 
 
 def _adds(there: Any, row: Row) -> bool:
-    """Whether a shard's row says more than the sweep's own."""
+    """Whether a shard's row is more complete than the sweep's."""
     if not isinstance(there, dict) or there.get("status") in (None, "not_run"):
         return True
     rounds, before = row.get("rounds") or 0, there.get("rounds") or 0
     if there["status"] != "ok" or rounds < before:
         return False
-    if row["status"] != "ok":  # of a sanitizer, after the same rounds
+    if row["status"] != "ok":  # a sanitizer's finding after the same rounds
         return row["status"] == "hazard" and rounds == before
     return rounds > before or sum(v is not None for v in row.values()) > sum(v is not None for v in there.values())
 
 
 def require_one_toolchain(sweep: RunFolder, entry: environment.Entry) -> None:
-    """Refuse another toolchain than that of the first shard that started on such a GPU. Shards may start at once.
+    """Require that shards on GPUs of one model have the same toolchain. Shards may start at the same time.
 
-    The first one makes the file; creating a file is atomic on every file system.
-    A `UsageError` if another shard has other versions or another toolchain.
+    The first shard creates the file that the others compare with; creating a file is atomic on every file system.
+
+    Raises:
+        UsageError: Another shard has other versions or another toolchain.
     """
     environment.require_same_toolchain(sweep.path, entry)
     model = cache.key(*(json.dumps(entry.get(name)) for name in environment.OF_A_MODEL))
@@ -193,7 +196,7 @@ def require_one_toolchain(sweep: RunFolder, entry: environment.Entry) -> None:
 
 
 def note_gpu(sweep: RunFolder, shard: ShardFolder) -> None:
-    """Add a shard's devices, and what it says of the reference case, to environment.json of the sweep."""
+    """Add a shard's devices, and its times of the reference case, to the sweep's environment.json."""
     known = sweep.json(sweep.environment) or {}
     before = json.dumps(known)
     for attempt in shard.attempts():
@@ -212,6 +215,6 @@ def note_gpu(sweep: RunFolder, shard: ShardFolder) -> None:
 
 
 def append_line(path: Path, content: Any) -> None:
-    """Add a line to a file that only this process writes."""
+    """Append a JSON line to a file that only this process writes."""
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(content) + "\n")

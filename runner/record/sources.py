@@ -1,4 +1,4 @@
-"""What a sweep is made of: kernels, includes, references and configuration. Its folder keeps enough to run it again.
+"""Store the sources of a sweep in its folder, so that it can be run again: kernels, includes, references, YAML.
 
 sources/conf/       the configuration: a folder for --config-path
 sources/kernels/    the .cu files, what they include, and the references
@@ -27,7 +27,7 @@ from runner.kernel.yaml_reader import MOST_BYTES
 from runner.record import environment
 from runner.record.folder import RunFolder, copy_file
 
-EXTRA_PARAMETERS = "further_parameters.yaml"  # of kernels on the search path that the sweep did not use
+EXTRA_PARAMETERS = "further_parameters.yaml"  # parameters of kernels on the search path that the sweep did not use
 
 # In a list of defaults: `- kernel: NAME`, `- override /kernel: NAME`, `[override /kernel: NAME]`.
 _DEFAULT_KERNEL = re.compile(rb"((?:-|\[|\boverride) */?kernel: *)(\w+)")
@@ -36,7 +36,7 @@ _COMPOSED = re.compile(r"^defaults:|\$\{", re.MULTILINE)
 
 
 def keep(folder: RunFolder, plan: Sequence[Job]) -> None:
-    """Copy what the jobs are made of into the folder, unless they were made from there."""
+    """Copy the sources of the jobs into the folder. Jobs that were restored from this folder are skipped."""
     plan = [job for job in plan if not job.case.kernel.yaml.is_relative_to(folder.sources)]
     kernels = {job.case.kernel.yaml: job for job in plan}
     environment.note_sources(folder, dict.fromkeys(f for job in kernels.values() for f in _files(job.case.kernel)))
@@ -47,14 +47,14 @@ def keep(folder: RunFolder, plan: Sequence[Job]) -> None:
     for root in dict.fromkeys(f for job in plan for f in job.origin.folders):
         for path in sorted(root.rglob("*.yaml")):
             if path.parent.name != "kernel" and _can_be_read(path) and not _is_of_a_sweep(path, root):
-                files.setdefault(path.relative_to(root), path)  # the first folder that has a file wins
+                files.setdefault(path.relative_to(root), path)  # the first folder with a file prevails
     kept = sorted(p.stem.encode() for p in (conf / "kernel").glob("*.yaml"))
     for name, path in files.items():
         if name.parts[0] in ("experiment", name.name):
             atomic.write(conf / name, _with_kept_kernel(path.read_bytes(), kept))
         else:
             copy_file(path, conf / name)
-    # The command or an experiment may still set these.
+    # The command line or an experiment may set parameters of other kernels.
     parameters = dict.fromkeys(name for job in plan for name in job.origin.parameters)
     if parameters and not (conf / EXTRA_PARAMETERS).exists():
         text = yaml.safe_dump({"parameters": dict.fromkeys(parameters, 0)}, sort_keys=False)
@@ -68,17 +68,17 @@ def _files(kernel: Kernel) -> tuple[Path, ...]:
 
 
 def _can_be_read(path: Path) -> bool:
-    """Whether a file may be part of the configuration; a FIFO and a huge file are not."""
+    """Whether a file may be part of the configuration. FIFOs and huge files are excluded."""
     return path.is_file() and path.stat().st_size <= MOST_BYTES
 
 
 def _is_of_a_sweep(path: Path, root: Path) -> bool:
-    """Whether a file lies in the folder of an earlier sweep: `--config-dir .` puts outputs/ on the search path."""
+    """Whether a file belongs to an earlier sweep's folder, since `--config-dir .` puts outputs/ on the search path."""
     return any((parent / "plan.json").exists() for parent in path.parents if parent.is_relative_to(root))
 
 
 def _with_kept_kernel(text: bytes, kept: Sequence[bytes]) -> bytes:
-    """A configuration whose default kernel is kept, since Hydra composes the default before it looks at the sweep."""
+    """Replace a default kernel that is not stored by one that is, since Hydra composes the default in every sweep."""
     default = _DEFAULT_KERNEL.search(text)
     if default is None or default[2] in kept:
         return text
@@ -86,7 +86,7 @@ def _with_kept_kernel(text: bytes, kept: Sequence[bytes]) -> bytes:
 
 
 def _keep_kernel(target: Path, kernel: Kernel, origin: Origin) -> None:
-    """Keep a kernel's files. Relative paths stay as they were, so that includes are found."""
+    """Store a kernel's files. Their relative paths stay the same, so that includes are found."""
     modules = _reference_modules(kernel)
     beside = kernel.yaml.parent
     with_yaml = [path for path in modules if path.is_relative_to(beside)] if beside != kernel.source.parent else []
@@ -95,7 +95,7 @@ def _keep_kernel(target: Path, kernel: Kernel, origin: Origin) -> None:
     kernels = target / "kernels"
     kept = [(kernels / path.relative_to(root), path) for path in files]
     if any(copy.exists() and copy.read_bytes() != path.read_bytes() for copy, path in kept):
-        kernels = kernels / kernel.name  # two kernels, two files, one name
+        kernels = kernels / kernel.name  # another kernel has a different file of this name
     for path in files:
         copy_file(path, kernels / path.relative_to(root))
     for path in with_yaml:
@@ -116,7 +116,7 @@ def _keep_kernel(target: Path, kernel: Kernel, origin: Origin) -> None:
 
 
 def _with_source(declared: str, source: str, origin: Origin) -> str:
-    """The YAML with another `source`, and otherwise as it was written, if it can be read without Hydra."""
+    """A kernel's YAML with another `source`. The rest stays as written unless Hydra had to compose it."""
     line = f"source: {source}"
     if _COMPOSED.search(declared) or declared.lstrip().startswith("{"):
         return str(yaml.safe_dump({**origin.kernel, "source": source}, sort_keys=False))
@@ -126,9 +126,14 @@ def _with_source(declared: str, source: str, origin: Origin) -> str:
 
 
 def fingerprint(kernel: Kernel, declared: Mapping[str, Any]) -> Mapping[str, str]:
-    """What a kernel's binaries and their check are made of: 12 digits of a hash by the name of each file.
+    """Hash the files that determine a kernel's binaries and their check.
 
-    `declared` is the content of its YAML, in which the paths of its source and of folders do not count.
+    Args:
+        kernel: The kernel.
+        declared: The content of its YAML. The keys `source` and `include` are ignored.
+
+    Returns:
+        12 hexadecimal digits by the name of each file.
     """
     content = json.dumps(
         {key: value for key, value in declared.items() if key not in ("source", "include")}, default=str
@@ -137,7 +142,7 @@ def fingerprint(kernel: Kernel, declared: Mapping[str, Any]) -> Mapping[str, str
     return _fingerprint(kernel.source, kernel.include, kernel.yaml.name, content, kernel.common, tuple(modules))
 
 
-@functools.lru_cache(maxsize=1024)  # within a sweep, a file has one content
+@functools.lru_cache(maxsize=1024)  # files are taken as constant within a sweep
 def _fingerprint(
     source: Path, include: tuple[Path, ...], declared: str, content: str, family: Path | None, modules: tuple[Path, ...]
 ) -> Mapping[str, str]:
@@ -153,7 +158,7 @@ def _fingerprint(
 
 
 def _data(kernel: Kernel) -> list[Path]:
-    """The files with which arrays are filled; they lie in the YAML's folder."""
+    """The data files that fill arrays; they lie in the YAML's folder."""
     return list(dict.fromkeys(path for a in kernel.arrays for path in files(a.fill)))
 
 
@@ -162,7 +167,7 @@ def _included(source: Path, include: Sequence[Path]) -> list[Path]:
 
 
 def _reference_modules(kernel: Kernel) -> list[Path]:
-    """The file of a reference in Python, and the modules beside it that it imports."""
+    """The file of a Python reference, and the modules in the same folder that it imports."""
     file = module_file(kernel) if isinstance(kernel.reference, str) else None
     return _with_neighbours(file) if file else []
 

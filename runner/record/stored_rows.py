@@ -1,4 +1,4 @@
-"""The rows of a run folder: one flat dictionary per case, and the table that is written from them."""
+"""The rows of a run folder, one flat dictionary per case, and their tables as CSV and JSON lines."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from runner.kernel.declaration import VOCABULARY
 from runner.record.folder import RunFolder
 
 Row = dict[str, Any]
-"""A case's columns by name, and the kernel's own parameters and metrics; an empty cell is `None`."""
+"""A case's columns, own parameters and metrics by name; an empty cell is `None`."""
 
 FINE = frozenset(("ok", "skipped"))
 
 
 def names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The columns of a table of these rows, in order."""
+    """The names of the columns of a table of these rows, in order."""
     own: dict[str, None] = {}
     further: dict[str, None] = {}
     for row in rows:
@@ -34,12 +34,16 @@ def names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def write(folder: RunFolder, rows: list[Row]) -> None:
-    """Replace the table."""
+    """Replace results.csv."""
     folder.write(folder.results, as_csv(rows))
 
 
 def as_csv(rows: list[Row]) -> str:
-    """The table as text."""
+    """The table as CSV.
+
+    Raises:
+        UsageError: The table is too large.
+    """
     import pandas as pd  # noqa: PLC0415  (imported while the device is opened)
 
     order, kinds = names(rows), dict.fromkeys(columns.of_type("integer"), "Int64")
@@ -50,7 +54,7 @@ def as_csv(rows: list[Row]) -> str:
 
 
 def as_json_lines(rows: list[Row]) -> str:
-    """The rows as JSON, one a line, each with all columns; what is empty in the table is null, and so is NaN."""
+    """The rows as JSON lines, each with all columns; empty cells and NaN are null."""
     order = names(rows)
 
     def plain(value: Any) -> Any:
@@ -60,7 +64,7 @@ def as_json_lines(rows: list[Row]) -> str:
 
 
 def collect(folder: RunFolder) -> list[Row]:
-    """The rows of a folder, in the order of its jobs; a case that was planned but has no row is `not_run`."""
+    """The rows of a folder in the order of its jobs. A planned case without a row is `not_run`."""
     rows: dict[tuple[str, ...], Row] = {}
     for number in folder.jobs():
         case = folder.record(number)
@@ -70,7 +74,7 @@ def collect(folder: RunFolder) -> list[Row]:
 
 
 def exit_status(rows: Iterable[Mapping[str, Any]]) -> int:
-    """0 if all is ok or skipped, 1 if a case failed, 2 if every case is skipped."""
+    """The exit status of a sweep: 0 all cases ok or skipped, 1 a case failed, 2 every case skipped."""
     statuses = {row["status"] for row in rows}
     if statuses <= {"skipped"}:
         return 2

@@ -1,7 +1,7 @@
-"""Reads the jobs of a sweep back from its folder; Hydra is not needed.
+"""Restore the jobs of a sweep from its folder, without Hydra.
 
-The jobs come from plan.json and case.json, their kernels from sources/, so a kernel that changed since does not matter.
-Whoever runs them runs the folder's code.
+The jobs come from plan.json and case.json and their kernels from sources/, so later changes to a kernel do not matter.
+Running the jobs runs the folder's code.
 """
 
 from __future__ import annotations
@@ -33,20 +33,21 @@ MOST = 3  # missing files that are named
 
 @dataclass(frozen=True)
 class StoredSweep:
-    """A sweep as its folder keeps it."""
+    """A sweep as stored in its folder."""
 
     folder: RunFolder  # with an absolute path
-    jobs: tuple[Job, ...]  # all that were planned
-    launcher: str  # as rows name it; older folders have others than `LAUNCHERS`
-    one_by_one: bool  # whether Hydra planned the jobs one by one, so that there may have been more
-    fingerprints: Mapping[str, Mapping[str, str]]  # by kernel: hashes by the name of the file
+    jobs: tuple[Job, ...]  # all planned jobs
+    launcher: str  # its name in the rows; older folders have names that are not in `LAUNCHERS`
+    one_by_one: bool  # whether jobs were planned one by one, so that the plan may be incomplete
+    fingerprints: Mapping[str, Mapping[str, str]]  # for each kernel, the hash of each file by name
 
 
 def read(path: Path) -> StoredSweep:
-    """Read a sweep's folder.
+    """Read a sweep from its folder.
 
-    A `UsageError` if it does not hold a planned sweep, or lacks sources, or if a sweep is running in it; also if it
-    holds links, pipes or the like: the kernels' files are opened by their paths from here on.
+    Raises:
+        UsageError: The folder has no planned sweep, lacks sources, is locked by a running sweep, or contains links,
+            pipes or devices. These are refused here because kernels' files are later opened by their paths.
     """
     if not path.is_dir():
         raise UsageError(f"{path} is a file, not a run folder" if path.exists() else f"{path}: there is no such folder")
@@ -72,7 +73,11 @@ def read(path: Path) -> StoredSweep:
 
 
 def jobs_of(folder: RunFolder, numbers: Collection[int]) -> tuple[Job, ...]:
-    """Some of the jobs that a sweep has planned, each case once."""
+    """The planned jobs of these numbers, each case once.
+
+    Raises:
+        UsageError: The folder is malformed.
+    """
     with runs.reading(folder.path):
         kernels: dict[str, tuple[Kernel, Origin]] = {}
         entries = {n: e for n, e in _entries(folder, numbers) if "same_as" not in e}
@@ -80,7 +85,7 @@ def jobs_of(folder: RunFolder, numbers: Collection[int]) -> tuple[Job, ...]:
 
 
 def changed_sources(found: StoredSweep) -> Iterator[str]:
-    """The kept sources, or installed references, that are not those of the sweep's rows."""
+    """The stored sources and installed references that changed since the sweep's rows were measured."""
     for name, job in {job.case.kernel.name: job for job in found.jobs}.items():
         then, now = found.fingerprints.get(name, {}), sources.fingerprint(job.case.kernel, job.origin.kernel)
         for file in (file for file in then if now.get(file) != then[file]):
@@ -89,7 +94,7 @@ def changed_sources(found: StoredSweep) -> Iterator[str]:
 
 
 def _entries(folder: RunFolder, only: Collection[int] | None = None) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """What is known of each job, or of some: its case.json, or else its entry in plan.json."""
+    """The record of each job, or of the jobs `only`: its entry in plan.json, then its case.json, which prevails."""
     plan = folder.planned() or {}
     for case in plan.get("cases", []):
         if "way" in case and (only is None or case["job"] in only):
@@ -104,7 +109,7 @@ def _entries(folder: RunFolder, only: Collection[int] | None = None) -> Iterator
 
 
 def _require_sources(path: Path, folder: RunFolder, fingerprints: Mapping[str, Mapping[str, str]]) -> None:
-    # A reference may be in an installed module; its kernel names it.
+    # Python references may be installed modules outside the folder.
     wanted = {Path(name).name for files in fingerprints.values() for name in files if not name.endswith(".py")}
     if missing := sorted(wanted - {p.name for p in folder.sources.rglob("*")}):
         more = f" and {len(missing) - MOST} more" if len(missing) > MOST else ""
@@ -141,14 +146,14 @@ def _job(number: int, entry: Mapping[str, Any], folder: RunFolder, kernels: dict
         except (yaml.YAMLError, OmegaConfBaseException) as e:
             raise UsageError(f"{file}: {' '.join(str(e).split())}") from None
         kernel = read_kernel(name, content, file)
-        for path in (kernel.source, *kernel.include):  # of its family
+        for path in (kernel.source, *kernel.include):  # these may come from its family's YAML
             _require_inside(RunFolder(folder.path.resolve()), path)
         kernels[name] = kernel, Origin((folder.sources / "conf",), (), content)
     kernel, origin = kernels[name]
     asked = dict(entry["asked"])
     compiler, counts, timing = asked.pop("compiler"), asked.pop("lines", True), asked.pop("timing")
-    racecheck = asked.pop("racecheck", RACES_NONE)  # an older folder lacks nothing
-    asked.pop("recording", None)  # of an older folder
+    racecheck = asked.pop("racecheck", RACES_NONE)  # older folders have no races to look for
+    asked.pop("recording", None)  # a setting of older versions
     profile = ProfileConfig(**asked.pop("profile", {}))
     case = make(kernel, entry["parameters"], entry["seed"])
     ranking = metrics.recorded(entry.get("metrics")), entry.get("rank_by", metrics.TIME)

@@ -1,4 +1,4 @@
-"""Makes rows: one flat dictionary per case. `runner.columns` says what each column means."""
+"""Make rows: one flat dictionary per case. `runner.columns` describes each column."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from runner.statistics import Samples, of_rounds, round_medians, spread_percent,
 from runner.sweep.measure import PRECISE, Round
 from runner.sweep.worker import Outcome
 
-HOST_BOUND_SHARE = 0.05  # of the samples
-HOST_BOUND = 1.5  # the flush must take that many times as long as queueing the launch
-TIMER_LIMITED = 2.0  # times an empty kernel: below, launching is more than half of the measured time
+HOST_BOUND_SHARE = 0.05  # share of late samples above which a case is host-bound
+HOST_BOUND = 1.5  # a sample is late if the flush takes less than this multiple of the enqueue time
+TIMER_LIMITED = 2.0  # multiple of an empty kernel's time, below which most of the time is launch overhead
 
 
 def described(job: Job, device: str, launcher: str) -> Row:
-    """The part of a row that is known before anything is run."""
+    """The columns that are known before the case runs. `device` is the kind of device, `launcher` a name."""
     case, kernel = job.case, job.case.kernel
     return {
         "case": case.id,
@@ -50,12 +50,12 @@ def described(job: Job, device: str, launcher: str) -> Row:
 
 
 def unfinished(job: Job, device: str, launcher: str, status: str, reason: str) -> Row:
-    """A row for a case that was not run."""
+    """The row of a case that was not run, with its status and the reason."""
     return {**described(job, device, launcher), "device": device, "status": status, "reason": reason}
 
 
 def finished(job: Job, info: DeviceInfo, launcher: str, outcome: Outcome, binary: Binary) -> Row:
-    """A row for a case that was run on a device, without the columns of `times`."""
+    """The row of a case that was run on a device, without the columns of `times`."""
     case, shuffle = job.case, job.case.kernel.shuffle
     return {
         **described(job, info.kind, launcher),
@@ -63,7 +63,7 @@ def finished(job: Job, info: DeviceInfo, launcher: str, outcome: Outcome, binary
         "status": outcome.status,
         "reason": outcome.reason or None,
         "note": outcome.note or None,
-        # As text: a 64-bit integer is more than a float can hold.
+        # As text: a float cannot represent every 64-bit integer.
         "value": None if outcome.value is None else repr(outcome.value),
         "reference": None if outcome.reference is None else repr(outcome.reference),
         "reference_us": outcome.reference_us,
@@ -108,16 +108,24 @@ def _parameters(case: Case) -> Row:
 
 @dataclass(frozen=True)
 class Found:
-    """What a round has found out about a case."""
+    """The result of one round of a case."""
 
     outcome: Outcome
-    info: DeviceInfo  # of the device that ran it
+    info: DeviceInfo  # the device that ran it
     binary: Binary
-    number: int  # of the round
+    number: int  # the round, counted from 1
 
 
 def after_round(job: Job, found: Found, before: Row | None, folder: RunFolder, launcher: str) -> Row:
-    """A case's row after a round, whose samples are written here; `before` is its row so far."""
+    """Write a round's samples and return the case's new row.
+
+    Args:
+        job: The case.
+        found: The result of the round.
+        before: The row after the earlier rounds; `None` in the first.
+        folder: The sweep's folder, for the samples.
+        launcher: The launcher's name, for the column of that name.
+    """
     outcome, measured = found.outcome, found.outcome.measured
     if measured is None and before and outcome.status != "not_run":
         rounds = f"right in {found.number - 1} round{'s' * (found.number > 2)}, not in the next"
@@ -136,9 +144,17 @@ def after_round(job: Job, found: Found, before: Row | None, folder: RunFolder, l
 def times(
     case: Case, info: DeviceInfo, latest: Round, samples: Samples, hot: NDArray[Any], earlier: Mapping[str, Any]
 ) -> Row:
-    """The columns that a round changes; samples and hot batches are those of all rounds, `earlier` the row so far.
+    """The columns that a round changes.
 
-    A time that a GPU did not take goes to `emulated_us` alone, so that nothing ranks, charts, divides or compares it.
+    A time of the CPU device goes only to `emulated_us`, so that nothing ranks, charts, divides or compares it.
+
+    Args:
+        case: The case.
+        info: The device that measured it.
+        latest: The latest round.
+        samples: The samples of all rounds.
+        hot: The batches of the hot mode of all rounds, of type `samples.HOT`, in microseconds per launch.
+        earlier: The row after the earlier rounds.
     """
     used = unthrottled(samples)
     s = of_rounds(used)
@@ -151,7 +167,7 @@ def times(
         "stop_reason": latest.stop_reason if stopped in (None, PRECISE) else stopped,
     }
     if not info.is_gpu:
-        nothing = dict.fromkeys(metrics.OF_TIMES)  # what an older version wrote in earlier rounds
+        nothing = dict.fromkeys(metrics.OF_TIMES)  # clears what an older version wrote in earlier rounds
         return {**taken, **nothing, "emulated_us": s.median, **({"hot_samples": len(hot)} if len(hot) else {})}
     return {
         **taken,
@@ -170,7 +186,10 @@ def times(
 
 
 def occupancy(case: Case, info: DeviceInfo, active_blocks: int | None) -> Row:
-    """How full the GPU is (CUDA C++ Best Practices Guide, "Occupancy")."""
+    """The columns of occupancy (CUDA C++ Best Practices Guide, "Occupancy").
+
+    `active_blocks` is the number of resident blocks per SM; without it, as on the CPU device, there are no columns.
+    """
     if active_blocks is None:
         return {}
     threads = math.prod(case.block)
@@ -218,7 +237,7 @@ def _trust(info: DeviceInfo, samples: Samples, median_us: float) -> Row:
 
 
 def _conditions(latest: Round, earlier: Mapping[str, Any]) -> Row:
-    """The worst of all rounds."""
+    """The columns of clocks, temperature and power: the worst of all rounds."""
     tries = latest.tries - 1 + (earlier.get("remeasured") or 0)
     now: GpuState | None = latest.conditions
     if now is None:

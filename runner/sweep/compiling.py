@@ -1,4 +1,4 @@
-"""Compiles what a plan needs, once for each variant and on all cores; what cannot be compiled or run has a reason."""
+"""Compile each variant of a plan once, on all cores, and give the reason why a case cannot be compiled or run."""
 
 from __future__ import annotations
 
@@ -20,14 +20,18 @@ DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def is_fast(job: Job) -> bool:
-    """Whether the compiler is told to use fast functions, which compute less exactly."""
+    """Whether the case is compiled with fast math, which is less accurate."""
     return job.device.fast_math or options.is_fast(" ".join(job.case.options))
 
 
 def compile_all(compiler: Compiler, plan: Sequence[Job], progress: SweepProgress) -> dict[int, Compiled]:
-    """Compile what a plan needs; cases that share a variant share its result.
+    """Compile the variants of a plan. Cases that share a variant share its result.
 
-    Gives the results by the number of the job. A full disk is not the kernels' fault, and raises an `OSError`.
+    Returns:
+        A binary or a `CompileError` for each job, by the job's number.
+
+    Raises:
+        OSError: The disk is full.
     """
     jobs: dict[Source, list[int]] = {}
     for job in plan:
@@ -50,7 +54,7 @@ def compile_all(compiler: Compiler, plan: Sequence[Job], progress: SweepProgress
 
 
 def reason_to_skip(case: Case, info: DeviceInfo) -> str:
-    """Why the case cannot be run on this device; empty if it can."""
+    """Why the case cannot be run on this device; empty if it can be."""
     if case.excluded:
         return case.excluded
     kernel, cache = case.kernel, str(case.variables["cache"])
@@ -59,7 +63,7 @@ def reason_to_skip(case: Case, info: DeviceInfo) -> str:
 
 
 def _raise_if_full(error: BaseException | None, text: str) -> None:
-    """Tell a full disk from a kernel's fault: an error of ours has the number, a compiler says it in words."""
+    """Raise an `OSError` if a full disk caused the failure: an error of ours has its errno, a compiler prints it."""
     for number in DISK_FULL:
         if (isinstance(error, OSError) and error.errno == number) or os.strerror(number) in text:
             raise OSError(
@@ -68,16 +72,16 @@ def _raise_if_full(error: BaseException | None, text: str) -> None:
 
 
 def compiled(compiler: Compiler, source: Source) -> Compiled:
-    """Compile a source; whatever goes wrong is the kernel's `CompileError`, but for a full disk, an `OSError`."""
+    """Compile a source. Every failure is returned as a `CompileError`, except a full disk, which raises `OSError`."""
     try:
         return compiler.compile(source)
-    except CompileLimit as e:  # what is full is not the disk
+    except CompileLimit as e:  # the compiler's own limit, even if it prints that a disk is full
         return e
     except CompileError as e:
         _raise_if_full(e.__cause__, f"{e}\n{e.log}")
         return e
-    except OSError as e:  # such as a cache that cannot be written
+    except OSError as e:  # such as a read-only cache
         _raise_if_full(e, "")
         return CompileError(f"{source.path.name}: {e}")
-    except Exception as e:  # noqa: BLE001  (any error becomes this kernel's row, and the sweep goes on)
+    except Exception as e:  # noqa: BLE001  (any error becomes this kernel's row, and the sweep continues)
         return CompileError(f"{source.path.name}: {type(e).__name__}: {e}")

@@ -1,6 +1,6 @@
-"""Runs a sweep: its jobs in groups that share a device, a compiler and a protocol, then the stages.
+"""Run a sweep: its jobs in groups that share a device, a compiler and a protocol, then the stages.
 
-Every case becomes a row, whatever happens to it, and its row is on disk before the next case ends.
+Every case becomes a row, even if it fails or crashes. Its row is on disk before the next case ends.
 """
 
 from __future__ import annotations
@@ -29,19 +29,21 @@ def run(
     *,
     stages: Sequence[Stage] = (),
 ) -> None:
-    """Run all cases of a plan; a case that appears twice is run once.
+    """Run all cases of a plan. A case that appears twice is run once.
+
+    Results leave only through the folder. An error of a case becomes its row and does not leave this function.
 
     Args:
         plan: The jobs.
-        folder: Where everything is written.
-        progress: Where cases and stages are shown.
-        launcher: Its name, which each row has.
-        worker: One that was started while the plan was made.
-        stages: What follows once verdicts and times are on disk.
+        folder: The sweep's folder, locked by this process.
+        progress: Shows cases and stages.
+        launcher: The launcher's name, for the column of that name.
+        worker: A worker that was started while the plan was made. It is used if its device fits, and closed.
+        stages: The stages to run once verdicts and times are on disk.
 
     Raises:
-        UsageError: No compiled kernel can be kept.
-        DeviceUnavailable: The only device that was asked for is not there.
+        UsageError: The cache of compiled kernels is not writable.
+        DeviceUnavailable: The only requested device cannot be opened.
         KeyboardInterrupt: After the cases that were not reached have `not_run` rows.
     """
     began = time.monotonic()

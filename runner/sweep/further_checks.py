@@ -1,6 +1,6 @@
-"""What a right launch is checked for besides: exact inputs, other orders of its threads; and its time.
+"""Further checks after a right launch: further inputs, other orders of threads, and the plausibility of the time.
 
-Each may turn a right verdict into a wrong one, which says where the kernel is wrong.
+Each can turn a right verdict into a wrong one. The reason then says for which input or order the kernel is wrong.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ from runner.kernel.reference import expect
 from runner.sweep.trial import Trial, WrongLater, upload
 from runner.sweep.worker import Outcome, Task, Tried
 
-# Launches in another order: a random one only if a launch takes less than this, and none much longer than the first.
-RANDOM_BELOW_S = 0.1
-LEAST_LIMIT_S = 5.0
-SLOWER = 20.0
+RANDOM_BELOW_S = 0.1  # a random order is tried only if a launch takes less than this
+LEAST_LIMIT_S = 5.0  # time limit of a launch in another order: at least this, ...
+SLOWER = 20.0  # ... and this multiple of the first launch
 
-# Cases and binaries that were right for the further inputs: how many there were, the note, and what they let through.
+# The further inputs of cases and binaries that were right: number of launches, note, and power of the checks.
 _right_further: dict[tuple[Kernel, str, str], tuple[int, str, Mapping[str, Power]]] = {}
 
 
@@ -37,12 +36,18 @@ class Work:
 
     device: Device
     task: Task
-    stack: ExitStack  # closing it gives the memory back
+    stack: ExitStack  # closing it frees the device's memory
     heartbeat: Callable[[str], Any]  # called with the name of each step
-    tried: Tried = field(default_factory=Tried)  # what was launched besides; the checks count here
+    tried: Tried = field(default_factory=Tried)  # counts the launches of the further checks
 
     def launch(self, trial: Trial, *, limit: float | None = None, order: int | None = None) -> CheckResult:
-        """The verdict on a further launch, perhaps in another order of its threads; it may take `limit` seconds."""
+        """Launch a trial once more and check it.
+
+        Args:
+            trial: The trial.
+            limit: Time limit in seconds; by default the task's.
+            order: The order of threads, an `Order` or a schedule; by default the launch's own.
+        """
         launch = trial.launch if order is None else dataclasses.replace(trial.launch, order=order)
         trial.prepare()
         self.heartbeat("checking")
@@ -52,10 +57,14 @@ class Work:
 
 
 def with_further_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckResult:
-    """Check again with further inputs, once in a process, and count those that were launched.
+    """Check a right case with further inputs, once per process, and count the launches in `work.tried`.
 
-    They are numbers for which sums are exact, and numbers that reach each branch of the reference. A launch that was
-    wrong is not checked again.
+    The inputs are numbers whose sums are exact, and numbers that reach each branch of the reference.
+
+    Args:
+        work: The task.
+        first: The first trial, which supplies the contents of arrays that are not refilled.
+        verdict: The verdict on the first trial. A wrong one is returned unchanged.
     """
     task, case = work.task, work.task.case
     if not verdict.ok or not wanted(case, verdict):
@@ -105,12 +114,12 @@ def with_further_inputs(work: Work, first: Trial, verdict: CheckResult) -> Check
 
 
 def _joined(*notes: str) -> str:
-    """Several notes, of which some may be empty, as one."""
+    """Join the notes that are not empty."""
     return "; ".join(filter(None, notes))
 
 
 def onto_zeros(work: Work, trial: Trial, verdict: CheckResult) -> CheckResult:
-    """A mismatch that says whether the answer is right where the outputs are zero before the launch, not poisoned."""
+    """Launch a wrong case onto zeroed outputs; if it is then right, its reason gains a hint that the kernel adds."""
     trial.prepare()
     trial.blank()
     work.heartbeat("checking")
@@ -126,7 +135,7 @@ def onto_zeros(work: Work, trial: Trial, verdict: CheckResult) -> CheckResult:
 
 
 def in_all_schedules(work: Work, trial: Trial, error: Hazard, limit: float, after: int = 0) -> Hazard:
-    """The findings of a launch, with those that further schedules add to them."""
+    """Launch in the schedules behind `after`, and add their findings to those of a hazard. `limit` is in seconds."""
     found = {f.key: f for f in error.findings}
     for order in range(after + 1, work.device.info.schedules) if found else ():
         trial.prepare()
@@ -148,10 +157,19 @@ def _other_orders(device: Device, *, also_random: bool) -> Sequence[int]:
 
 
 def in_other_orders(work: Work, trial: Trial, outcome: Outcome, spent_s: float) -> Outcome:
-    """Whether the result depends on the order in which lanes, warps and blocks run, which CUDA leaves open.
+    """Check whether the result depends on the order in which lanes, warps and blocks run, which CUDA leaves undefined.
 
-    A result that is right in each order is no hazard, even if its floats are rounded differently. A wrong one that
-    is right in reverse is. A `WrongLater` if it is wrong now and then in any order.
+    A result that is right in every order is fine, even if its floats round differently. A result that is right in one
+    order and wrong in another is a hazard.
+
+    Args:
+        work: The task.
+        trial: The trial of `outcome`.
+        outcome: The outcome of the launch in the usual order.
+        spent_s: Time of that launch in seconds.
+
+    Raises:
+        WrongLater: The result is sometimes wrong, regardless of the order.
     """
     right = outcome.status == "ok"
     limit = min(work.task.time_limit_s, max(LEAST_LIMIT_S, SLOWER * spent_s))
@@ -162,7 +180,7 @@ def in_other_orders(work: Work, trial: Trial, outcome: Outcome, spent_s: float) 
             if other.ok == right:
                 work.tried.order_launches += 1
                 continue
-            # A kernel may also count its launches, or be wrong once in a while: that is no matter of the order.
+            # Repeat: a kernel that counts its launches, or fails at random, does not depend on the order.
             again = [work.launch(trial, limit=limit, order=o) for o in (Order.USUAL, Order.USUAL, order)]
             if [r.ok for r in again] == [right, right, not right]:
                 wrong = again[2] if right else again[0]
@@ -184,17 +202,16 @@ def in_other_orders(work: Work, trial: Trial, outcome: Outcome, spent_s: float) 
     return outcome
 
 
-TOLERANCE = 1.05  # of the peak: clocks may be a little above what the driver reports
-EMPTY_SHARE = 0.8  # of the time of an empty kernel
-L2_BYTES_PER_CLOCK = 64  # that a multiprocessor can take from the L2 cache
+TOLERANCE = 1.05  # multiple of the peak: clocks may slightly exceed what the driver reports
+EMPTY_SHARE = 0.8  # share of an empty kernel's time, below which a time is implausible
+L2_BYTES_PER_CLOCK = 64  # bytes per clock between the L2 cache and a multiprocessor
 
 
 def implausible(case: Case, info: DeviceInfo, median_us: float) -> str:
-    """Why a time cannot be right; empty if it can be.
+    """Why a median time in microseconds is physically impossible; empty if it is plausible.
 
-    After the flush, inputs come from DRAM, each element at least once; of the outputs, as much as L2 holds may stay
-    there. All bytes that the YAML declares pass between L2 and the multiprocessors, at most 64 a clock for each.
-    Bytes that are not declared do not count.
+    After the flush, inputs come from DRAM, each element at least once; outputs may stay in L2 up to its capacity. All
+    bytes that the YAML declares pass between L2 and the multiprocessors, at most 64 per clock and multiprocessor.
     """
     peak = info.peak_gbps
     if not info.is_gpu or not peak:
@@ -206,7 +223,7 @@ def implausible(case: Case, info: DeviceInfo, median_us: float) -> str:
     sizes = {role: sum(a.nbytes for a in case.arrays() if a.role in (role, Role.INOUT)) for role in (Role.IN, Role.OUT)}
     from_dram = min(read, sizes[Role.IN]) + max(0, min(written, sizes[Role.OUT]) - info.l2_bytes)
     limits = [("the DRAM", from_dram, peak)]
-    per_us = info.details.get("clock_mhz", 0) * info.details.get("multiprocessors", 0)  # clocks, of all of them
+    per_us = info.details.get("clock_mhz", 0) * info.details.get("multiprocessors", 0)  # clocks of all multiprocessors
     if per_us:
         limits.append(("the L2 cache", read + written, per_us * L2_BYTES_PER_CLOCK / 1e3))
     for what, count, gbps in limits:

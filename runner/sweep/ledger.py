@@ -1,6 +1,6 @@
 """The jobs of a sweep on disk: case.json and plan.json before they run, result.json and results.csv after.
 
-However the program ends, finished cases can be read, and the plan gives the jobs back.
+If the program is killed, finished cases stay readable and the plan still lists all jobs.
 """
 
 from __future__ import annotations
@@ -18,56 +18,62 @@ from runner.record.folder import RunFolder
 from runner.record.stored_rows import Row
 from runner.sweep import case_row
 
-SOON_S = 1.0  # the first table: by then pandas is imported, and a short sweep need not wait for that
+SOON_S = 1.0  # before the first table is written: importing pandas must not delay a short sweep
 
 
 class Ledger:
-    """The rows of one engine: one per case, replaced as further rounds measure it."""
+    """The rows of a sweep in progress: one per case, updated after each round."""
 
     def __init__(self, plan: Sequence[Job], folder: RunFolder, launcher: str) -> None:
-        """Write the plan and the kernels' sources, and start with the rows of an earlier run of the same sweep."""
+        """Write the plan and the kernels' sources, and load the rows of an interrupted run of the sweep.
+
+        Args:
+            plan: All jobs, duplicates included.
+            folder: The sweep's folder.
+            launcher: The launcher's name, for the column of that name.
+        """
         self.jobs = write_plan(plan, folder, launcher)
         sources.keep(folder, self.jobs)
         self.launcher = launcher
         self._folder = folder
         self._rows = previous_rows(self.jobs, folder)
-        self._stale = bool(self._rows)  # whether the table lacks a row
-        self._due = time.monotonic() + SOON_S  # when the table may be written again
-        self._kinds: dict[int, str] = {}  # of the devices that were opened: never `auto`
+        self._stale = bool(self._rows)  # whether results.csv is out of date
+        self._due = time.monotonic() + SOON_S  # when results.csv may be written again
+        self._kinds: dict[int, str] = {}  # kinds of the opened devices, never `auto`, by job
 
     @property
     def empty(self) -> bool:
-        """Whether there is no row yet."""
+        """Whether no case has a row yet."""
         return not self._rows
 
     def opened(self, group: Sequence[Job], kind: str) -> None:
-        """Note the kind of device on which the jobs of a group run."""
+        """Record the kind of device on which the jobs of a group run."""
         self._kinds.update({job.number: kind for job in group})
 
     def kind(self, job: Job) -> str:
-        """The kind of device of a job; what was asked for, as long as none was opened."""
+        """The kind of a job's device; the requested kind, which may be `auto`, until the device is open."""
         return self._kinds.get(job.number, job.device.kind)
 
     def row(self, job: Job) -> Row | None:
-        """The row of a case, if there is one."""
+        """The row of a case; `None` until it has one."""
         return self._rows.get(job.number)
 
     def wants(self, job: Job, number: int) -> bool:
-        """Whether a case is still to be measured in a round."""
+        """Whether a case must still be measured in the round of this number, counted from 1."""
         return not _measured(self.row(job), number)
 
     def restart(self, job: Job) -> None:
-        """Measure a case again from its first round; nothing stays of what was found out about it."""
+        """Discard a case's row and records, so that it is measured again from its first round."""
         self._rows.pop(job.number, None)
         for path in self._folder.records(job.number):
             path.unlink(missing_ok=True)
 
     def unfinished(self, group: Sequence[Job]) -> list[Job]:
-        """The jobs that lack their row, or a round."""
+        """The jobs that lack a row or a round."""
         return [job for job in group if not finished(job, self.row(job))]
 
     def add(self, job: Job, row: Row) -> None:
-        """Write a case's row to disk; it replaces an earlier one."""
+        """Write a case's row to disk, replacing an earlier one."""
         self._folder.write_json(self._folder.result(job.number), row)
         self._rows[job.number] = row
         self._stale = True
@@ -75,30 +81,30 @@ class Ledger:
             self.write()
 
     def mark(self, job: Job, status: str, reason: str) -> None:
-        """Add a row for a case that is not run."""
+        """Add the row of a case that is not run."""
         self.add(job, case_row.unfinished(job, self.kind(job), self.launcher, status, reason))
 
     def mark_not_run(self, reason: str, plan: Sequence[Job]) -> None:
-        """Add rows for those jobs that have none because they were not reached."""
+        """Add `not_run` rows for the jobs of a plan that were not reached."""
         for job in plan:
             if self.row(job) is None:
                 self.mark(job, "not_run", reason)
 
     def write(self) -> None:
-        """Rebuild results.csv. A long table is rebuilt so rarely that this takes at most a tenth of the time."""
+        """Rebuild results.csv if it is out of date. `add` spends at most a tenth of the time on this."""
         if not self._stale:
             return
         started = time.monotonic()
-        own = [self._rows[job] for job in sorted(self._rows)]
-        stored_rows.write(self._folder, own)
+        stored_rows.write(self._folder, [self._rows[job] for job in sorted(self._rows)])
         self._stale = False
         self._due = time.monotonic() + 9 * (time.monotonic() - started)
 
 
 def write_plan(plan: Sequence[Job], folder: RunFolder, launcher: str) -> list[Job]:
-    """Write the jobs' case.json unless they exist, and plan.json.
+    """Write case.json of each job unless it exists, and plan.json.
 
-    Gives the jobs to run: of those that run the same, the first. The case.json of the others name it by `same_as`.
+    Returns:
+        The jobs to run: the first of each group with equal keys. case.json of the others refers to it by `same_as`.
     """
     first: dict[tuple[str, ...], Job] = {}
     for job in plan:
@@ -111,10 +117,10 @@ def write_plan(plan: Sequence[Job], folder: RunFolder, launcher: str) -> list[Jo
 
 
 def gather(folder: RunFolder) -> None:
-    """Write plan.json from the jobs' case.json: a sweep in batches plans more jobs each time."""
-    ways: list[dict[str, Any]] = []  # most sweeps run all cases in one way
+    """Rebuild plan.json from case.json of all jobs, since a search plans its jobs in batches."""
+    ways: list[dict[str, Any]] = []  # distinct settings of device and protocol; most sweeps have one
     cases = []
-    declared: dict[str, Any] = {}  # metrics, by kernel
+    declared: dict[str, Any] = {}  # metrics by kernel
     rank_by = TIME
     for number in folder.jobs():
         content = folder.record(number)
@@ -126,15 +132,14 @@ def gather(folder: RunFolder) -> None:
             cases[-1] |= {name: content[name] for name in ("copy", "look") if content.get(name)}
             if content.get("metrics"):
                 declared[content["kernel"]] = content["metrics"]
-                further = {"constants": content["constants"]} if content["constants"] else {}
-                cases[-1] |= further
+                cases[-1] |= {"constants": content["constants"]} if content["constants"] else {}
             rank_by = content.get("rank_by", rank_by)
     ranking = {"metrics": declared, "rank_by": rank_by} if declared or rank_by != TIME else {}
     folder.write_json(folder.plan, {"jobs": len(folder.jobs()), "ways": ways, "cases": cases, **ranking})
 
 
 def described(job: Job, launcher: str) -> dict[str, Any]:
-    """A case with its derived values, and the row that it has until it is run."""
+    """The content of case.json: a case with its derived values, and its row until it is run."""
     case, kind = job.case, job.device.kind
     return {
         "case": case.id,
@@ -163,22 +168,22 @@ def described(job: Job, launcher: str) -> dict[str, Any]:
 
 
 def previous_rows(plan: Sequence[Job], folder: RunFolder) -> dict[int, Row]:
-    """The rows that an earlier run left, by job; none in a new folder."""
+    """The rows of an interrupted run of the sweep, by job; empty in a new folder."""
     return {job.number: row for job in plan if (row := _previous_row(job, folder))}
 
 
 def finished(job: Job, row: Row | None) -> bool:
-    """Whether a job has its row, and all its rounds if the row is ok."""
+    """Whether a job has its row and, if the row is ok, all its rounds."""
     return row is not None and _measured(row, job.protocol(row["device"]).rounds)
 
 
 def _measured(row: Row | None, rounds: int) -> bool:
-    """Whether a job needs no further measuring in so many rounds. One that failed is not tried again."""
+    """Whether a job was measured in `rounds` rounds, or failed: a failed case is not tried again."""
     return row is not None and (row["status"] != "ok" or (row.get("rounds") or 0) >= rounds)
 
 
 def _previous_row(job: Job, folder: RunFolder) -> Row | None:
-    """A job's row; `None` if it was not reached, or if a power cut tore the samples of its rounds."""
+    """A job's row; `None` if it was not reached, or if its samples are incomplete, as after a power cut."""
     row = folder.row(job.number)
     if row is None or row.get("case") != job.case.id or row["status"] == "not_run":
         return None

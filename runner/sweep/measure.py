@@ -1,7 +1,7 @@
 """The timing protocol: warm up, take samples until they suffice, and repeat if the GPU was throttled.
 
-It is the same for every device. A sample is the time of one launch, between events, with cold caches. All samples are
-kept.
+The protocol is the same for every device. A sample is the time of one launch, between events, with cold caches. All
+samples are kept.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from runner.device import GpuState, Timed
 from runner.jobs.settings import Protocol
 from runner.statistics import SAMPLE, Samples, Times, summarize
 
-# Samples per request: at most 32, and at most what fits into a second. A heartbeat between two requests tells a slow
-# kernel from one that hangs.
+# Samples per request: at most 32, and at most one second's worth. The heartbeat between two requests distinguishes a
+# slow kernel from one that hangs.
 CHUNK = 32
 CHUNK_MS = 1000.0
 
-MOST_TRIES = 3  # of a throttled round
+MOST_TRIES = 3  # tries of a throttled round
 PAUSE_S = 0.5  # before the next try
 
 PRECISE, MOST_SAMPLES, MOST_TIME = "precise", "max_samples", "max_time"
@@ -38,12 +38,12 @@ class Round:
     """One case, measured once."""
 
     samples: Samples  # including those of throttled tries
-    stop_reason: str  # why no more were taken: `precise`, `max_samples` or `max_time`
+    stop_reason: str  # why sampling stopped: `precise`, `max_samples` or `max_time`
     conditions: GpuState | None  # right after the last try; `None` if unknown
     tries: int  # more than one if the GPU was throttled
-    hot_us: Times  # per launch, in each batch of back-to-back launches; empty if not asked for
-    checked: int = 0  # timed launches, and those after them, whose outputs were compared
-    input_sets: int = 1  # contents of the inputs between which the launches took turns
+    hot_us: Times  # time per launch of each back-to-back batch, shape (batches,); empty without the hot mode
+    checked: int = 0  # launches whose outputs were compared: the timed ones and those after them
+    input_sets: int = 1  # sets of inputs between which the launches alternated
 
 
 def measure(
@@ -56,7 +56,16 @@ def measure(
 ) -> Round:
     """Measure one case for one round, up to three times if the GPU is throttled.
 
-    `sample` times that many launches; those so far took `spent_ms`. The heartbeat is called between requests.
+    Args:
+        sample: Times the given number of launches.
+        conditions: Reads the GPU's state; `None` if unknown.
+        protocol: The protocol.
+        spent_ms: Time of the launches so far, in milliseconds, which counts as warm-up.
+        heartbeat: Called between requests with the name of the step.
+        pause: Waits for the given number of seconds.
+
+    Returns:
+        The round, with the samples of all tries and without hot batches.
     """
     tried = []
     launch_ms = spent_ms
@@ -84,9 +93,18 @@ def collect(
 ) -> tuple[Timed, str]:
     """Warm up, then take samples until they suffice.
 
-    They suffice after `min_samples` and `min_time_ms` if the interval of the median is within `precision_percent`, or
-    else after `max_samples`, or after `max_time_s` once there are `min_samples`. The arguments are those of `measure`,
-    and the time of a launch as far as it is known. Gives the samples, and why no more were taken.
+    Sampling stops after `min_samples` and `min_time_ms` if the interval of the median is within `precision_percent`,
+    otherwise after `max_samples`, or after `max_time_s` once there are `min_samples`.
+
+    Args:
+        sample: As for `measure`.
+        protocol: As for `measure`.
+        spent_ms: As for `measure`.
+        launch_ms: Estimated time of a launch in milliseconds.
+        heartbeat: As for `measure`.
+
+    Returns:
+        The samples, and why sampling stopped.
     """
     at_once = _fitting(launch_ms)
     while spent_ms < protocol.warmup_ms:
@@ -118,10 +136,15 @@ def collect(
 
 
 def hot(batch: Callable[[int], float], cold_us: float, heartbeat: Callable[[str], Any]) -> Times:
-    """Time back-to-back launches, with warm caches; a cold launch takes `cold_us`.
+    """Time back-to-back launches with warm caches. A batch takes a millisecond or 200 launches.
 
-    `batch` makes that many launches, and returns their total time in microseconds. Gives microseconds per launch in
-    each batch, shape (10,); a batch takes a millisecond or 200 launches.
+    Args:
+        batch: Makes the given number of launches and returns their total time in microseconds.
+        cold_us: Time of a cold launch in microseconds.
+        heartbeat: Called between batches with the name of the step.
+
+    Returns:
+        Microseconds per launch of each batch, shape (10,).
     """
     launches = min(HOT_LAUNCHES, max(1, math.ceil(HOT_BATCH_US / cold_us))) if cold_us > 0 else HOT_LAUNCHES
     heartbeat("warm-up")

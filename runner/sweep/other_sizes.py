@@ -1,4 +1,4 @@
-"""Checks a right kernel at other sizes, before it is timed: the same binary, without timing (`runner.kernel.sizes`)."""
+"""Check a right kernel at other sizes before it is timed, with the same binary (`runner.kernel.sizes`)."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from runner.sweep.trial import trials
 UNMEANT = "if the kernel is not meant for this size, say so under 'constraints'"
 NOT_ASKED = "timing.check_sizes=false"
 
-_right: dict[tuple[str, str], CheckResult] = {}  # verdicts on cases of other sizes, and binaries, in this process
-_done: dict[tuple[str, Source], tuple[int, str]] = {}  # cases and variants: how many sizes were right, or why none
+_right: dict[tuple[str, str], CheckResult] = {}  # right verdicts of this process, by case id and binary
+_done: dict[tuple[str, Source], tuple[int, str]] = {}  # by case id and variant: right sizes, and why there are none
 
 
 def at_other_sizes(work: Work, program: Program, verdict: CheckResult, launch_ms: float) -> CheckResult:
-    """Check a case at other sizes, each once in a process, and note how many were right or why there are none.
+    """Check a case at other sizes, once per process, and record in `work.tried` how many were right or why none.
 
     Args:
         work: The task, whose case was right.
-        program: The case's, which the other sizes share.
-        verdict: The verdict on the case, which is given back if the other sizes are right, too.
-        launch_ms: About what a launch of the case takes.
+        program: The case's program, which the other sizes share.
+        verdict: The verdict on the case. It is returned if the other sizes are right.
+        launch_ms: Approximate time of a launch of the case, in milliseconds.
 
     Raises:
         LaunchError: A launch at another size failed.
@@ -56,14 +56,14 @@ def at_other_sizes(work: Work, program: Program, verdict: CheckResult, launch_ms
 
 
 def _found(work: Work, program: Program, case: Case, where: str) -> CheckResult | str:
-    """The verdict at another size, or why there is none. A binary that was right there is not launched again."""
+    """The verdict at another size, or why it has none. A binary that was right at this size is not launched again."""
     key = (case.id, work.task.binary.digest)
     if key in _right:
         return _right[key]
-    memory = work.stack.enter_context(ExitStack())  # a fault leaves it to the case's
+    memory = work.stack.enter_context(ExitStack())  # after a fault, the case's stack frees it
     try:
         found = work.launch(next(trials(work.device, program, case, memory, fast=work.task.fast_math)))
-    except (UsageError, OutOfMemory, NotResident) as e:  # there is no reference there, or the grid is too large
+    except (UsageError, OutOfMemory, NotResident) as e:  # the reference fails at this size, or the grid is too large
         memory.close()
         return str(e)
     except Hazard as e:

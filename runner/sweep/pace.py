@@ -1,4 +1,4 @@
-"""How long a sweep takes: estimated from its own finished cases alone."""
+"""Estimate how long a sweep takes, from its own finished cases."""
 
 from __future__ import annotations
 
@@ -7,32 +7,39 @@ from collections.abc import Mapping, Sequence
 
 from runner.device import DeviceInfo
 from runner.display.terminal import duration
+from runner.display.text import count
 from runner.jobs.job import Job
 
-LONG_S = 120.0  # a sweep that takes longer says so
-FEW, SOON_S = 3, 10.0  # own measurements, and seconds, after which the rest can be told
+LONG_S = 120.0  # the user is warned of a longer sweep
+FEW, SOON_S = 3, 10.0  # measurements and seconds after which an estimate is possible
 
 
 class Pace:
     """Seconds per round of each case that was measured."""
 
     def __init__(self) -> None:
-        """Nothing is known yet."""
+        """Start without measurements."""
         self._took = dict[int, float]()
 
     def took(self, job: Job, seconds: float) -> None:
-        """Record how long a case took in a round."""
+        """Record the seconds that a case took in a round."""
         self._took[job.number] = seconds
 
     @property
     def measured(self) -> int:
-        """Cases that were measured so far."""
+        """The number of cases measured so far."""
         return len(self._took)
 
     def left(self, waiting: Mapping[int, int]) -> float | None:
-        """Seconds for so many rounds of jobs by their numbers; `None` if unknown.
+        """Estimate the remaining time in seconds.
 
-        A case of which nothing is known counts as the mean of those measured so far; there must be three, or all.
+        A case that was not measured yet counts as the mean of the measured ones.
+
+        Args:
+            waiting: The rounds left for each job, by its number.
+
+        Returns:
+            Seconds; `None` if fewer than three cases, and not all of the waiting ones, were measured.
         """
         if self.measured < FEW and not self._took.keys() >= {number for number, rounds in waiting.items() if rounds}:
             return None
@@ -40,7 +47,10 @@ class Pace:
         return sum(rounds * self._took.get(number, mean) for number, rounds in waiting.items())
 
     def warning(self, waiting: Mapping[int, int], spent_s: float) -> str:
-        """A sentence with the time and its source if the waiting jobs (see `left`) take long; else empty."""
+        """A sentence with the estimate if the waiting jobs (see `left`) take long; otherwise empty.
+
+        `spent_s` is the time since the first measurement began, in seconds.
+        """
         left = self.left(waiting) if spent_s > SOON_S else None
         if left is None or left < LONG_S:
             return ""
@@ -48,9 +58,9 @@ class Pace:
 
 
 def expected(jobs: Sequence[Job], info: DeviceInfo) -> str:
-    """A sentence: how many measurements the jobs are on an open device, and the least time that a GPU needs."""
+    """A sentence with the number of measurements of the jobs on an open device and, for a GPU, their least time."""
     protocols = [job.protocol(info.kind) for job in jobs]
-    times = f"{_count(len(jobs), 'case')}, {_count(sum(p.rounds for p in protocols), 'measurement')}"
+    times = f"{count(len(jobs), 'case')}, {count(sum(p.rounds for p in protocols), 'measurement')}"
     if not info.is_gpu:
         return f"{times}."
     launch_ms = (info.details["flush_us"] + info.details["empty_kernel_us"]) / 1000.0
@@ -59,7 +69,3 @@ def expected(jobs: Sequence[Job], info: DeviceInfo) -> str:
         f"{times}: at least {duration(least_ms / 1000.0)}, for warm-up and the minimum number of samples. Compiling, "
         "inputs, references and checks take more time."
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

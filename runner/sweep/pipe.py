@@ -1,7 +1,7 @@
-"""The pipe between the parent and its worker: framed and checked messages, and no wait without a limit.
+"""The pipe between the parent and its worker: framed and verified messages, and waits with a limit.
 
-Code of a `.cu` and of a reference runs in the worker, and may write to any of its descriptors. So a frame carries a
-secret and a checksum, and the parent makes nothing of a message but the few types that a worker sends.
+The code of kernels and references runs in the worker and may write to any of its descriptors. So a frame carries a
+secret and a checksum, and the parent unpickles only the few types that a worker sends.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import zlib
 SECRET = 16  # bytes
 _HEADER = struct.Struct(f"<{SECRET}sQI")  # the secret, then the length and the CRC-32 of the message
 _MOST = 1 << 30  # bytes of a message
-_SLICE_S = 1.0  # of waiting: while this process is stopped (Ctrl-Z), no more than that counts
-_SHOWN = 64 << 10  # bytes that a worker may print
+_SLICE_S = 1.0  # longest single wait; a pause of this process (Ctrl-Z) counts as at most this
+_SHOWN = 64 << 10  # bytes of a worker's output that are shown
 
-# What a message of a worker may be made of. Unpickling anything else could run code.
+# The types that a worker's message may contain. Unpickling other types could run code.
 _ALLOWED = {
     "runner.device": ("DeviceInfo", "GpuState", "Order", "Resources"),
     "runner.errors": ("DeviceUnavailable", "Finding"),
@@ -38,14 +38,20 @@ _ALLOWED = {
 
 
 class Garbled(Exception):
-    """What came is no message."""
+    """A message is malformed: its frame, its checksum or its types are wrong."""
 
 
 class Pipe:
     """One end of the pipe. The parent's end also shows what its worker prints."""
 
     def __init__(self, end: socket.socket, secret: bytes, printed: int | None = None) -> None:
-        """`printed` is the parent's descriptor of what the worker prints, and makes it the parent's end."""
+        """Make an end of the pipe.
+
+        Args:
+            end: The socket.
+            secret: `SECRET` bytes that begin each frame.
+            printed: For the parent's end, the descriptor from which it reads the worker's output.
+        """
         self._end, self._secret, self._printed, self._room = end, secret, printed, _SHOWN
         self._parent = printed is not None
         self._came = bytearray()
@@ -54,7 +60,11 @@ class Pipe:
             os.set_blocking(printed, False)
 
     def send(self, message: object, limit: float | None = None) -> None:
-        """Send a message; an `OSError` if the other end does not take it within that many seconds, or is closed."""
+        """Send a message.
+
+        Raises:
+            OSError: The other end is closed, or did not take the message within `limit` seconds.
+        """
         content = pickle.dumps(message)
         left = memoryview(_HEADER.pack(self._secret, len(content), zlib.crc32(content)) + content)
         while left:
@@ -65,9 +75,11 @@ class Pipe:
                 left = left[self._end.send(left, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL) :]
 
     def receive(self, limit: float | None = None) -> object:
-        """The next message; `None` if none came within that many seconds.
+        """The next message; `None` if none came within `limit` seconds.
 
-        An `EOFError` if the other end is closed; `Garbled` if what came is no message.
+        Raises:
+            EOFError: The other end is closed.
+            Garbled: The message is malformed. Only the parent checks its types.
         """
         while (content := self._taken()) is None:
             limit = self._wait(limit, writing=False)
@@ -85,7 +97,7 @@ class Pipe:
             raise Garbled(str(e)) from e
 
     def close(self) -> None:
-        """Close this end, and show the rest of what was printed."""
+        """Close this end, and show the rest of the worker's output."""
         self.closed = True
         self._end.close()
         if self._printed is not None:
@@ -111,7 +123,7 @@ class Pipe:
         return content
 
     def _wait(self, limit: float | None, *, writing: bool) -> float | None:
-        """Wait for the other end, and show what is printed; gives the seconds that are left."""
+        """Wait for the other end, and show the worker's output; the seconds that are left of `limit`."""
         if self.closed:
             raise BrokenPipeError
         began = time.monotonic()
@@ -125,10 +137,10 @@ class Pipe:
         return limit if limit is None else limit - min(time.monotonic() - began, _SLICE_S)
 
     def _show(self) -> None:
-        """Pass on what the worker prints, up to a limit."""
+        """Show what the worker prints, up to a limit."""
         assert self._printed is not None  # noqa: S101  (for mypy)
         try:
-            chunk = os.read(self._printed, _SHOWN)  # as much as Linux keeps in a pipe
+            chunk = os.read(self._printed, _SHOWN)  # the capacity of a pipe on Linux
         except BlockingIOError:
             return
         shown, full = chunk[: self._room], 0 < self._room <= len(chunk)
@@ -136,9 +148,9 @@ class Pipe:
         text = "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in shown.decode(errors="replace"))
         if full:
             text += f"\n[the worker process printed {_SHOWN >> 10} KiB; the rest is dropped]\n"
-        with contextlib.suppress(OSError):  # nobody reads it
+        with contextlib.suppress(OSError):  # stderr is closed
             sys.stderr.write(text)
-        if not chunk:  # all its writers are gone
+        if not chunk:  # all writers have closed it
             os.close(self._printed)
             self._printed = None
 

@@ -1,4 +1,4 @@
-"""Whether a right verdict shows that the kernel is right: what its checks would have let through, and what to do."""
+"""Decide whether a right verdict is evidence: which wrong results its checks would have accepted, and what to do."""
 
 from __future__ import annotations
 
@@ -16,15 +16,20 @@ from runner.kernel.check import check
 from runner.kernel.reference import Expected, expect
 from runner.sweep.trial import Trial
 
-LONGEST_S = 0.05  # of references that are computed to see what would pass ...
-MOST_ELEMENTS = 1 << 18  # ... and elements of all arrays, where that time is not known
-SAMPLED = 1 << 12  # elements of an input, of which the median is left out
-KEPT = 64  # answers for expected outputs that cases share
-_asked: dict[Any, tuple[Any, list[str]]] = {}  # what may be left out, by the ids of outputs, which are kept with it
+LONGEST_S = 0.05  # most time for computing altered references ...
+MOST_ELEMENTS = 1 << 18  # ... or most elements of all arrays, if that time is unknown
+SAMPLED = 1 << 12  # elements of an input among which the median one is chosen
+KEPT = 64  # cached results
+_asked: dict[Any, tuple[Any, list[str]]] = {}  # results by the ids of outputs, which are kept alive with them
 
 
 def why_unproven(case: Case, powers: Mapping[str, Power]) -> str:
-    """Why a right verdict shows nothing, and what to do; empty if it shows that the kernel is right."""
+    """Why a right verdict is no evidence, and what to do; empty if it is.
+
+    Args:
+        case: The case.
+        powers: The power of the check of each output, by name.
+    """
     for name, power in powers.items():
         if not power.compared:
             hint = "; leave an array out of the reference if its content does not matter" if len(powers) > 1 else ""
@@ -40,7 +45,7 @@ def why_unproven(case: Case, powers: Mapping[str, Power]) -> str:
 
 
 def _advice(case: Case) -> str:
-    """What makes the check of a case narrower."""
+    """How to make the check of a case narrower."""
     kernel = case.kernel
     if kernel.tolerance is not None:
         return f"the YAML's 'tolerance' ({kernel.tolerance}) is too large for these values"
@@ -55,14 +60,20 @@ def _advice(case: Case) -> str:
 
 
 def undetected(trial: Trial, powers: Mapping[str, Power], *, fast: bool) -> list[str]:
-    """Wrong results that all checks of a case would have let through; `fast` as for `expect`."""
+    """The wrong results that all checks of a case would have accepted, in words.
+
+    Args:
+        trial: The trial that was launched.
+        powers: The power of the check of each output, by name.
+        fast: Whether the kernel was compiled with `-use_fast_math`.
+    """
     found = {words for power in powers.values() for words in power.passing}
     inexact = any(power.allowed > 0 for power in powers.values())
     return [*sorted(found), *(_may_lack(trial, fast=fast) if inexact else ())]
 
 
 def _may_lack(trial: Trial, *, fast: bool) -> list[str]:
-    """`_left_out`, once for cases that share their expected outputs."""
+    """`_left_out`, cached for cases that share their expected outputs."""
     outputs, case = trial.expected.outputs, trial.case
     key = (id(outputs), case.kernel.tolerance, case.count("depth"))
     if key not in _asked:
@@ -73,7 +84,7 @@ def _may_lack(trial: Trial, *, fast: bool) -> list[str]:
 
 
 def _left_out(trial: Trial, *, fast: bool) -> Iterator[str]:
-    """Inputs of which an element may be missing, for the own inputs. Not asked if the reference takes long."""
+    """The inputs of which a typical element could be ignored without a mismatch. Empty if the reference is slow."""
     case, expected = trial.case, trial.expected
     kernel = case.kernel
     read = [a for a in case.arrays() if a.role in (Role.IN, Role.INOUT) and a.dtype.is_float and a.dtype.is_whole]
@@ -94,17 +105,17 @@ def _left_out(trial: Trial, *, fast: bool) -> Iterator[str]:
 
 
 def _is_quick(case: Case, expected: Expected, times: int) -> bool:
-    """Whether the reference may be computed so many times more."""
+    """Whether the reference is fast enough to be computed `times` more times."""
     if expected.seconds is not None:
         return expected.seconds * max(times, 1) <= LONGEST_S
     return sum(math.prod(a.shape) for a in case.arrays()) <= MOST_ELEMENTS
 
 
 def _typical(given: NDArray[Any]) -> int | None:
-    """The place of an element of median magnitude, shape (n,); `None` if it is the only one that is not zero."""
+    """The index of an element of median magnitude; `None` if at most one is not zero. `given` has shape (n,)."""
     at = np.linspace(0, len(given) - 1, min(len(given), SAMPLED)).astype(np.intp)
     magnitudes = np.abs(given[at].astype(np.float64))
     present = np.flatnonzero(np.isfinite(magnitudes) & (magnitudes > 0))
-    if len(present) < 2:  # one element is all of it
+    if len(present) < 2:
         return None
     return int(at[present[np.argsort(magnitudes[present])[len(present) // 2]]])

@@ -1,4 +1,4 @@
-"""Compiles, checks and measures the jobs that share a device: in rounds, with all cases in each."""
+"""Compile, check and measure the jobs that share a device, in rounds. Each round measures every case."""
 
 from __future__ import annotations
 
@@ -24,33 +24,42 @@ from runner.sweep.ledger import Ledger
 from runner.sweep.pace import Pace
 from runner.sweep.worker import Outcome, Task, Worker
 
-TRIES = 3  # of a case whose binary is deleted meanwhile
-UNLOADED = ("launch_error", "crashed")  # where a binary may be gone
-EVERY_S = 1.0  # between two estimates of the time left
+TRIES = 3  # attempts at a case if its binary is deleted from the cache during the sweep
+UNLOADED = ("launch_error", "crashed")  # statuses that a deleted binary may cause
+EVERY_S = 1.0  # seconds between two estimates of the time left
 
 
 class Group:
-    """The jobs of a sweep that have device, compiler and timing in common."""
+    """The jobs of a sweep that share device, compiler and timing."""
 
     def __init__(
         self, jobs: Sequence[Job], folder: RunFolder, progress: SweepProgress, ledger: Ledger, worker: Worker, part: str
     ) -> None:
-        """The part is named before each stage."""
+        """`part` precedes the name of each stage of the progress display, such as `part 1 of 2, `."""
         self._part = part
         self._jobs, self._folder, self._progress, self._ledger, self._worker = jobs, folder, progress, ledger, worker
         self._binaries: dict[int, Binary] = {}  # by job
-        self._waiting: deque[tuple[Job, Outcome, DeviceInfo, float]] = deque()  # not on disk yet, with seconds
-        self._todo: dict[int, int] = {}  # rounds that are still to be measured, by job
-        self._compiler: Compiler | None = None  # once the device is open
+        self._waiting: deque[tuple[Job, Outcome, DeviceInfo, float]] = deque()  # not yet on disk; the float is seconds
+        self._todo: dict[int, int] = {}  # rounds left to measure, by job
+        self._compiler: Compiler | None = None  # set once the device is open
         self._pace = Pace()
-        self._told = False  # whether it was said that the sweep takes long
+        self._warned = False  # whether the user was warned of a long sweep
         self._since = self._estimated = 0.0
 
     def run(self) -> tuple[DeviceInfo, Compiler]:
-        """Open the device, compile, and measure all rounds. Gives the device and the compiler."""
+        """Open the device, compile and measure all rounds.
+
+        Returns:
+            The opened device and its compiler.
+
+        Raises:
+            DeviceUnavailable: The device cannot be opened.
+            UsageError: A resumed sweep has another device or toolchain.
+            OSError: The disk is full.
+        """
         self._progress.stage("opening the device", 1)
         first = self._jobs[0]
-        # One case hardly has a figure, and a run on the CPU device has none.
+        # A single case has few figures, and a run on the CPU device has none.
         ahead = _import_ahead(figures=len(self._jobs) > 1 and is_gpu(first.device.kind))
         try:
             info = self._worker.info
@@ -71,16 +80,16 @@ class Group:
             if self._binaries:
                 self._run_rounds([job for job in runnable if job.number in self._binaries])
         except BaseException:
-            self._worker.kill()  # it may be in the middle of a launch
+            self._worker.kill()  # a launch may be in progress
             raise
         finally:
             ahead.set()
-        threading.Thread(target=self._worker.close, name="closing").start()  # the report need not wait for it
+        threading.Thread(target=self._worker.close, name="closing").start()  # the report does not wait for it
         return info, compiler
 
     def _take_binary(self, job: Job, compiled: compiling.Compiled) -> None:
-        """Keep a job's binary; a job whose kernel does not compile gets its row here."""
-        # The compiler was given absolute paths; the folders in them are private.
+        """Keep a job's binary. A job whose kernel does not compile gets its row here."""
+        # The compiler's messages contain absolute paths, whose folders are private.
         own = f"{job.case.kernel.source.parent}/"
         if compiled.log:
             self._folder.write(self._folder.compile_log(job.number), compiled.log.replace(own, "") + "\n")
@@ -90,10 +99,10 @@ class Group:
             self._binaries[job.number] = compiled
             before = self._ledger.row(job) or {"gpu": self._worker.info.gpu, "binary": compiled.name}
             if (before.get("gpu") or "", before.get("binary")) != (self._worker.info.gpu, compiled.name):
-                self._ledger.restart(job)  # its first rounds are another GPU's, or another compiler's
+                self._ledger.restart(job)  # another GPU or another binary measured its first rounds
 
     def _run_rounds(self, plan: Sequence[Job]) -> None:
-        """Measure all cases in each round, in another order each time, so that drift affects all equally."""
+        """Measure all cases in each round, in a new order each time, so that drift affects all cases equally."""
         protocol = plan[0].protocol(self._worker.info.kind)
         used, rounds = False, protocol.rounds
         self._todo = {j.number: sum(self._ledger.wants(j, n) for n in range(1, rounds + 1)) for j in plan}
@@ -113,7 +122,7 @@ class Group:
                     used = True
                     self._run_case(job, number, which)
             except BaseException:
-                self._worker.kill()  # `_enter` below need not wait for it
+                self._worker.kill()  # so that `_enter` below does not wait for it
                 raise
             finally:
                 self._enter(number, which)
@@ -127,7 +136,7 @@ class Group:
         self._waiting.append((job, outcome, self._worker.info, time.monotonic() - started))
 
     def _built_again(self, job: Job) -> bool:
-        """Whether a case's binary was not in the cache any more, which somebody deleted; then it is compiled again."""
+        """Compile a case again if its binary was deleted from the cache; whether that was so."""
         if self._compiler is None:
             return False
         again = compiling.compiled(self._compiler, job.case.source())
@@ -154,7 +163,7 @@ class Group:
         )
 
     def _enter(self, number: int, which: str) -> None:
-        """Write the waiting outcomes to disk; while the next case runs, so that the GPU does not wait."""
+        """Write the waiting outcomes to disk while the next case runs, so that the GPU does not idle."""
         while self._waiting:
             job, outcome, info, seconds = self._waiting[0]
             before = (self._ledger.row(job) or {}).get("wall_s") or 0.0
@@ -162,7 +171,7 @@ class Group:
             row = case_row.after_round(job, found, self._ledger.row(job), self._folder, self._ledger.launcher)
             row["wall_s"] = before + seconds
             self._ledger.add(job, row)
-            self._waiting.popleft()  # last: an interrupted write is repeated at the end
+            self._waiting.popleft()  # after writing: an interrupted write is repeated at the end
             if outcome.findings:
                 self._folder.write_json(
                     self._folder.hazards(job.number), [dataclasses.asdict(f) for f in outcome.findings]
@@ -170,43 +179,43 @@ class Group:
             if outcome.printed:
                 self._progress.say(outcome.printed.rstrip("\n"))
             self._pace.took(job, seconds)
-            steps = 1 if outcome.measured else self._todo[job.number]  # one that failed is not measured again
+            steps = 1 if outcome.measured else self._todo[job.number]  # a failed case is not measured again
             self._todo[job.number] -= steps
             self._progress.step(steps)
             self._estimate()
             self._progress.row(f"{job.case.label}{which}", row)
 
     def _estimate(self) -> None:
-        """Estimate the time left, at most once a second; say once if the sweep takes more than two minutes."""
+        """Estimate the time left, at most once a second; warn once if the sweep takes more than two minutes."""
         now = time.monotonic()
         if self._pace.measured > pace.FEW and now - self._estimated < EVERY_S:
             return
         self._estimated = now
         self._progress.left(self._pace.left(self._todo))
-        if not self._told and (words := self._pace.warning(self._todo, now - self._since)):
-            self._told = True
+        if not self._warned and (words := self._pace.warning(self._todo, now - self._since)):
+            self._warned = True
             self._progress.say(words)
 
 
 def _import_ahead(*, figures: bool) -> threading.Event:
-    """Import what the results and the report need while the device is opened and measured; ends early if set."""
+    """Import the modules of the results and the report in a thread. Setting the returned event ends it early."""
     enough = threading.Event()
     modules = ("pandas", "matplotlib.figure") if figures else ("pandas",)
 
     def work() -> None:
         for name in modules:
             if not enough.is_set():
-                with suppress(ImportError):  # the module that needs it says so
+                with suppress(ImportError):  # the module that needs it reports the error
                     import_module(name)
         if not enough.is_set():
-            import_module("pandas").Series(["text"])  # imports more
+            import_module("pandas").Series(["text"])  # triggers further imports
 
     threading.Thread(target=work, name="imports").start()
     return enough
 
 
 def _shuffled(plan: Sequence[Job], seed: int, number: int) -> list[Job]:
-    """The order of a round: the same in every run of the sweep, but another one in every round."""
+    """The order of a round. It differs between rounds and is the same in every run of the sweep."""
     ordered = sorted(plan, key=lambda job: job.number)
     random.Random(f"{seed} {number}").shuffle(ordered)  # noqa: S311  (not for cryptography)
     return ordered

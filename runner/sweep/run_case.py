@@ -1,6 +1,6 @@
-"""The worker process: one case after another, each for one round: upload, launch, verify, measure, verify again.
+"""The worker process. It runs one case after another for one round each: upload, launch, verify, measure, verify.
 
-A wrong kernel has no speed.
+Only a case that passes all checks is timed.
 """
 
 from __future__ import annotations
@@ -46,20 +46,24 @@ from runner.sweep.proof import undetected, why_unproven
 from runner.sweep.trial import Trial, WrongLater, set_constants, trials
 from runner.sweep.worker import Answer, Call, Outcome, Task
 
-UNPREPARED = 4  # launches after the timed ones with nothing reset; two if a launch takes longer than SLOW_MS
+UNPREPARED = 4  # launches without a reset after the timed ones; two if a launch takes longer than SLOW_MS
 SLOW_MS = 200.0
 DESCRIPTORS = 1 << 16
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
-# After a fault, or beside a kernel that still runs, giving memory back would fail or wait. The arrays are kept from
-# the garbage collector until the process ends.
+# After a fault, or while a kernel still runs, freeing device memory would fail or block. The arrays are kept alive here
+# until the process ends.
 _abandoned: list[ExitStack] = []
 
 
 def serve(descriptor: int) -> None:
-    """The worker process: open the device, then run tasks until there are no more."""
-    with contextlib.suppress(OSError, AttributeError):  # not Linux: the next answer ends it
-        # End with the parent: during a launch this process does not look at the pipe.
+    """Run the worker process: open the device, then run tasks until the parent sends None or closes the pipe.
+
+    Args:
+        descriptor: The inherited descriptor of the worker's end of the pipe.
+    """
+    with contextlib.suppress(OSError, AttributeError):  # not Linux: the process ends at its next answer
+        # End when the parent ends: during a launch this process does not read the pipe.
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     try:
         pipe = _pipe(descriptor)
@@ -89,7 +93,7 @@ def serve(descriptor: int) -> None:
 
 
 def _pipe(descriptor: int) -> Pipe:
-    """The worker's end of the pipe, at a high descriptor by chance, which a kernel does not hit by mistake."""
+    """The worker's end of the pipe, on a random high descriptor, so that a buggy kernel does not write to it."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = min(hard, DESCRIPTORS) if hard > 0 else DESCRIPTORS
     with contextlib.suppress(OSError, ValueError):
@@ -103,23 +107,26 @@ def _pipe(descriptor: int) -> Pipe:
 
 
 def run_case(device: Device, task: Task, heartbeat: Callable[[str], Any]) -> Outcome:
-    """Run one case on an open device. An error of the case becomes its outcome, never an exception.
+    """Run one case on an open device. Any error becomes the outcome; this function does not raise.
 
-    The heartbeat is called at each step, so that the parent knows that the worker is alive.
+    Args:
+        device: The open device.
+        task: The case, its binary and its protocol.
+        heartbeat: Called with the name of each step, so that the parent knows that the worker is alive.
     """
     stack = ExitStack()
     work = Work(device, task, stack, heartbeat)
     try:
         outcome = _load_and_run(work)
         if outcome.status == "mismatch" and device.usable and device.forget_spoilt_inputs():
-            # An earlier case overwrote inputs that the device keeps. This case is run again with fresh ones.
+            # An earlier case overwrote inputs that the device caches. Run this case again with fresh inputs.
             stack.close()
             outcome = _load_and_run(Work(device, task, stack, heartbeat))
     except CaseError as e:
         outcome = Outcome(e.status, str(e), findings=e.findings if isinstance(e, Hazard) else ())
     except MemoryError as e:
         outcome = Outcome("out_of_memory", f"the arrays do not fit into the host's memory: {e}")
-    except Exception as e:  # noqa: BLE001  (an error in a reference, or a bug of the runner: the sweep goes on)
+    except Exception as e:  # noqa: BLE001  (an error in a reference, or a bug of the runner: the sweep continues)
         what = str(e) if isinstance(e, UsageError) else f"{type(e).__name__}: {e}"
         outcome = Outcome("crashed", what, usable=device.survives_errors)
     if device.usable and outcome.usable:
@@ -130,7 +137,7 @@ def run_case(device: Device, task: Task, heartbeat: Callable[[str], Any]) -> Out
 
 
 def _called(device: Device, call: Call, heartbeat: Callable[[str], Any]) -> Answer:
-    """Call a function on an open device. Its error becomes the reason why there is no value."""
+    """Call a function on an open device. An error becomes the answer's reason."""
     try:
         return Answer(call.function(device, heartbeat, *call.given))
     except Exception as e:  # noqa: BLE001  (an error of the case, or a bug of the runner: the sweep goes on)
@@ -211,7 +218,11 @@ def _run(work: Work, program: Program) -> Outcome:
 
 
 def _measured(work: Work, turns: Sequence[Trial], spent_ms: float) -> Round:
-    """Measure a case whose first launch was right; a `WrongLater` if another one was not."""
+    """Measure a case whose first launch was right.
+
+    Raises:
+        WrongLater: A later launch was wrong.
+    """
     device, task, heartbeat = work.device, work.task, work.heartbeat
     limit, trial_of = task.time_limit_s, {id(trial.launch): trial for trial in turns}
 
@@ -237,10 +248,10 @@ def _measured(work: Work, turns: Sequence[Trial], spent_ms: float) -> Round:
     if task.protocol.hot:
         cold_us = float(np.median(unthrottled(measured.samples)["us"]))
         measured = dataclasses.replace(measured, hot_us=measure.hot(batch, cold_us, heartbeat))
-    # Whether launches leave their state ready for the next one, and do their work where an earlier answer stands.
+    # Check that a launch leaves its state ready for the next one, and overwrites the outputs of an earlier launch.
     launches = UNPREPARED if spent_ms < SLOW_MS else 2
     for number, trial in enumerate(itertools.islice(itertools.cycle(turns), launches)):
-        if number == 0 or len(turns) == 1:  # otherwise the answer of the other trial stands there
+        if number == 0 or len(turns) == 1:  # otherwise the outputs hold the other trial's answer
             trial.blank()
         trial.restore()
         heartbeat("checking")
@@ -254,7 +265,7 @@ def _measured(work: Work, turns: Sequence[Trial], spent_ms: float) -> Round:
 
 
 def _observed_sources(trial: Trial) -> tuple[int | None, ...]:
-    """Which input element each output element of a shuffle's first block holds; empty if that is ambiguous."""
+    """The index of the input element that each output element of a shuffle's first block holds; empty if ambiguous."""
     case, arrays, inputs = trial.case, trial.arrays, trial.inputs
     if case.kernel.shuffle is None:
         return ()

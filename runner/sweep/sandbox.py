@@ -1,7 +1,7 @@
-"""A sandbox for the worker (`device.sandbox=true`): bubblewrap around it, and limits that it sets for itself.
+"""The worker's sandbox (`device.sandbox=true`): bubblewrap, and resource limits that the worker sets for itself.
 
-There is no network, no other process, no terminal and no file that can be written but in a scratch folder in memory.
-Everything can be read. The compiler and references in Python are not in it: the parent imports these, too.
+The worker can read every file, and write only to a scratch folder in memory. It has no network and no terminal and sees
+no other process. The compiler runs outside, and the parent imports Python references outside, too.
 """
 
 from __future__ import annotations
@@ -15,14 +15,18 @@ from pathlib import Path
 
 from runner.errors import DeviceUnavailable
 
-SCRATCH = "/dev/shm"  # noqa: S108  (a new one)
+SCRATCH = "/dev/shm"  # noqa: S108  (a tmpfs of the sandbox's own)
 _FILE_BYTES = 1 << 30
 _PROCESSES = 4096  # and threads
 _SHARE = 0.75  # of the host's memory
 
 
 def command() -> list[str]:
-    """The words before a command that sandbox it; a `DeviceUnavailable` if that is impossible here."""
+    """The command prefix that runs a command in the sandbox.
+
+    Raises:
+        DeviceUnavailable: Bubblewrap is not installed, or cannot create a sandbox here.
+    """
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         raise DeviceUnavailable("device.sandbox=true: bubblewrap is not installed (Debian: apt-get install bubblewrap)")
@@ -40,15 +44,15 @@ def command() -> list[str]:
 
 
 def limit(*, memory: bool) -> None:
-    """Limit what this process, the worker, may take.
+    """Limit the file size, processes and core dumps of this process, the worker.
 
     Args:
-        memory: Whether to limit its memory, too. CUDA reserves addresses for all memory of the host, so this is not for
-            a process that opens a GPU.
+        memory: Whether to limit its address space, too. Pass False on a GPU, since CUDA reserves addresses for all
+            memory of the host.
     """
     limits = {resource.RLIMIT_FSIZE: _FILE_BYTES, resource.RLIMIT_CORE: 0, resource.RLIMIT_NPROC: _PROCESSES}
     if memory:
         limits[resource.RLIMIT_AS] = int(_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     for what, most in limits.items():
-        with contextlib.suppress(ValueError, OSError):  # it is lower already
+        with contextlib.suppress(ValueError, OSError):  # the limit is lower already
             resource.setrlimit(what, (most, most))

@@ -1,7 +1,7 @@
-"""The sweep that a command runs: its worker is started first, then its folder is reserved.
+"""The state of a command that runs a sweep: its worker, started first, and its folder.
 
 Opening a device takes as long as reading the configuration, so both happen at the same time. The command line usually
-names the device; after a wrong guess the worker is replaced. Nothing slow to import is imported here.
+names the device; after a wrong guess the worker is replaced. This module imports nothing that is slow to import.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 SWEEP_FLAGS = ("-m", "--multirun")
 CONFIG_FLAGS = ("--config-dir", "--config-path", "--config-name", "-cd", "-cp", "-cn")  # may choose another device
 OTHER_LAUNCHERS = ("hydra/launcher=", "hydra.launcher", "hydra/sweeper=")  # start workers themselves
-DEVICE_KEYS = ("device.", "experiment=")  # may choose another device, too
-STARTED = ("*/result.json", "shards/*/*/")  # what a launcher leaves that has started jobs
+DEVICE_KEYS = ("device.", "experiment=")  # may choose another device
+STARTED = ("*/result.json", "shards/*/*/")  # files of a sweep whose launcher has started jobs
 
 
 @dataclass
@@ -38,37 +38,42 @@ class Session:
 
     options: Options = field(default_factory=Options)
     folder: RunFolder | None = None  # with an absolute path
-    made: tuple[Path, ...] = ()  # folders that were made for the sweep, inner ones first; only these may be removed
-    new: bool = True  # not resumed
+    made: tuple[Path, ...] = ()  # folders created for the sweep, innermost first; only these may be removed
+    new: bool = True  # false if an interrupted sweep is resumed
     left_out: list[str] = field(default_factory=list)  # kernels whose YAML is wrong
-    planned: list[Job] = field(default_factory=list)  # what a dry run does not run
-    launcher: str = "batch"  # with which it would be run
-    detached: bool = False  # its shards run on without this process
-    ended_early: bool = False  # a shard, so that cases or rounds are missing
-    worker: Worker | None = None  # started before the configuration was read, and not taken yet
+    planned: list[Job] = field(default_factory=list)  # the jobs of a dry run
+    launcher: str = "batch"
+    detached: bool = False  # whether shards run on after this process ends
+    ended_early: bool = False  # whether a shard ended early, so that cases or rounds are missing
+    worker: Worker | None = None  # started before the configuration was read, until `take_worker`
 
     def open_device(self, config: DeviceConfig) -> None:
-        """Have the worker open a device, in a new process if it has opened another one."""
+        """Open a device in the worker. If the worker has opened another device, it is replaced."""
         if self.worker is None or not self.worker.takes(config):
             if self.worker:
                 self.worker.kill()
             self.worker = Worker(config)
 
     def take_worker(self) -> Worker | None:
-        """The worker, which the caller closes from now on."""
+        """Hand over the worker. The caller closes it."""
         worker, self.worker = self.worker, None
         return worker
 
     def reserve(self, wanted: Path, *, exactly: bool = False) -> RunFolder:
-        """Make a folder for a new sweep. Two sweeps of the same second get two folders.
+        """Create and lock the folder of a new sweep. Two sweeps of the same second get two folders.
 
-        A `UsageError` if it cannot be made; if `exactly` this path is wanted, also if it exists and is not empty.
+        Args:
+            wanted: The path. If it exists, a number is appended to the name.
+            exactly: Whether to use this path only, which may be an empty folder.
+
+        Raises:
+            UsageError: The folder cannot be created, or `exactly` is set and the path exists and is not empty.
         """
         try:
             if exactly and wanted.exists() and (not wanted.is_dir() or any(wanted.iterdir())):
                 raise UsageError(f"hydra.sweep.dir={wanted}: already exists; choose a new folder")
             parents = tuple(p for p in wanted.absolute().parents if not p.exists())
-            if self.options.dry_run:  # Hydra needs a folder
+            if self.options.dry_run:  # composing needs a folder
                 scratch = Path(tempfile.mkdtemp(prefix="runner-plan-"))
                 wanted, parents = scratch / wanted.name, (scratch,)
             path, made = _made(wanted, exactly=exactly)
@@ -80,14 +85,18 @@ class Session:
         return folder
 
     def resume(self, folder: RunFolder) -> None:
-        """Take up a sweep that was interrupted; a `UsageError` if a program is running in its folder."""
+        """Lock the folder of an interrupted sweep to resume it.
+
+        Raises:
+            UsageError: Another process has locked it.
+        """
         folder.lock()
         self.folder, self.new = folder, False
 
     def discard_if_unused(self) -> None:
-        """Remove a new folder in which no case was run, and the empty ones around it that were made for it.
+        """Remove a new folder in which no case was run, and the parent folders that were created for it.
 
-        A launcher may have started jobs that still run: then the folder stays.
+        The folder stays if a launcher has started jobs, which may still run.
         """
         if self.folder is None or not self.new or self.folder.results.exists():
             return
@@ -95,13 +104,13 @@ class Session:
             return
         for path in [self.folder.path] if self.made else list(self.folder.path.iterdir()):
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # another sweep may have begun beside it
+        with contextlib.suppress(OSError):  # not empty: another sweep has begun
             for parent in self.made[1:]:
                 parent.rmdir()
 
 
 def _made(wanted: Path, *, exactly: bool) -> tuple[Path, bool]:
-    """A folder that no other sweep has, and whether it is new."""
+    """Create a folder of this name, or with a number appended; its path, and whether it is new."""
     wanted.parent.mkdir(parents=True, exist_ok=True)
     names = (f"{wanted.name}-{n}" if n else wanted.name for n in itertools.count())
     for path in map(wanted.with_name, names):
@@ -116,7 +125,11 @@ def _made(wanted: Path, *, exactly: bool) -> tuple[Path, bool]:
 
 
 def start_worker(arguments: Sequence[str]) -> Worker | None:
-    """Start the worker, which opens its device if the arguments name it; `None` if they may run no case."""
+    """Start a worker for a command line. It opens its device at once if the arguments determine it.
+
+    Returns:
+        The worker; `None` if the command line runs no case, as with --help, or its launcher starts workers itself.
+    """
     flags = [a for a in arguments if a.startswith("-")]
     overrides = [a.lstrip("+~") for a in arguments if not a.startswith("-")]
     if any(flag not in SWEEP_FLAGS and not flag.startswith(CONFIG_FLAGS) for flag in flags):

@@ -1,6 +1,6 @@
-"""What is asked of a sweep's cases besides their verdict and times: the protocol of a stage, and what it works with.
+"""The protocol of a stage: work on the cases of a sweep after their verdicts and times, such as counting line costs.
 
-The engine gets a list of stages and knows none by name; `runner.stages.all` has the list.
+The engine runs a list of stages without knowing their names; `runner.stages.all` has the list.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from runner.sweep.ledger import Ledger
 
 
 class Closable(Protocol):
-    """What several stages may use, and is closed behind the last one."""
+    """A resource that several stages share. It is closed after the last stage."""
 
     def close(self) -> None:
-        """End what it has started."""
+        """Release the resource."""
 
 
 T = TypeVar("T", bound=Closable)
@@ -30,25 +30,25 @@ T = TypeVar("T", bound=Closable)
 
 @dataclass
 class Bench:
-    """What the stages of a sweep work with. A context manager that closes what they share."""
+    """The inputs and shared resources of a sweep's stages. A context manager that closes the resources."""
 
     ledger: Ledger  # the rows, all on disk
-    folder: RunFolder  # the sweep's, for records of a stage's own
-    progress: SweepProgress  # where a stage of more than two seconds shows how far it is
-    devices: Mapping[int, tuple[DeviceInfo, Compiler]]  # that were opened, by job
-    spent_s: float  # seconds that the sweep took so far, of which a stage that nobody asked for takes a share
+    folder: RunFolder  # the sweep's folder, for the stage's records
+    progress: SweepProgress  # for stages that take more than two seconds
+    devices: Mapping[int, tuple[DeviceInfo, Compiler]]  # the opened device and its compiler, by job number
+    spent_s: float  # seconds that the sweep has taken; a stage that runs by default limits itself to a share of them
     _shared: dict[Callable[[], Any], Any] = field(default_factory=dict)
     _open: ExitStack = field(default_factory=ExitStack)
     _said: set[str] = field(default_factory=set)
 
     def say_once(self, sentence: str) -> None:
-        """Print a sentence that several stages may have to say."""
+        """Print a sentence unless an earlier stage printed it."""
         if sentence not in self._said:
             self._said.add(sentence)
             self.progress.say(sentence)
 
     def shared(self, make: Callable[[], T]) -> T:
-        """What `make` makes at the first request, such as a pool of processes; later stages get the same."""
+        """Return the resource that `make` creates, such as a pool of processes. It is created once for all stages."""
         if make not in self._shared:
             self._shared[make] = made = make()
             self._open.callback(made.close)
@@ -63,20 +63,30 @@ class Bench:
 
 
 class Stage(ABC):
-    """What follows the timed rounds of a sweep. It gives columns of rows, and records in the folder."""
+    """A step after the timed rounds. It adds columns to rows and writes records into the run folder.
+
+    A stage never changes a measured time. The engine, the worker and the pipe know no stage: results leave a stage
+    through the ledger and the folder only, and functions that it sends to a worker return plain data.
+    """
 
     @abstractmethod
     def lacks(self, job: Job, row: dict[str, Any], folder: RunFolder) -> bool:
-        """Whether a case that has its row still lacks this stage, so that a resumed sweep runs it."""
+        """Whether this stage has yet to process a case. A resumed sweep then runs it.
+
+        Args:
+            job: The case.
+            row: Its row.
+            folder: The sweep's folder, which has the stage's records.
+        """
 
     @abstractmethod
     def run(self, bench: Bench) -> None:
-        """Look at the cases that lack it, and add what is found to their rows.
+        """Process the cases that `lacks` names, and add the results to their rows.
 
         Raises:
-            KeyboardInterrupt: After what is known is on disk.
+            KeyboardInterrupt: After all results so far are on disk.
         """
 
     def gather(self, folder: RunFolder) -> None:
-        """Make the stage's tables of a whole folder, such as lines.csv, from the records of its jobs."""
-        _ = folder  # most have no table
+        """Rebuild the stage's tables of the whole folder, such as lines.csv, from the records of its jobs."""
+        _ = folder  # by default a stage has no table

@@ -1,7 +1,7 @@
-"""A launch of a case with inputs of its own: upload, poison, and the check of what the launch left.
+"""A trial: a launch of a case with one set of inputs. Upload, poison the outputs, and check what the launch wrote.
 
-A case has two trials whose inputs differ where the fill allows it, and the timed launches take turns between them. So a
-kernel that answers from memory, or does nothing, leaves an answer that is wrong, or none (docs/trust.md).
+A case has two trials with different inputs, where its fill allows it, and timed launches alternate between them. So a
+kernel that caches its answer, or does nothing, is detected (docs/trust.md).
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from runner.kernel.ties import TIES, told
 Contents = Mapping[str, NDArray[Any]]
 
 WRITTEN = (Role.OUT, Role.INOUT)
-VERIFYING_S = 2.0  # a round compares all outputs that differ from those accepted before for that long, ...
-VERIFIED_LATER = 1 / 16  # ... and this share of them afterwards, at random
+VERIFYING_S = 2.0  # seconds for which a round compares all outputs that differ from accepted ones ...
+VERIFIED_LATER = 1 / 16  # ... and the share of them, chosen at random, that it compares afterwards
 
 
 class WrongLater(CaseError):
-    """A launch left another answer than the first one, and a wrong one."""
+    """A launch after the first one was wrong."""
 
     status = "mismatch"
 
@@ -46,7 +46,15 @@ class WrongLater(CaseError):
 
 
 class Trial:
-    """One launch of a case: its arrays without constants, all arrays' inputs, and what it should leave."""
+    """One launch of a case: its arrays on the device, its inputs and its expected outputs.
+
+    Attributes:
+        launch: The launch, or several in a row.
+        arrays: The arrays on the device by name; constants are not among them.
+        inputs: The content of every array by name, in its declared shape.
+        expected: The reference's outputs with their bounds.
+        unchecked: Number of launches whose outputs were not compared, since comparing took too long.
+    """
 
     def __init__(
         self, case: Case, launch: Launch, arrays: Mapping[str, Array], inputs: Contents, expected: Expected
@@ -58,27 +66,31 @@ class Trial:
         self._verifying_s = 0.0
         self._shapes: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}  # of the outputs
         self._powers: tuple[Expected, Mapping[str, Power]] | None = None
-        self.unchecked = 0  # launches whose outputs were not compared, as that took too long
+        self.unchecked = 0
 
     def prepare(self) -> None:
-        """Bring everything that a launch could remember back to what it was before the first one."""
-        self.launch.program.reset()  # variables that are outputs are poisoned behind that
+        """Reset all state that a launch could have changed: poison outputs, restore inputs, zero the state arrays."""
+        self.launch.program.reset()  # before poisoning: outputs may be variables of the program
         poison(self.case, self.arrays)
         for array in self.launch.arrays(Role.STATE):
             array.fill_bytes(0)
 
     def blank(self) -> None:
-        """Set the outputs to zero: a kernel that recognizes the poison does not take them for poisoned."""
+        """Set the outputs to zero, so that a kernel cannot recognize the poison."""
         for array in self.launch.arrays(Role.OUT):
             array.fill_bytes(0)
 
     def restore(self) -> None:
-        """Restore what a launch changes in place."""
+        """Restore the arrays that a launch changes in place."""
         for array in self.launch.arrays(Role.INOUT):
             array.restore()
 
     def verify(self) -> tuple[CheckResult, int | float | None]:
-        """The verdict on the outputs, and the one number that sums them up; `None` if the kernel declares none."""
+        """Check what the launch wrote.
+
+        Returns:
+            The verdict on the outputs, and the kernel's `value` of them; `None` if the kernel declares no value.
+        """
         case, roles = self.case, {a.name: a.role for a in self.case.kernel.arrays}
         actual = {n: a.read() for n, a in self.arrays.items() if roles.get(n) in WRITTEN}
         actual = with_parts(actual, {a.name: a.dtype for a in case.arrays()})
@@ -94,12 +106,12 @@ class Trial:
             verdict = dataclasses.replace(verdict, note=f"no output is compared: {case.kernel.no_output}")
         if case.kernel.value is None:
             return verdict, None
-        # Integers wrap in their own type; floats are added up in double precision, as the host would.
+        # Integers wrap in their own type; floats are summed in double precision.
         wide = {n: a.astype(np.float64) if is_float(a.dtype) else a for n, a in actual.items()}
         return verdict, np.asarray(case.kernel.value({**case.variables, **wide}).value).item()
 
     def _judged(self, actual: Contents) -> CheckResult:
-        """The verdict on outputs, with the narrowest bounds that they keep to, and what those let through."""
+        """The verdict on outputs, by the narrowest bounds that they satisfy, with the power of the check."""
         rules = self.case.count("depth"), self.case.kernel.tolerance
         expected = self.expected
         verdict = check(actual, expected.outputs, *rules)
@@ -108,7 +120,7 @@ class Trial:
             verdict = check(actual, expected.outputs, *rules)
         if verdict.ok:
             if expected is not self.expected:
-                self.expected = expected  # later launches of the kernel round alike
+                self.expected = expected  # later launches of the kernel round in the same way
             return dataclasses.replace(verdict, power=self._power(actual))
         if self.expected.narrow and self._explains(self.expected.narrow().outputs, actual):
             half = next(a.dtype.name for a in self.case.arrays() if is_half(a.dtype.numpy))
@@ -117,19 +129,24 @@ class Trial:
         return verdict
 
     def _explains(self, outputs: Mapping[str, ExpectedArray], actual: Contents) -> bool:
-        """Whether other bounds let the outputs pass, and not just anything."""
+        """Whether the outputs satisfy other bounds that are narrow enough to be evidence."""
         rules = self.case.count("depth"), self.case.kernel.tolerance
         shapes = {name: (a.shape, a.dtype) for name, a in actual.items()}
         weak = any(p.is_weak for p in power(shapes, outputs, *rules).values())
         return not weak and check(actual, outputs, *rules).ok
 
     def stored(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
-        """Values of an output, as a kernel would store them; once a launch was judged."""
+        """Values of an output in the shape and type that a kernel stores. Call it after `verify`.
+
+        Args:
+            name: The output.
+            values: Its values, any shape with as many elements as the output.
+        """
         shape, dtype = self._shapes[name]
         return np.asarray(values).reshape(shape).astype(dtype)
 
     def _power(self, actual: Contents) -> Mapping[str, Power]:
-        """What the check of this trial would have let through, by output."""
+        """The power of this trial's check, by output."""
         if self._powers is None or self._powers[0] is not self.expected:
             self._shapes = {name: (a.shape, a.dtype) for name, a in actual.items()}
             found = power(self._shapes, self.expected.outputs, self.case.count("depth"), self.case.kernel.tolerance)
@@ -137,10 +154,13 @@ class Trial:
         return self._powers[1]
 
     def accept(self) -> None:
-        """Check what a timed launch left: by a hash if it is what another one left, or else element by element.
+        """Check the outputs of a timed launch: by hash against accepted outputs, or else element by element.
 
-        Atomics on floats leave other digits each time. Comparing all of them may take long, so that only some are
-        compared once that took two seconds. The kernel cannot know which. A `WrongLater` if it is wrong.
+        Float atomics give other digits in each launch. After two seconds of comparing, only a random 1/16 of the
+        launches with new outputs is compared.
+
+        Raises:
+            WrongLater: The outputs are wrong.
         """
         if self._digest(*WRITTEN) in self._accepted:
             return
@@ -154,7 +174,11 @@ class Trial:
             raise WrongLater(verdict)
 
     def require_inputs_unchanged(self) -> None:
-        """Require that no launch wrote to an input; a `WrongLater` if one did."""
+        """Require that no launch wrote to an input.
+
+        Raises:
+            WrongLater: A launch did.
+        """
         if self._digest(Role.IN) != self._given:
             raise WrongLater(CheckResult(1, 1, "a launch wrote to an array of the role 'in'"))
 
@@ -163,10 +187,21 @@ class Trial:
 
 
 def trials(device: Device, program: Program, case: Case, stack: ExitStack, *, fast: bool) -> Iterator[Trial]:
-    """The trials of a case: one, or two if their inputs can differ, are not too large, and fit into the memory.
+    """The trials of a case: two if their inputs can differ, are not too large, and fit into memory; otherwise one.
 
-    Both write to the same arrays, which are poisoned before each launch. Closing the stack gives their memory back.
-    `fast` says whether the kernel was compiled with `-use_fast_math`.
+    Args:
+        device: The open device.
+        program: The loaded kernel.
+        case: The case.
+        stack: Closing it frees the device memory.
+        fast: Whether the kernel was compiled with `-use_fast_math`.
+
+    Yields:
+        The trials. They share their output arrays, which are poisoned before each launch.
+
+    Raises:
+        UsageError: The reference lacks an output, or gives an array that is not an output.
+        OutOfMemory: The arrays of the first trial do not fit.
     """
     inputs = contents(case)
     first = Trial(case, *upload(device, program, case, inputs, stack), inputs, expect(case, inputs, fast=fast))
@@ -180,7 +215,7 @@ def trials(device: Device, program: Program, case: Case, stack: ExitStack, *, fa
 
 
 def _require_outputs(case: Case, expected: Expected) -> None:
-    """Require every output in the reference, and no other array: a kernel that writes nothing must not pass."""
+    """Require that the reference gives exactly the outputs, so that a kernel that writes nothing cannot pass."""
     given = set(expected.outputs)
     written = [a for a in case.arrays() if a.role in WRITTEN]
     out = [n for a in written if a.role is Role.OUT for n in missing(a.name, a.dtype, given)]
@@ -205,9 +240,18 @@ def upload(
     stack: ExitStack,
     shared: Mapping[str, Array] | None = None,
 ) -> tuple[Launch, dict[str, Array]]:
-    """Copy the arrays' contents to the device; those in `shared` are there. Closing the stack gives the memory back.
+    """Copy the inputs of a case to the device.
 
-    Gives the launch, and the arrays among its arguments by name; constants are not among them.
+    Args:
+        device: The open device.
+        program: The loaded kernel.
+        case: The case.
+        inputs: The content of each array by name, in its declared shape.
+        stack: Closing it frees the device memory.
+        shared: Arrays that are on the device already, by name.
+
+    Returns:
+        The launch, and the arrays on the device by name; constants are not among them.
     """
     set_constants(device, program, case, inputs)
     arrays: dict[str, Array] = {}
@@ -248,7 +292,7 @@ def _placed(device: Device, spec: ArraySpec, content: NDArray[Any], stack: ExitS
 
 
 def _views(device: Device, case: Case, arrays: Mapping[str, Array], stack: ExitStack) -> dict[str, View]:
-    """The texture objects of arrays that are arguments of their own, by the names of the arguments."""
+    """The texture objects among the arguments, by name."""
     channels = {a.name: a.dtype.numbers for a in case.arrays()}
     found: dict[str, View] = {}
     for a in (a for one in case.launches for a in one.arguments):
@@ -278,7 +322,7 @@ def _by_value(scalar: ScalarSpec, arrays: Mapping[str, Array]) -> np.generic | V
 
 
 def poison(case: Case, arrays: Mapping[str, Array]) -> None:
-    """Poison the outputs so that unwritten or stale elements are caught."""
+    """Poison the outputs so that unwritten or stale elements are detected."""
     for spec in case.arrays():
         if spec.name not in arrays:
             continue
@@ -289,9 +333,15 @@ def poison(case: Case, arrays: Mapping[str, Array]) -> None:
 
 
 def launch_once(device: Device, case: Case, binary: Binary) -> tuple[dict[str, NDArray[Any]], LaunchDiagnostics]:
-    """Launch a case once, without checking or timing it; `binary` is the compiled `case.source()`.
+    """Launch a case once, without checking or timing it.
 
-    Gives the arrays that the kernel writes, by name, and what the device noticed.
+    Args:
+        device: The open device.
+        case: The case.
+        binary: The compiled `case.source()`.
+
+    Returns:
+        The arrays that the kernel writes, by name, and the device's diagnostics.
     """
     program = device.load(case.source(), binary)
     with ExitStack() as stack:

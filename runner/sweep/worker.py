@@ -1,10 +1,10 @@
-"""The parent's handle on the process that owns the device (`run_case.serve`), and what crosses the pipe between them.
+"""The parent's handle on the worker process, which owns the device (`run_case.serve`), and the messages between them.
 
-A kernel that faults, hangs or corrupts the context takes down its own process and nothing else. The parent sees the
-pipe close, or kills a worker that has been silent for too long, and starts another.
+A kernel that faults, hangs or corrupts the context takes down its worker only. The parent sees the pipe close, or kills
+a worker that has been silent for too long, and starts another.
 
-The parent starts the worker before anything else, so this imports no NumPy. A task and its outcome cross the pipe;
-arrays are specified (dtype, shape, fill, seed) rather than sent.
+A task and its outcome cross the pipe. Arrays do not: the worker makes them from dtype, shape, fill and seed. The parent
+starts the worker before anything else, so this module does not import NumPy.
 """
 
 from __future__ import annotations
@@ -32,11 +32,10 @@ if TYPE_CHECKING:
     from runner.kernel.case import Case
     from runner.sweep.measure import Round
 
-# Making inputs and references for 2**30 elements takes a while; only launches are held to their own limit.
-PATIENCE_S = 600.0
-GRACE_S = 5.0
+PATIENCE_S = 600.0  # limit of a step that launches nothing: inputs and references of 2**30 elements take minutes
+GRACE_S = 5.0  # added to the time limit of a launch
 STARTUP_S = 120.0
-KILLED_S = 1.0  # after a worker was killed: a batch system kills the parent, too, before it writes that this is a crash
+KILLED_S = 1.0  # wait after SIGKILL: a batch system then kills the parent, too, before it records a crash
 BLOCKED = frozenset((signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR2))
 LAUNCHING = ("checking", "warm-up", "measuring")
 
@@ -49,53 +48,53 @@ class Task:
     source: Source
     binary: Binary  # the compiled source
     protocol: Protocol
-    time_limit_s: float  # a launch that takes longer counts as endless
-    fast_math: bool = False  # whether the compiler was told to use fast functions
+    time_limit_s: float  # of a launch; a longer one is a timeout
+    fast_math: bool = False  # whether it was compiled with fast, less exact functions
 
 
 @dataclass
 class Tried:
-    """What a right case was launched for besides, as the row says it: launches that were right, too.
+    """The further launches that were checked and right. The fields are columns of the row.
 
-    Those that an earlier case of the process made, with the same binary, the same inputs and size, count as well.
+    Launches of an earlier case in this process with the same binary, inputs and size count as well.
     """
 
     input_launches: int = 0  # with further inputs
     size_launches: int = 0  # at other sizes
     order_launches: int = 0  # in other orders of the threads
-    sizes_not_tried: str = ""  # why there are none at other sizes
+    sizes_not_tried: str = ""  # why `size_launches` is 0
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a task; `None` where something is unknown."""
+    """The result of a task; `None` where a value is unknown."""
 
-    status: str  # as in the row: ok, mismatch, skipped, or what went wrong
+    status: str  # of the row: ok, mismatch, skipped, ...
     reason: str = ""  # why it is not ok
-    value: int | float | None = None  # the one number that sums up the device's outputs
-    reference: int | float | None = None  # the same number, computed on the host
-    reference_us: float | None = None  # how long the host took for it
+    value: int | float | None = None  # the kernel's declared `value` of the device's outputs
+    reference: int | float | None = None  # the same of the reference's outputs
+    reference_us: float | None = None  # time of the reference on the host
     mismatches: int | None = None  # elements that differ
     error_ulp: float | None = None  # the largest error of a float
     allowed_error: float | None = None  # the largest relative error of a typical element that would have passed
     undetected: tuple[str, ...] = ()  # wrong results that would have passed
-    undefined_reads: int | None = None  # as the device counted them
-    received: tuple[int | None, ...] = ()  # of a shuffle: the input element behind each output of the first block
+    undefined_reads: int | None = None  # counted by the device
+    received: tuple[int | None, ...] = ()  # of a shuffle: the input index behind each output of the first block
     note: str = ""  # on a row that is ok
     printed: str = ""  # by the kernel
-    findings: tuple[Finding, ...] = ()  # of a checked device; the reason tells the first ones
-    resources: Resources | None = None  # registers and the like
-    active_blocks: int | None = None  # that fit on a multiprocessor at once
+    findings: tuple[Finding, ...] = ()  # of a checked device; the reason has the first ones
+    resources: Resources | None = None  # registers, shared and local memory
+    active_blocks: int | None = None  # blocks that fit on a multiprocessor at once
     measured: Round | None = None  # only if ok
     tried: Tried | None = None  # only if ok
-    usable: bool = True  # whether the device can take another case; if not, its process ends
+    usable: bool = True  # whether the device can take another case; if not, the process ends
 
 
 @dataclass(frozen=True)
 class Call:
-    """A function for the worker to call with its open device, a heartbeat and these arguments.
+    """A function that the worker calls with its open device, a heartbeat and `given`.
 
-    It gives plain data only: numbers, text, lists, dictionaries. So the pipe need not know what it is for.
+    It must return plain data (numbers, text, lists, dictionaries): the pipe refuses objects of other types.
     """
 
     function: Callable[..., Any]
@@ -104,22 +103,33 @@ class Call:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a called function gave, or why it gave nothing."""
+    """The result of a `Call`."""
 
     value: Any = None
-    reason: str = ""
-    usable: bool = True  # whether the device can take another call; if not, its process ends
+    reason: str = ""  # why there is no value
+    usable: bool = True  # whether the device can take another call; if not, the process ends
 
 
 class Worker:
-    """A worker process. It opens a device while its parent does something else."""
+    """A worker process. It opens its device in the background.
+
+    An exception of the worker, other than `DeviceUnavailable`, never reaches the caller: it becomes an outcome.
+    """
 
     def __init__(self, config: DeviceConfig | None = None, environment: Mapping[str, str] | None = None) -> None:
-        """Start the process, which opens the device; without one, `takes` names it later. It has further variables."""
+        """Start the process.
+
+        Args:
+            config: The device to open; `None` if `takes` names it later.
+            environment: Environment variables of the process in addition to this one's.
+
+        Raises:
+            DeviceUnavailable: The sandbox that the configuration asks for cannot be created.
+        """
         self.config = config
         self._environment = dict(environment or {})
         self._usable = True
-        self._garbled = ""  # why what it sent is no message
+        self._garbled = ""  # why the last message was malformed
         self._info: DeviceInfo | None = None
         self._sandboxed = config is not None and config.sandbox
         command = sandbox.command() if self._sandboxed else []
@@ -135,7 +145,7 @@ class Worker:
             self._send(config)
 
     def takes(self, config: DeviceConfig) -> bool:
-        """Whether this worker's device is the one of `config`; a worker without a device opens it."""
+        """Whether this worker has the device of `config`. A worker without a device opens it."""
         if self.config is None and not config.sandbox:
             self.config = config
             self._send(config)
@@ -143,7 +153,11 @@ class Worker:
 
     @property
     def info(self) -> DeviceInfo:
-        """The device's properties; waits until it is open. `DeviceUnavailable` if it cannot be opened."""
+        """The device's properties. Waits until the device is open.
+
+        Raises:
+            DeviceUnavailable: The device cannot be opened.
+        """
         if self._info is None:
             answer = self._receive(STARTUP_S)
             if not isinstance(answer, DeviceInfo):
@@ -162,11 +176,17 @@ class Worker:
         return self._usable and self._process.poll() is None and not self._pipe.closed
 
     def run(self, task: Task, on_step: Callable[[str], None], meanwhile: Callable[[], None] = lambda: None) -> Outcome:
-        """Run one case. Whatever happens to the process becomes the case's outcome.
+        """Run one case. If the process crashes or hangs, this becomes the case's outcome.
 
-        `on_step` gets the name of each step; `meanwhile` is called once the worker has the task.
+        Args:
+            task: The case.
+            on_step: Called with the name of each step.
+            meanwhile: Called once the worker has the task.
+
+        Raises:
+            DeviceUnavailable: The device cannot be opened.
         """
-        _ = self.info  # the first answer is the device's
+        _ = self.info  # the worker's first message is the device's properties
         try:
             self._pipe.send(task, task.time_limit_s + GRACE_S)
         except OSError:
@@ -186,8 +206,17 @@ class Worker:
                 return self._lost(step, limit)
 
     def call(self, function: Callable[..., Any], *given: Any, limit: float) -> Answer:
-        """Call a function in the process; it may be silent for `limit` seconds. What ends the process is a reason."""
-        _ = self.info  # the first answer is the device's
+        """Call a function in the process. If the process ends, the answer's reason says how.
+
+        Args:
+            function: A module-level function, see `Call`.
+            *given: Its arguments after the device and the heartbeat.
+            limit: Seconds that may pass without a heartbeat.
+
+        Raises:
+            DeviceUnavailable: The device cannot be opened.
+        """
+        _ = self.info  # the worker's first message is the device's properties
         step = "starting"
         try:
             self._pipe.send(Call(function, given), limit)
@@ -201,7 +230,7 @@ class Worker:
         return answer
 
     def again(self) -> Worker:
-        """Another worker for the same device."""
+        """Start another worker for the same device."""
         return type(self)(self.config, self._environment)
 
     def close(self) -> None:
@@ -213,18 +242,18 @@ class Worker:
         self.kill()
 
     def kill(self) -> None:
-        """End the process, whatever it is doing."""
+        """Kill the process."""
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
         self._pipe.close()
 
     def _send(self, config: DeviceConfig) -> None:
-        with contextlib.suppress(OSError):  # if the process ended at once, `info` says so
+        with contextlib.suppress(OSError):  # if the process ended at once, `info` raises
             self._pipe.send(config, STARTUP_S)
 
     def _receive(self, limit: float) -> object:
-        """The next message; `None` if the time is over, the process is gone, or what it sent is no message."""
+        """The next message; `None` after `limit` seconds, if the process ended, or if the message is malformed."""
         try:
             return self._pipe.receive(limit)
         except Garbled as e:
@@ -237,7 +266,7 @@ class Worker:
             return None
 
     def _lost(self, step: str, limit: float) -> Outcome:
-        """End a process that does not answer as it should; why is the case's outcome."""
+        """Kill a process that did not answer; the outcome says why."""
         silent, alive = not self._pipe.closed, self._process.poll() is None
         self.kill()
         if self._garbled:
@@ -248,13 +277,13 @@ class Worker:
         if alive:
             return Outcome("crashed", f"the worker process closed its pipe while {step}, and was ended")
         code = self._process.returncode
-        if self._sandboxed and 128 < code < 128 + signal.NSIG:  # as bubblewrap says it
+        if self._sandboxed and 128 < code < 128 + signal.NSIG:  # bubblewrap exits with 128 + signal
             code = 128 - code
         if -code == signal.SIGKILL:
             time.sleep(KILLED_S)
         name = next((s.name for s in signal.Signals if s == -code), str(-code))
         how = f"by signal {name}" if code < 0 else f"with exit status {code}"
-        status = "not_run" if -code in BLOCKED else "crashed"  # by a batch system, so not the kernel's fault
+        status = "not_run" if -code in BLOCKED else "crashed"  # a batch system sends these, not the kernel
         return Outcome(status, f"the worker process ended {how} while {step}")
 
 
@@ -265,12 +294,12 @@ def _started(
     environment: Mapping[str, str],
     config: DeviceConfig | None,
 ) -> subprocess.Popen[bytes]:
-    """Start the process, by a command that sandboxes it; it prints to the descriptor `prints`.
+    """Start the process behind the prefix `command`, which may sandbox it. It prints to the descriptor `prints`.
 
-    The signals that a terminal or a batch system sends to all processes of the program are blocked: the parent ends it.
+    Signals that a terminal or a batch system sends to all processes of the program are blocked: the parent ends it.
     """
     program = f"from runner.sweep.run_case import serve; serve({descriptor})"
-    if config:  # the first import takes long
+    if config:  # start slow imports of the device first
         program = f"from runner.device.kinds import prepare; prepare({config.kind!r}, {config.index}); {program}"
     before = signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)  # the child inherits the mask
     try:
