@@ -1,4 +1,4 @@
-"""The energy of a launch against its time: which case is fast, and which is thrifty."""
+"""The figure of a launch's energy against its time."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ STEPS_W = (50, 100, 150, 200, 300, 400, 500, 600, 700, 800, 1000, 1200)
 
 @dataclass(frozen=True)
 class Energies(Figure):
-    """A panel for each size."""
+    """Energy against time, one panel per size."""
 
     section = "energy"
     panels: Sequence[tuple[str, list[Row]]]
     results: Results
 
     def rows(self) -> list[Row]:
-        """A row for each case."""
+        """One row per case."""
         shown = ("energy_us", "joules", "joules_ci", "energy_w", "idle_w", "gbps_per_watt")
         return [
             {**self.results.identity(row), **{name: row.get(name) for name in shown}}
@@ -38,7 +38,7 @@ class Energies(Figure):
         ]
 
     def draw(self) -> Drawing:
-        """Draw the panels, each with its own range: sizes differ by orders of magnitude."""
+        """Draw the panels, each with its own range, because sizes differ by orders of magnitude."""
         columns = min(2, len(self.panels))
         figure, every = sheet(self.title, len(self.panels), columns, 3.6 if columns == 1 else 3.1)
         for axes, (title, rows) in zip(every, self.panels, strict=True):
@@ -91,7 +91,7 @@ class Energies(Figure):
 
 
 def figures(results: Results) -> list[Energies]:
-    """The figure of a run whose cases have their energy."""
+    """Choose the figure of a run with energies."""
     if "joules" not in results.run.frame:
         return []
     groups: dict[tuple[Any, ...], list[Row]] = {}

@@ -1,6 +1,6 @@
-"""What a figure of the report is, how figures look, and axes as a reader of kernel timings expects them.
+"""The base class of the report's figures, their style, and axes for kernel timings.
 
-Each kernel has one colour and marker in all figures, distinguishable without colour too.
+Each kernel has the same colour and marker in all figures. The markers distinguish kernels without colour.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:  # matplotlib would slow a report without figures
 
 Row = dict[str, Any]
 View = dict[str, Any]
-"""How the page's chart starts: its title, the columns on its axes, and the values that all its cases have."""
+"""The initial state of the page's chart: its title, the columns on its axes, and the values common to its cases."""
 
 Section = Literal["search", "times", "shape", "baseline", "lanes", "why", "energy", "raw", "gpus"]
 
-# Okabe and Ito's colours, which colour-blind readers can distinguish, without the yellow that is invisible on white.
+# The palette of Okabe and Ito, which colour-blind readers can distinguish, without its yellow, invisible on white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")  # colour and marker repeat together after 70 kernels
 DASHES = ("-", "--", ":", "-.")
@@ -44,11 +44,11 @@ CRIMSON = "#b0124a"
 
 SETTINGS: Any = {
     "svg.hashsalt": "runner",  # the same ids in every process
-    "svg.fonttype": "none",  # text stays text
+    "svg.fonttype": "none",  # keep text selectable
     "font.family": ["sans-serif"],
-    "font.sans-serif": ["DejaVu Sans", "Verdana"],  # the first comes with matplotlib; the second has its widths
+    "font.sans-serif": ["DejaVu Sans", "Verdana"],  # the first comes with matplotlib; the second has the same widths
     "font.size": 9,
-    "text.parse_math": False,  # a dollar in a name is a dollar
+    "text.parse_math": False,  # a name may contain a dollar sign
     "text.color": INK,
     "axes.edgecolor": "#8a8a8a",
     "axes.labelcolor": INK,
@@ -79,19 +79,19 @@ class Stroke(NamedTuple):
     dash: str
 
 
-CEILING = Stroke(PALE, "", "-.")  # the stroke of kernels that are a limit for the others
+CEILING = Stroke(PALE, "", "-.")  # for kernels that are a ceiling of the others
 
 
 @dataclass(frozen=True)
 class Results:
-    """What figures are made from: a run, and the speed-ups of its cases by row."""
+    """The input of figures: a run, and the speed-ups of its cases by row number."""
 
     run: Run
     ratios: Mapping[int, Ratio]
 
     @property
     def names(self) -> list[str]:
-        """The parameters, in the order in which a reader wants them."""
+        """The parameters, in the order of the tables."""
         return self.run.parameters
 
     @cached_property
@@ -106,53 +106,61 @@ class Results:
 
 @dataclass(frozen=True)
 class Figure(ABC):
-    """A figure of a section of the page; its files are named after the stem. Making one draws nothing yet."""
+    """A figure of a section of the page. `drawn` draws it; creating one does not.
+
+    A figure sees a run's rows and records only: it opens no device and reads no time of day.
+    """
 
     section: ClassVar[Section]
-    is_svg: ClassVar[bool] = False  # whether `draw` gives the SVG itself, without matplotlib
+    is_svg: ClassVar[bool] = False  # whether `draw` returns SVG, without matplotlib
     stem: str
     title: str
     caption: str
     files: Mapping[str, bytes] = field(default_factory=dict, kw_only=True, repr=False)
-    """The content of each file, by its ending, once it is drawn. A figure that is SVG from the start has no PNG."""
+    """The content of each file by its extension, once drawn. A figure with `is_svg` has no PNG."""
 
     @property
     def view(self) -> View:
-        """How the page's chart shows the same; empty if it does not."""
+        """The page's interactive chart of the same data; empty if there is no chart."""
         return {}
 
     @property
     def data(self) -> str:
-        """The SVG as a URL, for the page."""
+        """The SVG as a data URL, for the page."""
         return data_url(self.files["svg"])
 
     @abstractmethod
     def rows(self) -> list[Row]:
-        """The numbers that it shows: the rows of the CSV beside it."""
+        """The figure's numbers: the rows of its CSV file."""
 
     @abstractmethod
     def draw(self) -> Any:
-        """The drawing, or the SVG itself."""
+        """Draw a matplotlib figure, or return the SVG if `is_svg`."""
 
 
 def drawn(figure: Figure) -> Figure:
-    """Draw a figure. The same figure gives the same bytes."""
+    """Return the figure with its files. The same figure gives the same bytes."""
     svg, png = (figure.draw(), b"") if figure.is_svg else saved(figure.draw)
     files = {"svg": svg, **({"png": png} if png else {}), "csv": as_csv(figure.rows())}
     return replace(figure, files=files)
 
 
 def saved(make: Callable[[], Drawing], *, png: bool = True) -> tuple[bytes, bytes]:
-    """What `make` draws, as SVG and as PNG; the PNG is empty without `png`.
+    """Draw a figure and save it, independent of the user's matplotlibrc and the time of day.
 
-    The same figure gives the same bytes on any day, whatever the user's matplotlibrc says.
+    Args:
+        make: Draws the figure.
+        png: Also save a PNG.
+
+    Returns:
+        The SVG and the PNG; the PNG is empty without `png`.
     """
     import matplotlib as mpl  # noqa: PLC0415
 
     with mpl.rc_context(), warnings.catch_warnings():
         mpl.rcdefaults()
         mpl.rcParams.update(SETTINGS)
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a foreign letter in a name becomes a box
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # matplotlib draws a box
         warnings.filterwarnings("ignore", message="Matplotlib currently does not support")  # some scripts
         figure = make()
         if engine := figure.get_layout_engine():
@@ -166,12 +174,15 @@ def saved(make: Callable[[], Drawing], *, png: bool = True) -> tuple[bytes, byte
 
 
 def data_url(svg: bytes) -> str:
-    """An SVG as a URL for a page. Base64 would be a quarter larger; a URL loses line breaks, so spaces replace them."""
+    """Encode an SVG as a data URL.
+
+    Base64 would be a quarter larger. A URL loses line breaks, so spaces replace them.
+    """
     return "data:image/svg+xml," + quote(svg.replace(b"\n", b" "), safe=" !()*,-./:;=?@[]^_{|}~+$")
 
 
 def as_csv(rows: list[Row]) -> bytes:
-    """The rows as CSV, without the columns that are empty in all of them."""
+    """Format rows as CSV, without columns that are empty in all rows."""
     names = dict.fromkeys(name for row in rows for name in row)
     kept = [name for name in names if any(not absent(row.get(name)) for row in rows)]
     stream = io.StringIO()
@@ -182,7 +193,7 @@ def as_csv(rows: list[Row]) -> bytes:
 
 
 def strokes(kernels: list[str]) -> dict[str, Stroke]:
-    """A stroke for each kernel, in the order of the results."""
+    """Assign a stroke to each kernel, in the order given."""
     return {
         kernel: Stroke(COLOURS[n % len(COLOURS)], MARKERS[n % len(MARKERS)], DASHES[n // len(COLOURS) % len(DASHES)])
         for n, kernel in enumerate(kernels)
@@ -195,16 +206,24 @@ def _written(value: Any) -> str:
     return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
-WIDE = 9.0  # the width of every figure in inches: the page scales all to one width, so their letters are of one size
+WIDE = 9.0  # width of every figure in inches; the page scales all figures alike, so their fonts have one size
 
 
 def plain(value: float, _: object = None) -> str:
-    """A tick's number without powers of ten."""
+    """Format a tick's number without powers of ten."""
     return f"{value:,.10g}"
 
 
 def sheet(title: str, panels: int, columns: int, height: float, **grid: Any) -> tuple[Drawing, list[Axes]]:
-    """A figure with so many panels in so many columns; `height` is that of a row of panels in inches, with labels."""
+    """Create a figure with panels.
+
+    Args:
+        title: The figure's title.
+        panels: Number of panels.
+        columns: Panels per row.
+        height: Height of a row of panels with labels, in inches.
+        grid: Options of matplotlib's `subplots`.
+    """
     from matplotlib.figure import Figure as Sheet  # noqa: PLC0415
 
     lines = math.ceil(panels / columns)
@@ -219,7 +238,7 @@ def sheet(title: str, panels: int, columns: int, height: float, **grid: Any) -> 
 
 
 def positions(rows: list[Row], x: str) -> dict[str, float]:
-    """The position of each value on the x axis: the logarithm of a size; other values stand one after another."""
+    """Compute the x position of each value: log2 of a size; other values at 0, 1, 2, ..."""
     values = {value_of(x, row): row for row in rows}
     if x == "size" and len({row["size"] for row in values.values()}) == len(values):
         return {value: math.log2(row["size"] or 0.5) for value, row in values.items()}
@@ -228,7 +247,14 @@ def positions(rows: list[Row], x: str) -> dict[str, float]:
 
 
 def set_x(axes: Axes, places: dict[str, float], x: str, most: int = 11) -> None:
-    """Set ticks, label and limits of the x axis; of sizes at most that many ticks."""
+    """Set ticks, label and limits of the x axis.
+
+    Args:
+        axes: The axes.
+        places: Positions by value, from `positions`.
+        x: The parameter on the axis.
+        most: Most ticks of an axis of sizes.
+    """
     from matplotlib.ticker import FixedLocator  # noqa: PLC0415
 
     low, high = min(places.values()), max(places.values())
@@ -250,7 +276,7 @@ def set_x(axes: Axes, places: dict[str, float], x: str, most: int = 11) -> None:
 
 
 def set_ticks(axis: Axis, low: float, high: float, unit: str = "") -> None:
-    """Set limits and ticks of a logarithmic axis, at round numbers. 1 is a tick wherever it is in the range."""
+    """Set limits and ticks of a logarithmic axis, at round numbers. 1 is a tick if it is within the limits."""
     from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator  # noqa: PLC0415
 
     axis.set_view_interval(low, high, ignore=True)
@@ -262,7 +288,7 @@ def set_ticks(axis: Axis, low: float, high: float, unit: str = "") -> None:
 
 
 def legend(figure: Drawing, every: Sequence[Axes]) -> None:
-    """A legend beside the panels, with each name once, in the order of the lines' right ends."""
+    """Add a legend beside the panels, with each name once, in the order of the lines' right ends."""
     drawn = {str(line.get_label()): line for axes in every for line in axes.lines}
     named = [line for label, line in drawn.items() if label[0] != "_"]
     named.sort(key=lambda line: -float(np.asarray(line.get_ydata())[-1]))
@@ -270,7 +296,7 @@ def legend(figure: Drawing, every: Sequence[Axes]) -> None:
 
 
 def whole(text: Any) -> int | None:
-    """A whole number in any of C's notations; None if it is not one."""
+    """Parse an integer in decimal, hexadecimal, octal or binary; `None` if it is not one."""
     try:
         return int(str(text), 0)
     except ValueError:

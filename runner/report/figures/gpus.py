@@ -1,4 +1,4 @@
-"""The GPUs of a sweep: the reference case on each, from its shard's first round to the last."""
+"""The figure of a sweep's GPUs: the reference case on each GPU, from the first round to the last."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from runner.report.figures.figure import COLOURS, PALE, Figure, Results, Row, pl
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
-MOST = 32  # GPUs of a model that are drawn, the fastest and the slowest of them
+MOST = 32  # GPUs per model: half of them the fastest, half the slowest
 
 
 @dataclass(frozen=True)
 class Reference(Figure):
-    """A panel for each model, in it a line for each GPU and shard, by how much slower it is than the fastest round."""
+    """How much slower each round is than the fastest: one panel per GPU model, one line per GPU and shard."""
 
     section = "gpus"
     models: list[list[Gpu]]
 
     def rows(self) -> list[Row]:
-        """A row for each round."""
+        """One row per round."""
         return [
             {"gpu": short(f"{gpu.name} {gpu.uuid}"), "reference case": gpu.case, "round": n, "median_us": us}
             for model in self.models
@@ -62,7 +62,7 @@ class Reference(Figure):
 
 
 def figures(results: Results) -> list[Reference]:
-    """The figure of a run on several GPUs."""
+    """Choose the figure of a run on several GPUs."""
     found = gpus(results.run.gpus)
     if len({gpu.uuid for gpu in found}) < 2:
         return []

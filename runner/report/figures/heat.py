@@ -1,7 +1,7 @@
 """Heat maps: how much a pair of parameters matters to each kernel, in percent of its best.
 
-The pair is block and size where both vary within a kernel. With the size across, the best is that of each column:
-against one best of all, the sizes would hide everything else.
+The pair is block and size if both vary within a kernel. If the size is on the horizontal axis, percentages refer to the
+best of each column, because otherwise the differences between sizes would hide all others.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 MOST_PANELS, MOST_NUMBERS, MOST_NAMES = 9, 20, 8
-"""Kernels that are drawn; columns up to which cells have numbers; kernels without a panel that the caption names."""
+"""Most panels; most columns with numbers in the cells; most kernels without a panel that the caption names."""
 
-APART = ("kernel", "dtype", "seed", "device")  # parameters that are no axis
+APART = ("kernel", "dtype", "seed", "device")  # never on an axis
 
 LEAST, DARKEST = 50, 43.2
-"""Percent that have the darkest colour, as have all below; percent at the dark end of the whole scale."""
+"""Percentages up to the first have one colour, the darkest used; the second is the dark end of the colour scale."""
 
-LIGHT = 69.5  # percent from which on black letters have the greater contrast
+LIGHT = 69.5  # percent above which black text has more contrast than white
 
-Place = tuple[str, str]  # the values of a cell, down and across
+Place = tuple[str, str]  # the values of a cell: vertical, horizontal
 
 
 @dataclass(frozen=True)
-class Panel:
-    """A kernel: the fastest case of each cell, or the first that failed, and its speed in percent of the best."""
+class HeatPanel:
+    """A kernel: the fastest case of each cell, or the first failed one, and its speed in percent of the best."""
 
     title: str
     rows: dict[Place, Row]
@@ -46,13 +46,13 @@ class Panel:
 
     @property
     def points(self) -> list[list[Any]]:
-        """Of each cell its place, the percentage in few digits (only the best has 100) or the status, and the row."""
+        """The cells for the page: place, rounded percentage (100 for the best only) or status, row number."""
         short = {place: 100.0 if of == 100 else min(99.9, round(of, 1)) for place, of in self.percents.items()}
         return [[*place, short.get(place, row["status"]), row["row"]] for place, row in self.rows.items()]
 
     @property
     def telling(self) -> bool:
-        """Whether there is something to see: two values down and across, six cells, and few holes."""
+        """Whether the panel is worth drawing: two values per axis, six cells, and at most half of them empty."""
         down, across = ({place[axis] for place in self.rows} for axis in (0, 1))
         least = max(6, len(down) * len(across) / 2)
         return min(len(down), len(across), len(self.percents)) > 1 and len(self.rows) >= least
@@ -60,13 +60,13 @@ class Panel:
 
 @dataclass(frozen=True)
 class HeatMap(Figure):
-    """A panel for each kernel, with a number in every cell and a frame around the best."""
+    """One panel per kernel, with a number in every cell and a frame around the best."""
 
     section = "shape"
     axes: tuple[str, str]
     lines: list[str]
     columns: list[str]
-    panels: list[Panel]
+    panels: list[HeatPanel]
     results: Results
 
     @property
@@ -77,7 +77,7 @@ class HeatMap(Figure):
         return {"kind": "heat", **known, "panels": panels}
 
     def rows(self) -> list[Row]:
-        """A row for each cell."""
+        """One row per cell."""
         return [
             {
                 "panel": panel.title,
@@ -92,7 +92,7 @@ class HeatMap(Figure):
         ]
 
     def draw(self) -> Drawing:
-        """Draw the panels, side by side as far as there is room."""
+        """Draw as many panels side by side as fit."""
         words = any(panel.rows.keys() - panel.percents.keys() for panel in self.panels)
         wide = max((0.52 if words else 0.36) * len(self.columns), *(0.09 * len(panel.title) for panel in self.panels))
         beside = max(1 if len(self.columns) > 12 else 2, min(4, int((WIDE - 0.6) / (wide + 0.2))))
@@ -114,7 +114,7 @@ class HeatMap(Figure):
         every[0].invert_yaxis()
         return figure
 
-    def _cells(self, axes: Axes, panel: Panel) -> None:
+    def _cells(self, axes: Axes, panel: HeatPanel) -> None:
         from matplotlib.patches import Rectangle  # noqa: PLC0415
 
         values = np.full((len(self.lines), len(self.columns)), np.nan)
@@ -134,18 +134,18 @@ class HeatMap(Figure):
                 bold = "bold" if percent == 100 else "normal"
                 number = str(round(percent))
                 axes.text(x + 0.5, y + 0.5, number, color=ink(percent), fontsize=8, fontweight=bold, **text)
-        # Cividis is even to the eye, also to a colour-blind one, and on paper without colours.
+        # Cividis is perceptually uniform, also for colour-blind readers and in grey.
         shown: dict[str, Any] = {"cmap": "cividis", "vmin": DARKEST, "vmax": 100, "edgecolor": "white"}
         axes.pcolormesh(np.ma.masked_invalid(values).clip(LEAST), linewidth=0.8, zorder=0, **shown)
 
 
 def ink(percent: float) -> str:
-    """The colour of letters with the greater contrast on a cell's colour."""
+    """Choose the text colour with the most contrast on a cell's colour."""
     return "#000000" if percent > LIGHT else "#ffffff"
 
 
 def figures(results: Results) -> list[HeatMap]:
-    """The heat map of a run whose cases vary in two ways."""
+    """Choose the heat map of a run in which two parameters vary."""
     rows = results.run.on_gpus.rows
     free, every = [name for name in results.names if name not in APART], _by_kernel(rows)
     if (axes := _pair(every.values(), free)) is None:
@@ -179,7 +179,7 @@ def figures(results: Results) -> list[HeatMap]:
 
 
 def _by_kernel(rows: list[Row]) -> dict[str, list[Row]]:
-    """The cases of each panel by its title: those of a kernel, and of a dtype and a device where there are several."""
+    """Group cases by the title of their panel: kernel, and dtype, device and place if these vary."""
     several = [name for name in ("dtype", "device", "place") if len({row[name] for row in rows} - {""}) > 1]
     found: dict[str, list[Row]] = {}
     for row in rows:
@@ -189,11 +189,11 @@ def _by_kernel(rows: list[Row]) -> dict[str, list[Row]]:
 
 
 def _pair(kernels: Iterable[list[Row]], names: list[str]) -> tuple[str, str] | None:
-    """The parameters down and across that have the most values in a kernel; the size goes across."""
+    """Choose the vertical and the horizontal parameter, with the most values in a kernel; the size is horizontal."""
     found: dict[tuple[str, str], int] = {}
     for rows in kernels:
         values = {name: _values(rows, name) for name in names}
-        # Numbers have an order, words do not.
+        # Only numbers have an order.
         counts = {n: len(v) for n, v in values.items() if n in ("size", "block") or None not in map(whole, v)}
         several = sorted((name for name in counts if counts[name] > 1), key=lambda n: (n != "size", -counts[n]))
         if {"block", "size"} <= set(several):
@@ -205,12 +205,12 @@ def _pair(kernels: Iterable[list[Row]], names: list[str]) -> tuple[str, str] | N
 
 
 def _values(rows: list[Row], name: str) -> list[str]:
-    """The values of a parameter in their order."""
+    """The sorted values of a parameter."""
     places = positions([row for row in rows if value_of(name, row)], name)
     return sorted(places, key=lambda value: places[value])
 
 
-def _panel(title: str, rows: list[Row], axes: tuple[str, str]) -> Panel:
+def _panel(title: str, rows: list[Row], axes: tuple[str, str]) -> HeatPanel:
     chosen: dict[Place, Row] = {}
     timed = sorted((row for row in rows if _has_time(row)), key=lambda row: float(row["cost"]))
     rest = sorted((row for row in rows if not _has_time(row)), key=lambda row: row["status"] in IDLE)
@@ -221,7 +221,7 @@ def _panel(title: str, rows: list[Row], axes: tuple[str, str]) -> Panel:
     for (_, across), time in times.items():  # the fastest first
         best.setdefault(across if axes[1] == "size" else "", time)
     percents = {place: 100 * (best[place[1] if axes[1] == "size" else ""] / time) for place, time in times.items()}
-    return Panel(title, chosen, percents)
+    return HeatPanel(title, chosen, percents)
 
 
 def _has_time(row: Row) -> bool:

@@ -1,4 +1,4 @@
-"""Speed-ups over the declared baseline against the size: fastest case against fastest case."""
+"""The figure of speed-ups over the declared baseline by size: fastest case against fastest case."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ MOST_PANELS, GREY = 12, "#9a9aa2"
 
 
 @dataclass(frozen=True)
-class Point:
-    """A kernel at a size: its fastest case against its baseline's fastest, and the pairs of equal parameters."""
+class SizePoint:
+    """A kernel at a size: its fastest case against the baseline's fastest, and pairs with equal parameters."""
 
     fastest: Case
     pairs: list[Case]
 
     @property
     def cases(self) -> list[Case]:
-        """All that is drawn."""
+        """The cases that are drawn."""
         return [self.fastest, *self.pairs]
 
 
 @dataclass(frozen=True)
-class Panel:
-    """A kernel, its name in the figure, its baseline, and a point for each size."""
+class SpeedupPanel:
+    """A kernel, its title in the figure, its baseline, and one point per size."""
 
     kernel: str
     title: str
     baseline: str
-    points: list[Point]
+    points: list[SizePoint]
 
     @property
     def drawn(self) -> list[list[Any]]:
-        """Of each case the size in words and in elements, the ratio and its ends, whether it is the best, the row."""
+        """The cases for the page: size as text and in elements, ratio and its interval, 1 for the best, row number."""
         return [
             [size_of(row), int(row["size"]), *(round(x, 4) for x in (one.times, one.low, one.high)), best, row["row"]]
             for point in self.points
@@ -57,10 +57,10 @@ class Panel:
 
 @dataclass(frozen=True)
 class Speedups(Figure):
-    """A panel for each kernel, on common axes."""
+    """One panel per kernel, with common axes."""
 
     section = "baseline"
-    panels: list[Panel]
+    panels: list[SpeedupPanel]
     results: Results
 
     @property
@@ -70,7 +70,7 @@ class Speedups(Figure):
         return {"kind": "speedup", "panels": panels}
 
     def rows(self) -> list[Row]:
-        """A row for each kernel and size, best against best, and one for each pair of equal parameters."""
+        """One row per kernel and size, best against best, and one per pair with equal parameters."""
         return [
             {
                 "panel": panel.title,
@@ -88,7 +88,7 @@ class Speedups(Figure):
         ]
 
     def draw(self) -> Drawing:
-        """Draw the panels. The axis is wide enough that next to nothing does not look large."""
+        """Draw the panels. The axis covers at least 0.8x to 1.25x, so that small differences look small."""
         columns = min(3, len(self.panels))
         figure, every = sheet(self.title, len(self.panels), columns, 2.1, sharex=True, sharey=True)
         cases = [case for panel in self.panels for case in panel.cases]
@@ -107,8 +107,8 @@ class Speedups(Figure):
             self._line(axes, panel, places)
         return figure
 
-    def _line(self, axes: Axes, panel: Panel, places: dict[str, float]) -> None:
-        """Draw best against best with its intervals, the single pairs in grey below, and write the last ratio."""
+    def _line(self, axes: Axes, panel: SpeedupPanel, places: dict[str, float]) -> None:
+        """Draw best against best with intervals, the pairs in grey behind, and write the last ratio."""
         stroke, pairs = self.results.looks[panel.kernel], [pair for point in panel.points for pair in point.pairs]
         at = [places[value_of("size", row)] for row, _ in pairs]
         axes.plot(at, [ratio.times for _, ratio in pairs], "o", color=GREY, markersize=2.6)
@@ -121,7 +121,7 @@ class Speedups(Figure):
 
 
 def figures(results: Results) -> list[Speedups]:
-    """The figure of a run with speed-ups at several sizes; those of one size stand in the tables and beside bars."""
+    """Choose the figure of a run with speed-ups at several sizes; tables and bars show those of a single size."""
     every = {row["row"]: row for row in results.run.rows}
     pairs: dict[tuple[str, ...], list[Case]] = {}
     for number, found in results.ratios.items():
@@ -129,14 +129,14 @@ def figures(results: Results) -> list[Speedups]:
     panels = []
     for step in steps(results.run):
         points = [
-            Point((row, ratio(step.against[size], row)), pairs.get(_key(row), []))
+            SizePoint((row, ratio(step.against[size], row)), pairs.get(_key(row), []))
             for size, row in step.fastest.items()
             if size and size in step.against
         ]
         if points:
             base = next(iter(step.against.values()))
             title, against = titles(separating(results.run), points[0].fastest[0], base)
-            panels.append(Panel(step.kernel, title, against, points))
+            panels.append(SpeedupPanel(step.kernel, title, against, points))
     if len({size_of(point.fastest[0]) for panel in panels for point in panel.points}) < 2:
         return []
     drawn, others = panels[:MOST_PANELS], [one_line(panel.title, 60) for panel in panels[MOST_PANELS:]]
@@ -153,5 +153,5 @@ def figures(results: Results) -> list[Speedups]:
 
 
 def _key(row: Row) -> tuple[str, ...]:
-    """What the pairs of a point have in common."""
+    """The key of the pairs of a point."""
     return row["device"], row["place"], row["dtype"], row["kernel"], size_of(row)

@@ -1,4 +1,4 @@
-"""Where the time goes: what the warps of a case waited for, one bar a case."""
+"""The figure of stalls: what the warps of a case waited for, one bar per case."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 MOST_BARS, MOST_REASONS = 24, 7
-LEAST_WORDS = 0.07  # of a bar: narrower parts have no number
+LEAST_WORDS = 0.07  # parts narrower than this fraction of a bar have no number
 OTHERS = "others"
 
 # Kernel Profiling Guide of Nsight Compute, "Warp Scheduler States".
@@ -43,7 +43,7 @@ MEANING = {
 
 @dataclass(frozen=True)
 class Stalls(Figure):
-    """A bar for each case: the shares of the reasons."""
+    """The shares of the stall reasons, one bar per case."""
 
     section = "why"
     bars: list[tuple[Row, str, dict[str, float]]]  # the case, its name, and its shares by reason
@@ -51,7 +51,7 @@ class Stalls(Figure):
     results: Results
 
     def rows(self) -> list[Row]:
-        """A row for each case, with the share of each reason."""
+        """One row per case, with the share of each reason."""
         return [{**self.results.identity(row), **shares} for row, _, shares in self.bars]
 
     def draw(self) -> Drawing:
@@ -82,7 +82,7 @@ class Stalls(Figure):
 
 
 def figures(results: Results) -> list[Stalls]:
-    """The figure of a run whose cases were counted."""
+    """Choose the figure of a run with ncu's counters."""
     names = [name for name in results.run.varying if name not in ("dtype", "seed", "device")]
     bars = [
         (row, described(row, names), shares)
