@@ -47,7 +47,7 @@ from runner.errors import CompileError, Hazard, RunnerError
 from runner.kernel.case import Case
 from runner.kernel.inputs import contents
 from runner.kernel.resolve import make
-from runner.stages.profile.sanitizer import Said, sanitizer_records
+from runner.stages.profile.sanitizer import Record, sanitizer_records
 from runner.sweep.trial import poison, upload
 
 HERE = Path(__file__).resolve().parent
@@ -346,9 +346,11 @@ def watch(work: Path) -> None:
     (work / "seconds.json").write_text(json.dumps(seconds))
 
 
-def said_by(tool: str, work: Path, kernels: Sequence[str]) -> tuple[dict[str, list[Said]], dict[str, float], set[str]]:
+def said_by(
+    tool: str, work: Path, kernels: Sequence[str]
+) -> tuple[dict[str, list[Record]], dict[str, float], set[str]]:
     """What a tool said of each kernel, the seconds of its launch, and which kernels were launched at all."""
-    said: dict[str, list[Said]] = {}
+    said: dict[str, list[Record]] = {}
     seconds: dict[str, float] = {}
     launched: set[str] = set()
     for log in sorted(work.glob(f"{tool}*.jsonl")):

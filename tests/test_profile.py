@@ -15,7 +15,7 @@ from runner.jobs.job import Job
 from runner.jobs.settings import ProfileConfig, TimingConfig
 from runner.record.folder import RunFolder
 from runner.record.shards import ShardFolder, merge_shard
-from runner.report import reasons
+from runner.report import bottlenecks
 from runner.stages.lines.costs import LineCost
 from runner.stages.profile import counters, sanitizer
 from runner.stages.profile.stage import Tools
@@ -227,7 +227,9 @@ def test_nothing_is_profiled_on_the_cpu_device(runner):
 def known(row=(), waits=(), costs=(), **numbers):
     """A case of which that is known."""
     common = {"timer_limited": "False", "waves": 4.0, "bytes_read": 100, "bytes_written": 0}
-    return reasons.Known({**common, **dict(row)}, numbers.get("reached"), numbers.get("dram"), "a copy", waits, costs)
+    return bottlenecks.CaseFacts(
+        {**common, **dict(row)}, numbers.get("reached"), numbers.get("dram"), "a copy", waits, costs
+    )
 
 
 LOAD = LineCost("k.cu", 31, "shared", "load", 3, 96, 32.0, 128.0, None, None, 32.0, 1.0)
@@ -255,8 +257,8 @@ BUSY = {"ncu_memory_percent": 20.0, "ncu_sm_percent": 10.0, "ncu_warps_percent":
     ],
 )
 def test_numbers_become_words_only_where_they_carry_them(case, words):
-    """The rules of runner.report.reasons, at and between their thresholds."""
-    said = reasons.judge(case)
+    """The rules of runner.report.bottlenecks, at and between their thresholds."""
+    said = bottlenecks.judge(case)
     assert words in said
     assert bool(words) == bool(said)
 
@@ -264,7 +266,7 @@ def test_numbers_become_words_only_where_they_carry_them(case, words):
 def test_the_rules_stand_in_the_documentation():
     """Each with its threshold and its source."""
     text = (ROOT / "docs" / "profile.md").read_text(encoding="utf-8")
-    for rule in (*reasons.BOUNDS, *reasons.REMARKS):
+    for rule in (*bottlenecks.BOUNDS, *bottlenecks.REMARKS):
         assert f"| {rule.name} | {rule.when} | {rule.source} |" in text
 
 

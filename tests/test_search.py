@@ -287,7 +287,7 @@ def test_shares_are_those_of_the_space_and_noise_has_none():
     )
     logarithm = {p: 0.3 * p[0] + 0.2 * p[1] * p[2] for p in space.listed}
     sample = space.draw(random, 36)
-    found = Model(space, {p: float(np.exp(logarithm[p])) for p in sample}).importance()
+    found = Model(space, {p: float(np.exp(logarithm[p])) for p in sample}).sensitivity()
     assert found.cases == 36
     for n, axis in enumerate(space.axes):
         alike = {}
@@ -300,8 +300,8 @@ def test_shares_are_those_of_the_space_and_noise_has_none():
         assert high > low + 0.001
     assert max(found.shares, key=lambda name: found.shares[name][0]) == "a"
     noise = Model(space, {p: float(v) for p, v in zip(sample, random.uniform(1, 2, 36), strict=True)})
-    assert not noise.importance().shares
-    assert not Model(space, dict.fromkeys(sample[:11], 2.0) | {sample[0]: 3.0}).importance().shares
+    assert not noise.sensitivity().shares
+    assert not Model(space, dict.fromkeys(sample[:11], 2.0) | {sample[0]: 3.0}).sensitivity().shares
 
 
 SMALL = Space((Axis("a", tuple(range(8))), Axis("b", (1, 2, 4, 8)), Axis("c", ("x", "y"))))

@@ -140,7 +140,7 @@ def test_each_gpu_measures_its_share_and_the_others_take_over_those_of_one_that_
     monkeypatch.setattr(Place, "run", run)
     shares = places.run(plan[:3], [beside])
     assert sorted(job.number for own, _ in shares for job in own) == [0, 1, 2]
-    assert "GPU 0 has no further part" in capsys.readouterr().err
+    assert "GPU 0 is no longer used" in capsys.readouterr().err
     lost |= {1, 2}
     with pytest.raises(DeviceUnavailable, match="bus"):
         places.run(plan[:3], [beside])

@@ -29,7 +29,7 @@ from runner.report.__main__ import page
 from runner.shards import clusters
 from runner.shards import plan as planning
 from runner.shards.local import LocalGpus, gpus
-from runner.shards.watch import State, Watched, Watcher
+from runner.shards.watch import State, WatchedShard, Watcher
 from runner.sweep import case_row
 from runner.sweep.ledger import Ledger
 
@@ -103,7 +103,7 @@ def test_shards_give_the_rows_of_one_process(together, tmp_path):
     done = call(tmp_path, *CASES, *GPUS, "hydra.launcher.shards=3", "profile=ncu")
     folder = tmp_path / "sweep"
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("nothing is profiled on the CPU device") == 1  # all of them say so
+    assert done.stderr.count("cannot profile on the CPU device") == 1  # all of them say so
     assert "runs in one shard" not in done.stderr
     assert rows(folder) == together
     assert set(table(folder)["launcher"]) == {"gpus"}
@@ -220,7 +220,7 @@ def test_the_parent_may_go_away(undisturbed, tmp_path):
 WRONG = {
     "gpus hydra.launcher.gpus=[9]": "hydra.launcher.gpus=9: no such GPU",
     "gpus hydra.launcher.gpus=[-1]": "hydra.launcher.gpus=-1: expected a number",
-    "gpus hydra.launcher.gpus=[GPU-a,GPU-a]": "GPU-a is there twice",
+    "gpus hydra.launcher.gpus=[GPU-a,GPU-a]": "GPU-a is listed twice",
     "gpus hydra.launcher.shards=0": "hydra.launcher.shards=0: expected 1 to 1024",
     "gpus device.index=1": "device.index=1: the launcher chooses the GPU",
     "gpus hydra.launcher.nope=1": "hydra.launcher.nope",
@@ -450,7 +450,7 @@ def test_what_a_shard_says_at_its_end_is_kept(tmp_path):
     append_line(attempt.rows, {"job": 0, "status": "ok", "rounds": 1})
     attempt.write_json(attempt.environment, {"devices": {"cpu": {"kind": "cpu", "name": "GPU", "uuid": "GPU-1"}}})
     with SweepProgress(quiet=True) as progress:
-        assert Watcher(ledger, sweep, progress, OneShard(attempt), [Watched(shard, frozenset([0]))]).watch()
+        assert Watcher(ledger, sweep, progress, OneShard(attempt), [WatchedShard(shard, frozenset([0]))]).watch()
     assert sweep.json(sweep.environment)["gpus"]["GPU-1"]["reference"]["0"]["rounds_us"] == [1.0]
 
 

@@ -1,4 +1,4 @@
-"""`python -m runner.compare outputs/A outputs/B`: what became of each case, and what may be the cause.
+"""`python -m runner.compare outputs/A outputs/B`: how each case changed, and the possible causes.
 
     arguments, folders ─runs─▶ pairs of rows
     pairs, samples/ ─changes─▶ comparison, by the rule of runner.statistics
@@ -6,5 +6,8 @@
     comparison ─views─▶ sentences, exit status, terminal, table, page
                ─figure─▶ a picture in the page
 
-Everything is made from the folders alone, which stay unchanged. The same folders give the same bytes.
+Door: `__main__.main` for commands; `runs.read`, `runs.united`, `changes.compare` and `views` for Python.
+Takes: run folders. Gives: a comparison, its sentences, table, page and exit status.
+What may not cross: everything is made from the folders alone, which stay unchanged. The same folders give the same
+bytes.
 """

@@ -1,7 +1,7 @@
-"""`python -m runner.compare outputs/A outputs/B`: what became of A's cases in B, and what may be the cause.
+"""`python -m runner.compare outputs/A outputs/B`: how A's cases changed in B, and the possible causes.
 
-Exit status: 0 nothing is worse, 1 a case is slower or broken, 2 the input cannot be used, 3 with --strict where a case
-is inconclusive, not compared or missing.
+Exit status: 0 nothing is worse, 1 a case is slower or broken, 2 the input cannot be used, 3 (with --strict) a case is
+inconclusive, not compared or missing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from runner.record.runs import reading
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Compare the runs that the arguments name."""
+    """Compare the runs that the arguments name. Returns the exit status."""
     parser = Parser("compare", "Compare runs with a baseline.")
     named = "a run's folder, a pattern, latest, latest~1, ...; A,B: repeated runs, pooled; the first is the baseline"
     parser.add_argument("runs", nargs="+", metavar="RUN", help=named)
@@ -66,7 +66,7 @@ def _compare(given: argparse.Namespace) -> int:
                 _write(given.csv, views.as_csv(comparisons, found))
             if given.html:
                 progress.stage("drawing", 1)
-                os.environ["MPLBACKEND"] = "agg"  # a notebook may name a backend there that matplotlib lacks
+                os.environ["MPLBACKEND"] = "agg"  # a notebook's own backend may not be installed
                 from runner.compare import figure  # noqa: PLC0415 - matplotlib would slow a comparison without a page
 
                 _write(given.html, views.page(comparisons, found, differing, figure.draw(comparisons)))
@@ -75,7 +75,7 @@ def _compare(given: argparse.Namespace) -> int:
 
 
 def _refuse_to_replace(targets: Sequence[Path], folders: Sequence[Path]) -> None:
-    """Refuse to overwrite a file of a run, or to write page and table to one file."""
+    """Refuse to overwrite a run's files, or to write page and table to the same file."""
     if len({target.resolve() for target in targets}) < len(targets):
         raise UsageError(f"{targets[0]}: the page and the table cannot be the same file")
     for target, folder in itertools.product(targets, folders):

@@ -1,6 +1,7 @@
-"""What differs between the folders of runs: possible causes of a change, the likeliest first.
+"""The differences between the folders of runs: possible causes of a change, the likeliest first.
 
-Names of folders and times of day are not causes. A measured property of a device counts only if it changed noticeably.
+Names of folders and times of day are not causes. A measured property of a device counts only if it changed by more than
+`MEASURED`.
 """
 
 from __future__ import annotations
@@ -21,48 +22,48 @@ from runner.files import safe
 from runner.record.runs import flat
 
 _FOLDER = re.compile(r" '?hydra\.(sweep|run)\.dir=\S+| --config-(path|dir)[ =]\S+")
-"""The folders in a command are not causes: what they hold is compared itself."""
+"""Options that name folders are not causes, because the folders' contents are compared."""
 
-MEASURED = 0.02  # a measured property of a device differs by less each time
+MEASURED = 0.02  # relative; a measured property of a device varies by less
 CONDITIONS = {"sm_mhz": "clock while measuring, median (MHz)", "temperature_c": "temperature, median (°C)"}
 OF_A_CASE = ("compiler", "launcher", "grid", "shared_dynamic", "registers", "local_bytes")
 
-MOST_BYTES = 200_000  # of a source file; a larger one has no diff
+MOST_BYTES = 200_000  # of a source file with a diff
 MOST_LINES = 400  # of a diff
 
 
 @dataclass(frozen=True)
 class Cause:
-    """A difference: its kind, its name, and its value in each run, the baseline's first."""
+    """A difference between runs."""
 
-    kind: str
+    kind: str  # one of `runs.KINDS`
     name: str
-    values: tuple[str, ...]
+    values: tuple[str, ...]  # in each run, the baseline first
 
 
 @dataclass(frozen=True)
 class Causes:
-    """The differences, the likeliest cause first, and the entries of the environments that are the same."""
+    """What differs between runs, and what is the same."""
 
-    differing: list[Cause]
-    same: list[tuple[str, str]]
+    differing: list[Cause]  # the likeliest cause first
+    same: list[tuple[str, str]]  # entries of environment.json
 
     def surroundings(self) -> list[str]:
-        """The kinds of differences that change times although the kernel is the same."""
+        """List the kinds of differences that change times even if the kernel is the same."""
         return list(dict.fromkeys(cause.kind for cause in self.differing if cause.kind in SURROUNDINGS))
 
 
 @dataclass(frozen=True)
 class FileChange:
-    """A source file that differs: its path below sources/, and what changed, in a few words."""
+    """A source file that differs."""
 
-    name: str
-    summary: str
-    diff: str = ""  # empty if only one run has the file, or if it is too large
+    name: str  # path below sources/
+    summary: str  # what changed, in a few words
+    diff: str = ""  # unified; empty if only one run has the file, or if it is too large
 
 
 def causes(base: Compared, comparisons: Sequence[Comparison]) -> Causes:
-    """Find what differs between the baseline and the runs that were compared with it."""
+    """Find the differences between the baseline and the runs that were compared with it."""
     compared = [base, *(comparison.other for comparison in comparisons)]
     environments = [{name: _FOLDER.sub("", value) for name, value in flat(run.environment)} for run in compared]
     names = dict.fromkeys(name for environment in environments for name in environment)
@@ -84,7 +85,7 @@ def causes(base: Compared, comparisons: Sequence[Comparison]) -> Causes:
 
 
 def changed_sources(base: Compared, other: Compared) -> list[FileChange]:
-    """The source files that differ, kernels first, and those that one run lacks although both ran the kernel."""
+    """List the source files that differ, kernels first, and those that one run lacks although both ran the kernel."""
     left, right = _files(base), _files(other)
     if not left or not right:
         return []
@@ -96,7 +97,7 @@ def changed_sources(base: Compared, other: Compared) -> list[FileChange]:
 
 
 def _readable(value: str) -> str:
-    """A measured number with four digits; any other value unchanged."""
+    """Shorten a measured number to four digits; other values stay unchanged."""
     return f"{float(value):.4g}" if "." in value and len(value) > 7 and _number(value) else value
 
 
@@ -108,7 +109,7 @@ def _differ(kind: str, found: Sequence[str]) -> bool:
 
 
 def _number(text: str) -> float:
-    """The number above zero that a text is; else 0."""
+    """Parse a positive number; 0 for other texts."""
     try:
         number = float(text)
     except ValueError:
@@ -133,7 +134,7 @@ def _of_sources(comparisons: Sequence[Comparison]) -> Iterator[Cause]:
 
 
 def _of_parameters(compared: Sequence[Compared]) -> Iterator[Cause]:
-    """Values that not every run has; the common cases are equal in all runs."""
+    """Yield the parameters whose sets of values differ between runs."""
     for name in compared[0].parameters:
         found = [values(run.rows, name) for run in compared]
         if len(set(map(frozenset, found))) > 1:
@@ -142,7 +143,7 @@ def _of_parameters(compared: Sequence[Compared]) -> Iterator[Cause]:
 
 
 def _of_cases(comparisons: Sequence[Comparison]) -> Iterator[Cause]:
-    """How common cases were compiled, launched and measured, as their rows tell."""
+    """Yield differences in how common cases were compiled, launched and measured, from their rows."""
     for name in OF_A_CASE:
         kind = "method" if name == "launcher" else "toolkit" if name == "compiler" else "kernel source"
         changed = [_changed(found, name) for found in comparisons]
@@ -160,7 +161,7 @@ def _of_cases(comparisons: Sequence[Comparison]) -> Iterator[Cause]:
 
 
 def _changed(comparison: Comparison, name: str) -> str:
-    """The values of a column in right cases that differ from the baseline's: `16 to 24 in 3 cases`."""
+    """Describe how a column changed in correct cases: `16 to 24 in 3 cases`; empty if it did not."""
     rows = [(c.pair.base, c.pair.other) for c in comparison.common]
     right = [(a[name], b[name]) for a, b in rows if a["status"] == b["status"] == "ok" and a["device"] == b["device"]]
     differing = [(was, now) for was, now in right if not absent(was) and not absent(now) and was != now]
@@ -178,7 +179,7 @@ def _files(run: Compared) -> dict[str, Path]:
 
 
 def _content(run: Compared, path: Path | None) -> bytes | None:
-    """A file's content; of a large one its beginning and a digest."""
+    """Read a file; of a large one, the beginning and a digest of the rest."""
     if path is None:
         return None
     with safe.stream(run.folder.path, path) as file:
@@ -192,7 +193,7 @@ def _content(run: Compared, path: Path | None) -> bytes | None:
 
 def _file_change(name: str, before: bytes | None, after: bytes | None) -> FileChange | None:
     if before is None or after is None:
-        return FileChange(name, "not there" if after is None else "new")
+        return FileChange(name, "missing" if after is None else "new")
     if before == after:
         return None
     if max(len(before), len(after)) > MOST_BYTES:

@@ -1,4 +1,4 @@
-"""What became of each case from one run to another: one word a case, correctness before speed."""
+"""Compare two runs: one word per case, correctness before speed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from runner.statistics import Decision, Noise, Side, decide, round_medians, unth
 
 
 class Word(StrEnum):
-    """The word for a case, the most important first."""
+    """The words for a case, the most important first."""
 
     BROKEN = "BROKEN"
     SLOWER = "slower"
@@ -36,76 +36,82 @@ OF_DECISION = {
     "slower": Word.SLOWER, "faster": Word.FASTER, "tied": Word.SAME, "undecided": Word.INCONCLUSIVE,
 }  # fmt: skip
 Medians = tuple[tuple[float, ...], ...]
-"""The medians of a case's rounds in microseconds, by run; empty for a run whose samples cannot be read."""
+"""The medians of a case's rounds in µs, by run; empty for a run whose samples cannot be read."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """What became of a case."""
+    """How a case changed."""
 
     pair: Pair  # the row of a run that lacks the case is empty
     word: Word
     reason: str = ""
     advice: str = ""  # what to do about it
-    decision: Decision | None = None  # on the times, if the case is right and timed in both runs, on a GPU
-    alike: bool = False  # whether code, launch and environment are the same, so that times differ by noise alone
+    decision: Decision | None = None  # on the times, if the case is correct and timed on a GPU in both runs
+    alike: bool = False  # whether code, launch and environment are the same, so that only noise changes the time
 
     @property
     def row(self) -> Row:
-        """The case's row in the compared run; in the baseline if only that has it."""
+        """The case's row in the compared run, or in the baseline if the run lacks it."""
         return self.pair.other or self.pair.base
 
     @property
     def note(self) -> str:
-        """Why, and what to do about it."""
+        """Reason and advice."""
         return ": ".join(filter(None, (self.reason, self.advice)))
 
     @property
     def size(self) -> float:
-        """How large the change of the time is, in either direction."""
+        """The size of the change of the time: |log(ratio)|; 0 without times."""
         return abs(math.log(self.decision.change)) if self.decision else 0.0
 
     @property
     def percent(self) -> tuple[float, float, float, float] | None:
-        """Change, the ends of its interval, and the threshold, in percent: below zero the run is faster."""
+        """Change, the ends of its interval, and the threshold, in percent. Negative: the run is faster."""
         d = self.decision
         return (100 * (d.change - 1), 100 * (d.low - 1), 100 * (d.high - 1), 100 * d.threshold) if d else None
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One run against the baseline."""
+    """A run compared with the baseline."""
 
     base: Compared
     other: Compared
     changes: list[Change]
-    without_samples: int  # how many of the compared times have no samples, so that their rounds are not known
+    without_samples: int  # number of compared times without samples, whose rounds are unknown
 
     @cached_property
     def common(self) -> list[Change]:
-        """The cases that both runs have."""
+        """The changes of the cases that both runs have."""
         return [change for change in self.changes if change.pair.base and change.pair.other]
 
     @cached_property
     def varying(self) -> list[str]:
-        """The parameters that distinguish all cases of the two runs."""
+        """The parameters that vary within or between the two runs."""
         return varying([*self.base.rows, *self.other.rows], self.base.parameters)
 
     def of(self, word: Word) -> list[Change]:
-        """The cases with this word."""
+        """Select the changes with this word."""
         return [change for change in self.changes if change.word is word]
 
 
 def compare(base: Compared, other: Compared, step: Callable[[str], None]) -> Comparison:
-    """Find out what became of each case; a `UsageError` if the runs have none in common.
+    """Compare a run with the baseline, case by case.
 
-    `step` is called for each case, with the name of the run after.
+    Args:
+        base: The baseline.
+        other: The run.
+        step: Called for each common case, with the run's name, to show progress.
+
+    Raises:
+        UsageError: The runs have no case in common.
     """
     joined = join(base, other)
     why = "one of the runs has several rows of this case: timed in several ways, or on several devices"
     found = [Change(pair, Word.NOT_COMPARED, why) for pair in joined.doubtful]
     timed: list[tuple[Pair, Medians, Medians]] = []
-    by = base.criterion  # of both: a metric that is defined otherwise in one of them is no change
+    by = base.criterion  # for both runs: a changed definition of the metric must not count as a change
     now_by = replace(by, constants=other.criterion.constants)
     for pair in joined.common:
         step(other.name)
@@ -115,7 +121,7 @@ def compare(base: Compared, other: Compared, step: Callable[[str], None]) -> Com
             timed.append((pair, _medians(pair.base), _medians(pair.other)))
         else:
             found.append(Change(pair, Word.NOT_COMPARED, f"one of the runs has no {by.name} for this case"))
-    # Nothing differs in these devices' surroundings, as far as the folders tell.
+    # The devices whose surroundings are the same in both folders.
     unchanged = {k for k in base.kinds & other.kinds if base.surroundings(k) == other.surroundings(k) != {}}
     alike = [
         pair.same_code and "True" not in (pair.base["throttled"], pair.other["throttled"])
@@ -136,22 +142,29 @@ def compare(base: Compared, other: Compared, step: Callable[[str], None]) -> Com
 
 
 def side(run: Compared, row: Row, medians: Medians | None = None, by: Criterion = TIME) -> Side:
-    """The times of a case in one run, by its rounds; by the table's median if the samples cannot be read.
+    """Convert a case's times in one run to what `decide` compares.
 
-    Where a run ranks its cases `by` a metric, they are what it makes of these times.
+    Args:
+        run: The run.
+        row: The case's row.
+        medians: The medians of its rounds in µs, by run; read from the samples by default. Without samples, the
+            table's median counts as one round.
+        by: The criterion that times are converted to.
     """
     medians = _medians(row) if medians is None else medians
     median = float(row["median_us"])
     known = (median if absent(row[name]) else float(row[name]) for name in ("min_us", "q1_us", "q3_us"))
     least, q1, q3 = sorted(by.cost(row, us) for us in known)
     timing = section(run.device(str(row["device"])), "timing")
-    single = len(medians) > 1 and all(len(of_run) == 1 for of_run in medians)  # each run has its own process
+    single = len(medians) > 1 and all(
+        len(of_run) == 1 for of_run in medians
+    )  # one round per run, so each has its own process
     rounds = [by.cost(row, m) for of_run in medians for m in of_run] or [by.cost(row, median)]
     return Side.of(rounds, least, q1, q3, fresh=single or timing.get("fresh_process") is True)
 
 
 def known_noise(base: Compared, other: Compared, pair: Pair, by: Criterion = TIME) -> Noise:
-    """The known noise of a pair's times: the larger one of the two devices."""
+    """The noise of a pair's times, or of the criterion `by`: the larger one of the two devices."""
     kind, median = str(pair.base["device"]), float(pair.base["median_us"])
     found = [noise.of_device(run.device(kind)).at(median) for run in (base, other)]
     measured = [one.process for one in found if one.process is not None]
@@ -167,20 +180,20 @@ def _medians(row: Row) -> Medians:
 
 
 def _has_times(pair: Pair) -> bool:
-    """Whether a case is right in both runs and has times that may be compared."""
+    """Whether a case is correct in both runs and has comparable times."""
     rows = (pair.base, pair.other)
     right = all(row["status"] == "ok" and row["median_us"] > 0 for row in rows)
     return right and pair.base["device"] == pair.other["device"]
 
 
 def _by_times(pair: Pair, decision: Decision, *, alike: bool, known: bool) -> Change:
-    """The change of a case with times in both runs; `known`: whether its rounds are known."""
+    """The change of a case with times in both runs. `known`: whether both have samples."""
     word = OF_DECISION[decision.word]
     if word is Word.INCONCLUSIVE and not known:
         advice = "compare folders that have their samples/"
-        return Change(pair, word, "its rounds are not known", advice, decision, alike)
-    blameless = pair.same_code and word in (Word.SLOWER, Word.FASTER)
-    code = "the machine code is the same, so the kernel is not the cause" if blameless else ""
+        return Change(pair, word, "its rounds are unknown", advice, decision, alike)
+    same_code = pair.same_code and word in (Word.SLOWER, Word.FASTER)
+    code = "the machine code is the same, so the kernel is not the cause" if same_code else ""
     reason = "; ".join(filter(None, (decision.note, code)))
     return Change(pair, word, reason, decision.advice, decision, alike)
 
@@ -207,7 +220,7 @@ def _by_correctness(base: Compared, other: Compared, pair: Pair) -> Change:
 
 
 def _other_results(pair: Pair) -> list[str]:
-    """How two right results differ, both of which match the reference within its tolerance."""
+    """Describe how two correct results differ; both match the reference within its tolerance."""
     cells = [(name, pair.base[name], pair.other[name]) for name in ("value", "undefined_reads")]
     known = [(name, was, now) for name, was, now in cells if not absent(was) and not absent(now)]
     return [f"{name} is {now}, was {was}" for name, was, now in known if was != now]

@@ -1,4 +1,4 @@
-"""The figure of a comparison: the speed-up of each case, a panel for each kernel, a colour and marker for each run."""
+"""The figure of a comparison: the speed-up of each case, one panel per kernel, one colour and marker per run."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ BAND = "#d4d4d4"
 CHANGED = frozenset((Word.FASTER, Word.SLOWER))
 
 Point = tuple[int, Change, Decision]
-"""The number of a run, what became of one of its cases, and the decision on its times."""
+"""The number of a run, the change of one of its cases, and the decision on its times."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """The drawn figure, as a URL of its SVG, and what it says in words."""
+    """The drawn figure."""
 
-    data: str
+    data: str  # data URL of the SVG
     title: str
-    note: str
+    note: str  # explains the marks
 
 
 def panels(comparisons: Sequence[Comparison]) -> dict[str, list[Point]]:
-    """The points of each kernel with measured times in two runs, those that changed first."""
+    """Group the cases with times in two runs by kernel; kernels with changes come first."""
     found: dict[str, list[Point]] = {}
     for number, comparison in enumerate(comparisons):
         for change in comparison.changes:
@@ -45,7 +45,7 @@ def panels(comparisons: Sequence[Comparison]) -> dict[str, list[Point]]:
 
 
 def draw(comparisons: Sequence[Comparison]) -> Picture | None:
-    """The figure, as bytes that are the same whenever the comparison is; None where no case has two measured times."""
+    """Draw the figure; `None` if no case has two measured times. The same comparison gives the same bytes."""
     every = panels(comparisons)
     if not every:
         return None
@@ -110,11 +110,11 @@ def _places(rows: list[Row], parameters: Sequence[str]) -> tuple[Axis, list[floa
 
 
 def _names(rows: Sequence[Row], parameters: Sequence[str]) -> list[str]:
-    """The parameters that vary: the first is the x axis."""
+    """The parameters that vary; the first is the x axis."""
     return [name for name in varying(rows, parameters) if name not in ("kernel", *LAST)]
 
 
 def _ends(d: Decision) -> tuple[float, float, float]:
-    """The speed-up and the ends of its interval; the speed-up itself where there is none."""
+    """The speed-up and the ends of its interval; without an interval, the speed-up three times."""
     low, high = (1 / (d.change if math.isnan(end) else end) for end in (d.high, d.low))
     return 1 / d.change, low, high

@@ -1,4 +1,4 @@
-"""The lines of kernels that cost something else than in the baseline, found again where the source has changed."""
+"""The lines of kernels whose cost changed from the baseline. Lines are matched by a diff if the source has changed."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from runner.display.text import count, one_line
 from runner.stages.lines import costs as lines
 from runner.stages.lines.costs import BRANCH, LineCost
 
-LEAST = 0.01  # the least change of sectors, wavefronts or divergent branches that counts, as a part of the larger
+LEAST = 0.01  # least relative change of sectors, wavefronts or divergent branches that counts
 
 
 @dataclass
 class ChangedLine:
-    """What one line cost before and costs now, in cases that agree on it; `None` where it is not there."""
+    """The change of a line's cost, in all cases with the same change."""
 
     kernel: str
-    place: str  # file and line, of the run if it has it
-    text: str
+    place: str  # file and line in the run, or in the baseline if the run lacks it
+    text: str  # the source line
     what: str  # such as `global store`
     unit: str
-    before: float | None
-    now: float | None
-    cases: list[str] = field(default_factory=list)
+    before: float | None  # `None` if the baseline lacks the line
+    now: float | None  # `None` if the run lacks the line
+    cases: list[str] = field(default_factory=list)  # ids
 
     @property
     def values(self) -> str:
-        """As in `32 -> 4 sectors`."""
+        """The change in words, as in `32 -> 4 sectors`."""
         return f"{_value(self.before)} -> {_value(self.now)} {self.unit}"
 
     @property
     def size(self) -> float:
-        """How large the change is."""
+        """The absolute change per request."""
         return abs((self.now or 0) - (self.before or 0))
 
 
 def changed_lines(comparison: Comparison) -> list[ChangedLine]:
-    """The lines that cost something else in cases that both runs counted, the largest change first."""
+    """List the lines whose cost changed in cases that both runs counted, the largest change first."""
     base, other = (lines.read(run.folder) for run in (comparison.base, comparison.other))
     was, now = _sources(comparison.base), _sources(comparison.other)
     renumbered = {name: _renumbered(was[name], now[name]) for name in was.keys() & now.keys()}
@@ -55,7 +55,7 @@ def changed_lines(comparison: Comparison) -> list[ChangedLine]:
         for one in _changed(base[case], other[case], renumbered):
             before, after = one
             line = after or before
-            assert line  # noqa: S101  (one of both is there)
+            assert line  # noqa: S101  (at most one of both is None)
             texts = (now if after else was).get(line.file, [])
             text = texts[line.line - 1].strip() if line.line <= len(texts) else ""
             what = " ".join(filter(None, (line.memory, line.kind)))
@@ -66,13 +66,13 @@ def changed_lines(comparison: Comparison) -> list[ChangedLine]:
 
 
 def line_sentence(line: ChangedLine) -> str:
-    """A changed line in the terminal."""
+    """Describe a changed line, for the terminal."""
     where = f"{line.kernel}, {line.place}, {line.what}: {line.values} per request"
     return f"{where} in {count(len(line.cases), 'case')}: {one_line(line.text, 80)}"
 
 
 def line_table(changed: Sequence[ChangedLine]) -> Table:
-    """The changed lines in the page."""
+    """Make the page's table of changed lines."""
     columns = ["kernel", "line", "source", "access", "before -> now", "cases"]
     rows = [(c.kernel, c.place, one_line(c.text, 120), c.what, c.values, str(len(c.cases))) for c in changed]
     return Table.of(columns, rows)
@@ -95,7 +95,7 @@ def _changed(
 
 
 def _renumbered(was: Sequence[str], now: Sequence[str]) -> dict[int, int]:
-    """For each line its number of today: equal lines, and lines that were replaced by as many."""
+    """Map old line numbers to new ones, for equal lines and for lines that were replaced by equally many."""
     found = {}
     for tag, a, a_end, b, b_end in difflib.SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
         if tag == "equal" or (tag == "replace" and a_end - a == b_end - b):
@@ -104,7 +104,7 @@ def _renumbered(was: Sequence[str], now: Sequence[str]) -> dict[int, int]:
 
 
 def _sources(run: Compared) -> dict[str, list[str]]:
-    """The lines of the sources that the run kept, by the file's name."""
+    """The lines of the sources in the run folder, by file name."""
     root = run.folder.sources.resolve()
     paths = [path for path in sorted(root.rglob("*.cu*")) if path.resolve().is_relative_to(root) and path.is_file()]
     return {Path(path).name: cache.read(path).splitlines() for path in paths}

@@ -1,4 +1,4 @@
-"""How the machine code of cases differs from the baseline's, where both folders keep it."""
+"""How the machine code of cases differs from the baseline's, if both folders have it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from runner.display.text import count, described
 from runner.stages.code import machine_code
 from runner.stages.code.machine_code import Difference
 
-MOST_PAIRS = 24  # of binaries that are compared
-MOST_LINES = 300  # of a difference in the page
+MOST_PAIRS = 24  # pairs of binaries that are compared
+MOST_LINES = 300  # lines of a diff in the page
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,12 @@ class ChangedCode:
     """Two binaries of the same cases."""
 
     cases: Sequence[Change]
-    name: str
+    name: str  # of the first case
     difference: Difference
 
     @property
     def sentence(self) -> str:
-        """How much differs."""
+        """The number of removed and added instructions, in words."""
         more = f" and {count(len(self.cases) - 1, 'other case')}" if len(self.cases) > 1 else ""
         d = self.difference
         if not d.removed + d.added:
@@ -33,14 +33,14 @@ class ChangedCode:
 
     @property
     def diff(self) -> str:
-        """The difference, perhaps cut."""
+        """The diff, up to `MOST_LINES`."""
         lines = self.difference.diff.splitlines()
         left = [f"... {len(lines) - MOST_LINES} further lines"] if len(lines) > MOST_LINES else []
         return "\n".join([*lines[:MOST_LINES], *left])
 
 
 def changed_code(comparison: Comparison) -> list[ChangedCode]:
-    """The binaries that differ: those of cases whose time or result changed first, then by how much differs."""
+    """Compare the binaries of common cases. Cases whose result or time changed come first."""
     pairs: dict[tuple[str, str], list[Change]] = {}
     for change in sorted(comparison.common, key=lambda change: list(Word).index(change.word)):
         names = str(change.pair.base.get("binary") or ""), str(change.pair.other.get("binary") or "")

@@ -1,4 +1,4 @@
-"""The runs of a comparison: which the user means, what their folders hold, and which cases they have in common."""
+"""The runs of a comparison: how the user names them, reading their folders, and joining their cases."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from runner.record.ranking import IDLE, TIME
 from runner.record.runs import flat, section
 
 Row = dict[str, Any]
-Folders = tuple[Path, ...]  # one side of a comparison: a run, or several runs of the same sweep
+Folders = tuple[Path, ...]  # a side of a comparison: a run, or several runs of the same sweep
 
 LAST = ("seed", "device")
-ALWAYS_THERE = frozenset(("dtype", *LAST))  # every case has them, but the row of a case that never ran may not
+ALWAYS_THERE = frozenset(("dtype", *LAST))  # empty only in the row of a case that never ran
 LONGEST_NAME = 40
-LAUNCH = ("binary", "grid", "block", "shared_dynamic")  # equal wherever the same is launched, beside the parameters
+LAUNCH = ("binary", "grid", "block", "shared_dynamic")  # equal in two rows if both launched the same
 MOST_VALUES = 8
 
 KINDS = ("kernel source", "parameters", "device", "driver", "toolkit", "method", "clocks", "runner", "command", "other")
 """Kinds of differences between runs, the likeliest cause of a changed time first."""
 
-SURROUNDINGS = ("device", "driver", "toolkit", "method")  # the kinds that change times although the kernel is the same
+SURROUNDINGS = ("device", "driver", "toolkit", "method")  # kinds that change times even if the kernel is the same
 
 # The kind of each entry of environment.json, by the first pattern that matches. None: never a cause.
 RULES: tuple[tuple[str, str | None], ...] = (
@@ -52,33 +52,33 @@ RULES: tuple[tuple[str, str | None], ...] = (
 
 @dataclass(frozen=True)
 class Compared:
-    """One run, or one run that was made several times."""
+    """A side of a comparison: one run, or several runs of the same sweep, pooled."""
 
-    name: str  # the shortest that distinguishes it from the others
+    name: str  # the shortest end of its path that is unique
     folder: RunFolder
-    rows: list[Row]  # its cases, in the order of results.csv; `measured` of a row: its folders with samples, and these
+    rows: list[Row]  # its cases, in the order of results.csv; `measured` of a row: pairs of folder and samples file
     parameters: list[str]  # the columns that distinguish its cases
-    environment: dict[str, Any]  # its environment.json; empty if that is missing
+    environment: dict[str, Any]  # environment.json; empty if it is missing
     criterion: Criterion = TIME  # what its cases are ranked by
 
     @property
     def short(self) -> str:
-        """The name for a sentence. A long name is cut in the middle, because names often differ at their ends."""
+        """The name for a sentence. A long name is cut in the middle, since names often differ at their ends."""
         name = one_line(self.name, 1000)
         half = LONGEST_NAME // 2
         return name if len(name) <= LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
 
     @property
     def kinds(self) -> frozenset[str]:
-        """The kinds of devices that it used."""
+        """The kinds of devices of its cases."""
         return frozenset(str(row["device"]) for row in self.rows) - {""}
 
     def device(self, kind: str) -> dict[str, Any]:
-        """What is known about one of its devices."""
+        """The entries of environment.json about a kind of device."""
         return section(section(self.environment, "devices"), kind)
 
     def surroundings(self, kind: str) -> dict[str, str]:
-        """What times on one kind of device depend on besides the kernel; empty if the device is unknown."""
+        """The entries on which times depend besides the kernel; empty if the device is unknown."""
         known = self.device(kind)
         entries = flat({**self.environment, "devices": {kind: known}}) if known else ()
         return {name: value for name, value in entries if kind_of(name) in SURROUNDINGS or name == "host"}
@@ -100,20 +100,27 @@ class Pair:
 
 @dataclass(frozen=True)
 class Joined:
-    """The cases of two runs, each in the order of its table."""
+    """The cases of two runs, in the order of their tables."""
 
     common: list[Pair]
-    doubtful: list[Pair]  # one of the runs has several rows of the case: timed in several ways, or on several GPUs
+    doubtful: list[Pair]  # a run has several rows of the case: timed in several ways, or on several GPUs
     only_base: list[Row]
     only_other: list[Row]
 
 
 def chosen(texts: Sequence[str], baseline: str | None) -> list[Folders]:
-    """The sides that a user means, the baseline first.
+    """Resolve the sides of a comparison.
 
-    Each text is a run as `record.runs` knows it, a pattern for several runs, or the runs of one side with commas. The
-    baseline is one side, named likewise, or else the first. A `UsageError` if there is no such run, one is named twice,
-    or there are fewer than two.
+    Args:
+        texts: Each a run in a form that `record.runs` resolves, a pattern for several runs, or the runs of one side
+            separated by commas.
+        baseline: The baseline in the same form; by default the first side.
+
+    Returns:
+        The sides, the baseline first.
+
+    Raises:
+        UsageError: A run does not exist or is named twice, or there are fewer than two sides.
     """
     first = [] if baseline is None else _sides(baseline)
     if len(first) > 1:
@@ -137,23 +144,27 @@ def chosen(texts: Sequence[str], baseline: str | None) -> list[Folders]:
 
 
 def kind_of(entry: str) -> str | None:
-    """The kind of an entry of environment.json, by its dotted name; `None` if it is never a cause."""
+    """Return the kind of an entry of environment.json, given its dotted name; `None` if it is never a cause."""
     return next((kind for pattern, kind in RULES if re.match(pattern, entry)), "other")
 
 
 def read(paths: Sequence[Path]) -> Iterator[Compared]:
-    """Read the runs from their folders, one after the other; a `UsageError` if a table cannot be read."""
+    """Read runs from their folders, one after the other.
+
+    Raises:
+        UsageError: A table cannot be read.
+    """
     for path, name in zip(paths, _names(paths), strict=True):
         run, folder = reader.read(path), RunFolder(path)
         for row in run.rows:
             case = str(row["case"])
-            known = slug(case) == case  # else the case names no file
+            known = slug(case) == case  # otherwise the id is unsafe as a file name
             row["measured"] = tuple((folder, folder.samples(case, job)) for job in row["jobs"] if known)
         yield Compared(name, folder, run.rows, run.parameters, run.environment, run.criterion)
 
 
 def united(compared: Sequence[Compared]) -> list[Compared]:
-    """The runs, each with the parameters of all runs; a parameter that a run lacks is empty in its rows."""
+    """Give all runs the parameters of all runs. A parameter that a run lacks is empty in its rows."""
     every = dict.fromkeys(name for run in compared for name in run.parameters)
     names = [*(name for name in every if name not in LAST), *LAST]
     empty = dict.fromkeys(names, "")
@@ -161,26 +172,28 @@ def united(compared: Sequence[Compared]) -> list[Compared]:
 
 
 def varying(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
-    """The parameters with more than one value among some rows, and always `kernel`.
+    """Select the parameters with more than one value in some rows, and always `kernel`.
 
-    A parameter that a kernel does not read has no value there.
+    The empty value of a kernel that does not read a parameter does not count.
     """
     return [name for name in names if name == "kernel" or len(set(values(rows, name)) - {""}) > 1]
 
 
 def values(rows: Sequence[Row], name: str) -> list[str]:
-    """The values of a parameter as written, in the order of the rows; one is empty if a kernel does not read it."""
+    """List the values of a parameter as text, in the order of the rows; empty for a kernel that does not read it."""
     found = list(dict.fromkeys(value_of(name, row) for row in rows))
     given = [value for value in found if value]
     return given if name in ALWAYS_THERE and given else found
 
 
 def join(base: Compared, other: Compared) -> Joined:
-    """Find the cases that both runs have, and those that only one has.
+    """Join the cases of two runs.
 
-    A case has its id, which covers kernel, parameters and seed, and its kind of device. If the runs have no kind of
-    device in common, the id alone counts. Where both runs used the same models of GPU, so does the model.
-    A `UsageError` if there is no common case.
+    The key of a case is its id, which covers kernel, parameters and seed; its kind of device, if the runs share a
+    kind; and its model of GPU, if both runs used the same models.
+
+    Raises:
+        UsageError: The runs have no case in common.
     """
     by_kind = bool(base.kinds & other.kinds) or not (base.kinds and other.kinds)
     by_place = {row["place"] for row in base.rows} == {row["place"] for row in other.rows}
@@ -198,10 +211,12 @@ def join(base: Compared, other: Compared) -> Joined:
 
 
 def pooled(parts: Sequence[Compared]) -> Compared:
-    """Combine several runs of the same sweep into one. A case that failed in one of them failed.
+    """Combine several runs of the same sweep into one. A case that failed in one of them counts as failed.
 
-    `A1,A2 B1,B2`, measured in the order A B B A, is free of a steady drift of the device.
-    A `UsageError` if they are not runs of the same.
+    Comparing `A1,A2 B1,B2`, measured in the order A B B A, cancels a steady drift of the device.
+
+    Raises:
+        UsageError: The runs differ in code, launch or surroundings.
     """
     first, *others = parts
     rows = list(first.rows)
@@ -229,7 +244,7 @@ def _resolved(side: Folders) -> Folders:
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
-    """As much of the end of each path as distinguishes the paths."""
+    """The shortest ends of the paths that are unique."""
     parts = [path.resolve().parts for path in paths]
     found = (["/".join(p[-length:]) for p in parts] for length in range(1, max(map(len, parts)) + 1))
     return next((names for names in found if len(set(names)) == len(names)), [str(path) for path in paths])
@@ -270,18 +285,18 @@ def _refuse_other_surroundings(first: Compared, other: Compared) -> None:
         was, now = first.surroundings(kind), other.surroundings(kind)
         changed = next((name for name in (*was, *now) if was.get(name) != now.get(name)), None)
         if changed:
-            was_now = f"{was.get(changed, 'not known')} and {now.get(changed, 'not known')}"
+            was_now = f"{was.get(changed, 'unknown')} and {now.get(changed, 'unknown')}"
             raise _not_the_same(first, other, f"{changed.removeprefix('devices.')} is {was_now}")
 
 
 def _together(first: Compared, row: Row, other: Compared, again: Row) -> Row:
-    """Combine two rows of a case. A failed row outweighs a right row, which outweighs one that was not run."""
+    """Combine two rows of a case. A failed row wins over a correct one, which wins over one that was not run."""
     if row["status"] != "ok" or again["status"] != "ok":
         return max(row, again, key=lambda r: (r["status"] not in IDLE, r["status"] != "ok"))
     changed = [name for name in LAUNCH if not absent(row[name]) and str(row[name]) != str(again[name])]
     if changed:
         what = "machine code" if changed == ["binary"] else changed[0]
-        raise _not_the_same(first, other, f"{row['kernel']} (case {row['case']}) has another {what}")
+        raise _not_the_same(first, other, f"{row['kernel']} (case {row['case']}) has a different {what}")
     weights = [max(1, len(r["measured"])) for r in (row, again)]
     together = {
         name: statistics.fmean([row[name], again[name]], weights)

@@ -28,7 +28,7 @@ from runner.report.terminal import STYLES
 if TYPE_CHECKING:
     from runner.compare.figure import Picture
 
-Entry = tuple[int, Change]  # the number of the compared run, counted from 1, and what became of a case in it
+Entry = tuple[int, Change]  # the number of the compared run, counted from 1, and the change of a case in it
 
 WORSE, UNDECIDED = 1, 3  # exit statuses; 0: nothing is worse, 2: a usage error
 DECIDED = frozenset((Word.SLOWER, Word.FASTER, Word.SAME, Word.ONLY_OTHER))
@@ -47,7 +47,7 @@ OF_WORD = {
 """The styles of a word in the terminal and in the page."""
 
 QUIET = frozenset((Word.SAME, Word.NOT_COMPARED, Word.ONLY_BASE, Word.ONLY_OTHER))
-"""Words without a line a case in the terminal."""
+"""Words whose cases are not listed in the terminal."""
 
 TIMES = ("base_median_us", "median_us", "change_percent")
 OF_CSV = ("base_status", "status", *TIMES, "low_percent", "high_percent", "threshold_percent", "word", "note")
@@ -55,7 +55,7 @@ OF_PAGE = ("word", *TIMES, "low_percent to high_percent", "threshold_percent", "
 
 
 def entries(comparisons: Sequence[Comparison]) -> list[Entry]:
-    """What became of all cases, the worst first; cases that only one run has come last."""
+    """List the changes of all cases, the worst first; cases that only one run has come last."""
     found = [(number, change) for number, compared in enumerate(comparisons, 1) for change in compared.changes]
     # Rounded, so that equal changes stay in the order of the table.
     return sorted(found, key=lambda entry: (list(Word).index(entry[1].word), -round(entry[1].size, 9)))
@@ -64,7 +64,7 @@ def entries(comparisons: Sequence[Comparison]) -> list[Entry]:
 def show(
     comparisons: Sequence[Comparison], found: Sequence[Entry], causes: Causes, files: Sequence[Path], console: Console
 ) -> None:
-    """Print the verdict, what differs, the worst cases, and the files that were written."""
+    """Print the verdicts, the causes, the worst cases, and the files that were written."""
     for comparison in comparisons:
         say(console, headline(comparison), STYLES[level(comparison)])
         sentences = kernels(comparison)
@@ -88,7 +88,7 @@ def show(
 
 
 def page(comparisons: Sequence[Comparison], found: Sequence[Entry], causes: Causes, picture: Picture | None) -> bytes:
-    """The page, as bytes that are the same whenever the comparison is."""
+    """Render the page. The same comparison gives the same bytes."""
     from runner.report.page import template  # noqa: PLC0415 - Jinja would slow a comparison without a page
 
     names, base = _varying(comparisons), comparisons[0].base.short
@@ -125,7 +125,7 @@ def page(comparisons: Sequence[Comparison], found: Sequence[Entry], causes: Caus
 
 
 def as_csv(comparisons: Sequence[Comparison], found: Iterable[Entry]) -> bytes:
-    """The table as CSV."""
+    """Format all cases as CSV."""
     base = comparisons[0].base
     parameters = [name for name in base.parameters if name != "device"]
     parameters[parameters.index("size") + 1 : 0] = ["rows", "cols"]
@@ -143,7 +143,7 @@ def as_csv(comparisons: Sequence[Comparison], found: Iterable[Entry]) -> bytes:
 
 
 def level(comparison: Comparison) -> str:
-    """The result as one word of the page's style."""
+    """Return the result as a style of the page: `bad`, `good` or `none`."""
     words = {change.word for change in comparison.common}
     if words & {Word.BROKEN, Word.SLOWER}:
         return "bad"
@@ -151,7 +151,7 @@ def level(comparison: Comparison) -> str:
 
 
 def headline(comparison: Comparison) -> str:
-    """As in `B against A, 192 common cases: none broken, 48 faster, 0 slower, 144 same`."""
+    """Summarize, as in `B against A, 192 common cases: none broken, 48 faster, 0 slower, 144 same`."""
     numbers = Counter(change.word for change in comparison.changes)
     timed = not all(map(_only_checked, comparison.common))
     parts = [f"{numbers[Word.BROKEN]:,} BROKEN" if numbers[Word.BROKEN] else "none broken"]
@@ -164,7 +164,7 @@ def headline(comparison: Comparison) -> str:
 
 
 def kernels(comparison: Comparison) -> list[str]:
-    """A sentence on each kernel with a faster or slower case, the largest change first.
+    """Write a sentence on each kernel with a faster or slower case, the largest change first.
 
     As in `reduceShfl: 1.14x faster (geometric mean of its 12 cases, from 1.05x faster to 1.30x faster)`.
     """
@@ -179,7 +179,7 @@ def kernels(comparison: Comparison) -> list[str]:
 
 
 def remarks(comparison: Comparison) -> list[str]:
-    """What limits the comparison, and what to do about it."""
+    """List the limits of the comparison, and what to do about them."""
     advice = Counter(change.advice for change in comparison.of(Word.INCONCLUSIVE)).most_common(3)
     todo = [f"{count(n, 'inconclusive case')}: {one_line(text, 200)}." for text, n in advice if text]
     by = comparison.base.criterion
@@ -190,9 +190,9 @@ def remarks(comparison: Comparison) -> list[str]:
 
 
 def exit_status(comparisons: Iterable[Comparison], *, strict: bool) -> int:
-    """0 if nothing is worse, 1 if a case is slower or broken, 3 if `strict` and a case is undecided.
+    """Return 0 if nothing is worse, 1 if a case is slower or broken, 3 if `strict` and a case is undecided.
 
-    Undecided is a case that was right in the baseline and has no answer: inconclusive, not run, or not there any more.
+    A case is undecided if it was correct in the baseline and is now inconclusive, not run or missing.
     """
     changes = [change for comparison in comparisons for change in comparison.changes]
     if any(change.word in (Word.BROKEN, Word.SLOWER) for change in changes):
@@ -254,13 +254,13 @@ def _show_cases(comparisons: Sequence[Comparison], found: Sequence[Entry], conso
 
 
 def _numbers(change: Change, comparison: Comparison) -> tuple[str, str, str]:
-    """Times, or what the baseline ranks its cases by, change and note, as far as the case has them."""
+    """Format times (or the baseline's criterion), change and note of a case; empty if it lacks them."""
     base, other = _median(change.pair.base), _median(change.pair.other)
     if base is None or other is None or change.percent is None:
         return "", "", one_line(change.note)
     interval = _interval(change)
     between = f"{_signed(change.percent[0])} %{f' ({interval})' if interval else ''}"
-    note = "" if change.word is Word.INCONCLUSIVE else one_line(change.note)  # the verdict has the advice once
+    note = "" if change.word is Word.INCONCLUSIVE else one_line(change.note)  # `remarks` gives the advice once
     if not (by := comparison.base.criterion).is_time:
         of_other = replace(by, constants=comparison.other.criterion.constants)
         was, now = by.value(change.pair.base, base), of_other.value(change.pair.other, other)
@@ -269,7 +269,7 @@ def _numbers(change: Change, comparison: Comparison) -> tuple[str, str, str]:
 
 
 def _table(found: Iterable[Entry], comparisons: Sequence[Comparison], parameters: Sequence[str]) -> Table:
-    """The page's table of some cases that both runs have, without empty columns."""
+    """The page's table of common cases, without empty columns."""
     names = [*parameters, *(["run"] if len(comparisons) > 1 else []), *OF_PAGE]
     lines = [Line(_anchor(entry), [_cell(name, entry, comparisons) for name in names]) for entry in found]
     return Table(names, lines).filled("kernel", "word")
@@ -298,7 +298,7 @@ def _cell(name: str, entry: Entry, comparisons: Sequence[Comparison]) -> Cell:
 
 
 def _anchor(entry: Entry) -> str:
-    """The id of a case's line. It follows from the case's own id, so that a link to it outlives a rebuild."""
+    """The HTML id of a case's line, made from the case's id, so that links stay valid after a rebuild."""
     number, row = entry[0], entry[1].row
     mark = re.sub(r"[^A-Za-z0-9_-]", "-", str(row["case"]))[:60]
     return f"case-{mark}-{one_line(str(row['device']), 8) or 'any'}-{number}"
@@ -310,24 +310,24 @@ def _varying(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def _median(row: Row) -> float | None:
-    """A case's time in microseconds; `None` for a case that is not right."""
+    """A case's time in µs; `None` if the case is not correct."""
     return float(row["median_us"]) if row and row["status"] == "ok" and not absent(row["median_us"]) else None
 
 
 def _interval(change: Change) -> str:
-    """The ends of the interval of a change, in percent; empty if there is none."""
+    """The ends of the interval of a change, in percent; empty without an interval."""
     if change.percent is None or math.isnan(change.percent[1]):
         return ""
     return f"{_signed(change.percent[1])} to {_signed(change.percent[2])}"
 
 
 def _signed(percent: float) -> str:
-    """A change in percent: `+3.2`, `-12.0`, and `0.0` without a sign."""
+    """Format a change in percent: `+3.2`, `-12.0`, and `0.0` without a sign."""
     return re.sub(r"^[+-](0\.0)$", r"\1", f"{percent:+,.1f}")
 
 
 def _lone(comparison: Comparison) -> list[tuple[str, list[Row]]]:
-    """The cases that only one of the runs has, by the name of the run."""
+    """The cases that only one of the runs has, with the run's name."""
     words = ((Word.ONLY_BASE, comparison.base), (Word.ONLY_OTHER, comparison.other))
     return [(run.short, [c.row for c in changes]) for word, run in words if (changes := comparison.of(word))]
 
@@ -338,7 +338,7 @@ def _only_checked(change: Change) -> bool:
 
 
 def _times(change: float) -> str:
-    """A ratio of times in words: `1.14x faster`; below 5 % in percent."""
+    """Describe a ratio of times: `1.14x faster`; below 5 % in percent."""
     direction = "faster" if change < 1 else "slower"
     if max(change, 1 / change) < 1.05:
         return f"{100 * abs(change - 1):.1f} % {direction}" if abs(change - 1) >= 0.0005 else "as fast"
@@ -372,7 +372,7 @@ def _cautions(comparison: Comparison) -> list[str]:
 
 
 def _noise(comparison: Comparison) -> list[str]:
-    """The A/A check: how much the times of unchanged cases differ; empty where there are no such cases."""
+    """The A/A check: how much the times of unchanged cases differ; an empty list without such cases."""
     found = [change.size for change in comparison.changes if change.alike]
     if not found:
         return []

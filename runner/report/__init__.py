@@ -6,7 +6,10 @@
     findings, tables, figures, environment.json, sources/ ─page─▶ report.html
     findings ─terminal─▶ console
 
-Everything is made from the folder alone: no device, no configuration, no clock. The same results give the same bytes.
+Door: the functions of this module; `verdict.write` for verdict.json.
+Takes: a run folder, as `runner.record.run` reads it. Gives: files in that folder, or text.
+What may not cross: everything is made from the folder alone, without a device, a configuration or the time of day. The
+same results give the same bytes.
 """
 
 from __future__ import annotations
@@ -26,21 +29,31 @@ __all__ = ["as_markdown", "build", "draw_lanes", "print_summary", "publish", "pu
 
 
 def build(folder: Path) -> Path:
-    """Write the figures and `report.html` of a run folder, and return the page's path."""
+    """Write the figures and `report.html` of a run folder.
+
+    Returns:
+        The page's path.
+
+    Raises:
+        UsageError: The folder's results cannot be read.
+    """
     return _page(*_read(folder))
 
 
 def print_summary(folder: Path, console: Console) -> None:
-    """Print what a run found: the times, the verdict, and the failures."""
+    """Print the times, the verdict and the failures of a run."""
     from runner.report.terminal import print_summary as show  # noqa: PLC0415 - pandas would slow the runner's start
 
     show(*_read(folder), console)
 
 
 def publish(folder: Path, console: Console, *, brief: bool = False) -> None:
-    """Print what a run found, then write verdict.json and the report: the verdict does not wait for the figures.
+    """Print the summary, then write verdict.json and the report, so that the verdict does not wait for the figures.
 
-    Where it is `brief`, the verdict and the report's path are all that is printed.
+    Args:
+        folder: The run folder.
+        console: Where to print.
+        brief: Print only the verdict and the report's path.
     """
     from runner.display.console import say_path  # noqa: PLC0415
     from runner.display.terminal import SweepProgress  # noqa: PLC0415
@@ -61,19 +74,19 @@ def publish(folder: Path, console: Console, *, brief: bool = False) -> None:
 
 
 def publish_alone(folder: Path, to: Path) -> None:
-    """Write the page of a run to a file of its own, without links to the folder."""
+    """Write the page of a run to the file `to`, without links to the folder."""
     _page(*_read(folder), to)
 
 
 def as_markdown(folder: Path) -> str:
-    """The summary of a run for a pull request."""
+    """Format the summary of a run as Markdown, for a pull request."""
     from runner.report.terminal import as_markdown as summary  # noqa: PLC0415
 
     return summary(folder)
 
 
 def _read(folder: Path) -> tuple[Run, Verdict]:
-    """A run and the verdict on it, which every part of the report starts from."""
+    """Read a run, and judge it."""
     from runner.record.run import read  # noqa: PLC0415
     from runner.report.findings import judge  # noqa: PLC0415
 
@@ -82,14 +95,22 @@ def _read(folder: Path) -> tuple[Run, Verdict]:
 
 
 def _page(run: Run, verdict: Verdict, to: Path | None = None) -> Path:
-    os.environ["MPLBACKEND"] = "agg"  # notebooks name a backend of theirs there, which matplotlib may not have
+    os.environ["MPLBACKEND"] = "agg"  # a notebook's own backend may not be installed
     from runner.report.page import write  # noqa: PLC0415 - matplotlib would slow the runner's start
 
     return write(run, verdict, to)
 
 
 def draw_lanes(rows: Iterable[Mapping[str, Any]], title: str = "") -> bytes:
-    """The lane picture of some rows as SVG, one step for each row; see `figures.lanes.stacked`."""
+    """Draw the lane picture of some rows as SVG, one step per row.
+
+    Args:
+        rows: Rows of results.csv, as text or typed; see `figures.lanes.stacked`.
+        title: The picture's title; empty for the default.
+
+    Raises:
+        ValueError: No row can be drawn.
+    """
     os.environ["MPLBACKEND"] = "agg"
     from runner.report.figures.lanes import stacked  # noqa: PLC0415 - matplotlib would slow the runner's start
 

@@ -1,6 +1,6 @@
-"""`python -m runner.report outputs/X`: figures, page and summary again, from the folder alone, on any machine.
+"""`python -m runner.report outputs/X`: rebuild figures, page and summary from the folder alone, on any machine.
 
-With --live, a page that updates while a sweep runs. Its server accepts this machine only, and writes nothing.
+With --live, it serves a page that updates while a sweep runs. The server answers this machine only, and writes nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WAITING = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta http-equ
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Rebuild the report of a run folder; 2 if it is not one."""
+    """Rebuild the report of a run folder. Returns the exit status."""
     parser = Parser("report", "Rebuild the report of a run folder.")
     parser.add_argument("folder", help="a run's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
     parser.add_argument(
@@ -48,7 +48,7 @@ def _report(given: Namespace) -> int:
 
     name = given.folder
     if given.to and (given.live or given.format == "md"):
-        raise UsageError(f"--to {given.to}: only a page is written to a file, without --live and --format md")
+        raise UsageError(f"--to {given.to}: writes a page, so leave out --live and --format md")
     if given.live and given.format == "md":
         raise UsageError("--live serves a page: leave out --format md")
     if given.port and not given.live:
@@ -71,7 +71,7 @@ def _report(given: Namespace) -> int:
         from runner.record.shards import running  # noqa: PLC0415
 
         if running(RunFolder(folder)):
-            say(f"{name}: the sweep is still running, so this is not all of it", 0)
+            say(f"{name}: the sweep is still running, so the report is incomplete", 0)
     return 0
 
 
@@ -83,9 +83,9 @@ def _serve(folder: Path, port: int) -> int:
 
 
 def _bring_up_to_date(folder: RunFolder) -> None:
-    """Rebuild the table from the jobs' rows: the table of a killed sweep may lag behind.
+    """Rebuild the table from the jobs' rows, since the table of a killed sweep may be older.
 
-    A table with rows of jobs whose folders are gone stays: the folder was passed on without them.
+    A table with rows of jobs whose folders are missing stays: the run folder was passed on without them.
     """
     from runner.record import stored_rows  # noqa: PLC0415
     from runner.record.shards import merge  # noqa: PLC0415
@@ -100,7 +100,7 @@ def _jobs_of_table(folder: RunFolder) -> set[str]:
     try:
         head, *rows = read_csv(folder.read(folder.results))
         at = head.index("job")
-        return {row[at] for row in rows if len(row) > at and row[at]}  # a torn line has none
+        return {row[at] for row in rows if len(row) > at and row[at]}  # a torn line lacks the job
     except TooMuch as e:
         raise UsageError(f"{folder.results}: {e}") from None
     except (OSError, ValueError, csv.Error):
@@ -108,7 +108,7 @@ def _jobs_of_table(folder: RunFolder) -> set[str]:
 
 
 def page(path: Path) -> str:
-    """The page of the cases so far, without links to files and without static figures."""
+    """Render the page of the cases so far, without links to files and without static figures."""
     from runner.record.run import read  # noqa: PLC0415
     from runner.record.shards import running  # noqa: PLC0415
     from runner.report.findings import judge  # noqa: PLC0415
@@ -125,7 +125,7 @@ def page(path: Path) -> str:
 
 
 def state(path: Path) -> str:
-    """A text that changes with every new result."""
+    """Return a text that changes with every new result."""
     from runner.record.shards import running  # noqa: PLC0415
 
     folder = RunFolder(path)
@@ -135,13 +135,21 @@ def state(path: Path) -> str:
 
 
 def server(path: Path, port: int = 0) -> ThreadingHTTPServer:
-    """A server of a run folder's page on this machine. Port 0 takes a free port."""
+    """Make a server of a run folder's page on this machine.
+
+    Args:
+        path: The run folder.
+        port: The port; 0 takes a free one.
+
+    Raises:
+        UsageError: The port cannot be used.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            # A page of another site may resolve its own name to this machine, so the name that was asked for counts.
+            # Check the requested host name: another site may resolve its name to this machine (DNS rebinding).
             if self.headers.get("Host") not in [f"{name}:{serving.server_port}" for name in NAMES]:
-                self.send_error(403, "This server answers to this machine alone")
+                self.send_error(403, "This server answers requests from this machine only")
             elif self.path in ("/", "/state"):
                 try:
                     with runs.reading(path):
@@ -159,12 +167,12 @@ def server(path: Path, port: int = 0) -> ThreadingHTTPServer:
                 self.send_error(404)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing of each request."""
+            """Do not log requests."""
 
     try:
         serving = ThreadingHTTPServer((HOST, port), Handler)
     except (OSError, OverflowError) as error:
-        raise UsageError(f"--port {port}: cannot listen there ({error}); leave it out for a free one") from None
+        raise UsageError(f"--port {port}: cannot listen on it ({error}); leave it out for a free one") from None
     return serving
 
 

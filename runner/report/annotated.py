@@ -1,6 +1,7 @@
-"""The source itself, annotated: what each line of a kernel costs, and the hazards that were found at it.
+"""Annotate a kernel's source with what each line costs, and the hazards that were found at it.
 
-A kernel's cases cost the same at every line in one of few ways. Each way is a reading; the reader chooses one.
+Many cases of a kernel have the same costs at every line. Each group of such cases is a reading; the page's reader
+chooses one.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from runner.record.run import Run
 from runner.stages.lines import costs as lines
 from runner.stages.lines.costs import LineCost
 
-MOST_READINGS = 6  # of a kernel; lines.csv has all
-AROUND = 4  # lines without a note that are shown before and after one with a note; longer runs are folded
-COSTLY = 1.25  # a line is marked if it takes that many times the ideal
-MOST_HAZARDS = 8  # at one line
+MOST_READINGS = 6  # per kernel; lines.csv has all
+AROUND = 4  # lines that are shown before and after a line with a note; the others are folded
+COSTLY = 1.25  # a line is marked from this multiple of the ideal on
+MOST_HAZARDS = 8  # per line
 
 _PLACE = re.compile(r"(?P<file>[\w.+-]+\.(?:cuh?|hpp|h|inc)):(?P<line>\d+)")
 
@@ -36,7 +37,7 @@ class Note:
 
     @property
     def ratio(self) -> str:
-        """As in `32 / 4 sectors`: actual, ideal, and what they count."""
+        """Actual, ideal and unit, as in `32 / 4 sectors`."""
         cost = self.cost
         if cost.kind == lines.BRANCH:
             return f"{cost.divergent_branches:,} of {cost.requests:,} branches"
@@ -45,7 +46,7 @@ class Note:
 
     @property
     def rest(self) -> str:
-        """What the line does, and how."""
+        """The access: memory, kind, lanes, bytes and requests."""
         cost = self.cost
         if cost.kind == lines.BRANCH:
             return "diverged"
@@ -55,27 +56,27 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Hazard:
-    """A hazard that names the line, and the other lines that it names."""
+class LineHazard:
+    """A hazard at a line, with links to the other lines that it names."""
 
     text: str
-    others: tuple[tuple[str, str], ...]  # anchor and words
+    others: tuple[tuple[str, str], ...]  # anchor and text of each link
 
 
 @dataclass
 class SourceLine:
-    """A line of a source, or a fold of lines that are left out."""
+    """A line of a source, or a fold that stands for several lines."""
 
     number: int
     text: str
     anchor: str = ""
     notes: list[Note] = field(default_factory=list)
-    hazards: list[Hazard] = field(default_factory=list)
-    folded: int = 0  # lines from this one on that are left out
+    hazards: list[LineHazard] = field(default_factory=list)
+    folded: int = 0  # number of lines, from this one on, that a fold stands for
 
     @property
     def mark(self) -> str:
-        """The worst mark of its notes in the first reading."""
+        """`hazard`, or the worst mark of the notes in the first reading."""
         marks = {note.mark for note in self.notes if note.reading == 0}
         return "hazard" if self.hazards else next((mark for mark in ("worst", "costly") if mark in marks), "")
 
@@ -87,16 +88,21 @@ class Listing:
     kernel: str
     file: str
     lines: list[SourceLine]
-    readings: list[str]  # the cases of each, in words
-    more: int  # readings that are left out
-    blocks: int
-    hazardous: str  # the cases that its hazards are of, in words; empty if there are none
+    readings: list[str]  # the cases of each reading, in words
+    more: int  # number of further readings
+    blocks: int  # that were run to count
+    hazardous: str  # the cases with hazards, in words; empty without hazards
 
 
 def listings(run: Run, sources: Mapping[str, Mapping[str, str]]) -> list[Listing]:
-    """The annotated sources of a run folder: of each kernel the files in which a line has a cost or a hazard.
+    """Annotate the sources of a run.
 
-    `sources` has the files of each kernel by their names; a file that several share is with the first of them.
+    Args:
+        run: The run.
+        sources: The texts of each kernel's files by name. A shared file is listed with the first kernel.
+
+    Returns:
+        The files of each kernel in which a line has a cost or a hazard.
     """
     costs = lines.read(run.folder)
     rows, names = run.rows, run.varying
@@ -115,7 +121,7 @@ def listings(run: Run, sources: Mapping[str, Mapping[str, str]]) -> list[Listing
 def _readings(
     rows: Sequence[Mapping[str, Any]], costs: Mapping[str, list[LineCost]]
 ) -> list[tuple[list[Mapping[str, Any]], list[LineCost]]]:
-    """The cases that cost the same at every line, and these costs; the fastest case's are the first."""
+    """Group cases with the same costs at every line; the group of the fastest case comes first."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     ranked = sorted(rows, key=lambda row: math.inf if absent(row["cost"]) else row["cost"])
     for row in ranked:
@@ -164,7 +170,7 @@ def _mark(cost: LineCost, worst: Mapping[str, float]) -> str:
 
 
 def _said(folder: RunFolder, row: Mapping[str, Any]) -> list[str]:
-    """What a row says of lines: the findings of the checked device, or its reason and its note."""
+    """The texts of a row that may name lines: the findings of the checked device, or its reason and note."""
     found = None if absent(row["job"]) else folder.json(folder.hazards(int(row["job"])))
     if isinstance(found, list):
         return [str(one["text"]) for one in found if isinstance(one, dict) and "text" in one]
@@ -172,8 +178,8 @@ def _said(folder: RunFolder, row: Mapping[str, Any]) -> list[str]:
     return [*reason.split("; also "), "" if absent(row["note"]) else str(row["note"])]
 
 
-def _hazards(kernel: str, said: Iterable[str], files: set[str]) -> dict[tuple[str, int], list[Hazard]]:
-    found: dict[tuple[str, int], dict[str, Hazard]] = {}
+def _hazards(kernel: str, said: Iterable[str], files: set[str]) -> dict[tuple[str, int], list[LineHazard]]:
+    found: dict[tuple[str, int], dict[str, LineHazard]] = {}
     for text in said:
         places = [(m["file"], int(m["line"])) for m in _PLACE.finditer(text) if m["file"] in files]
         for place in dict.fromkeys(places):
@@ -181,8 +187,8 @@ def _hazards(kernel: str, said: Iterable[str], files: set[str]) -> dict[tuple[st
             links = tuple((_anchor(kernel, *other), f"line {other[1]}") for other in others)
             at = found.setdefault(place, {})
             if len(at) < MOST_HAZARDS:
-                alike = re.sub(r"\d+", "", text)  # hazards that differ in the thread alone
-                at.setdefault(f"{alike} {links}", Hazard(one_line(text, 400), links))
+                alike = re.sub(r"\d+", "", text)  # merges hazards that differ only in the thread
+                at.setdefault(f"{alike} {links}", LineHazard(one_line(text, 400), links))
     return {place: list(hazards.values()) for place, hazards in found.items()}
 
 
@@ -192,7 +198,7 @@ def _words(rows: Sequence[Mapping[str, Any]], names: list[str]) -> str:
 
 
 def _folded(source: Sequence[SourceLine]) -> Iterator[SourceLine]:
-    """The lines with long runs of lines without a note folded."""
+    """Fold long runs of lines without a note."""
     told = [n for n, line in enumerate(source) if line.notes or line.hazards]
     kept = {n for at in told for n in range(at - AROUND, at + AROUND + 1)}
     if len(source) < 4 * AROUND:

@@ -1,4 +1,4 @@
-"""What a run found, in sentences: the verdict, the fastest cases and their ties, what limits them, and the problems."""
+"""The findings of a run in sentences: the verdict, the fastest cases and their ties, their limits, the problems."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ Row = dict[str, Any]
 Level = Literal["good", "bad", "partial", "none"]
 
 WORDS: dict[Level, str] = {"good": "Passed", "bad": "Failed", "partial": "Not finished", "none": "Nothing ran"}
-"""The level for those who see no colours."""
+"""The level in words."""
 
-NAMED = 6  # tied cases, or kernels, that a sentence names
+NAMED = 6  # most tied cases, or kernels, in a sentence
 
-REASONS = 3  # that a sentence gives
+REASONS = 3  # most reasons in a sentence
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Cases that share a status and a reason, by their row numbers; not `failed` if they were never launched."""
+    """Cases with the same status and reason."""
 
     status: str
     reason: str
-    rows: tuple[int, ...]
-    failed: bool
+    rows: tuple[int, ...]  # row numbers
+    failed: bool  # false if they were never launched
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a reader should know first."""
+    """The verdict on a run: the first part of every report."""
 
     level: Level
     headline: str  # how many cases match, and the fastest
-    further: tuple[str, ...]  # the tied cases by name, and the fastest of each further group of comparable cases
-    cautions: tuple[str, ...]  # why some of the times should not be trusted, and what an emulation leaves open
+    further: tuple[str, ...]  # the tied cases, and the fastest of each further group of comparable cases
+    cautions: tuple[str, ...]  # which times not to trust, and what an emulation does not check
     problems: tuple[Problem, ...]  # failures first, then the cases that were not launched
 
 
 def judge(run: Run) -> Verdict:
-    """The verdict on a run."""
+    """Judge a run."""
     right = int((run.frame["status"] == "ok").sum())
     shown = [name for name in run.measured.varying if name not in ("size", "device", "dtype", "seed")]
     apart = [name for name in differing_peers(run) if name != "device"]
@@ -64,7 +64,7 @@ def judge(run: Run) -> Verdict:
 
 
 def level(run: Run) -> Level:
-    """The verdict on a run in a word."""
+    """The level of a run: `bad` if a case failed, `none` if none is ok, `partial` if some were not reached."""
     statuses = set(run.frame["status"])
     if statuses - {"ok", *IDLE}:
         return "bad"
@@ -74,7 +74,7 @@ def level(run: Run) -> Level:
 
 
 def incomplete(run: Run) -> bool:
-    """Whether cases, or rounds of them, were not reached."""
+    """Whether cases or rounds were not reached."""
     return "not_run" in set(run.frame["status"]) or run.unfinished
 
 
@@ -91,13 +91,13 @@ def _speeds(one: Ranking, shown: list[str], apart: list[str], by: Criterion) -> 
     first = f"{best}{where}: {described(row, shown)} ({_speed(row, by)})." + (f" {'; '.join(near)}." if near else "")
     names = [described(tied, shown) for tied in one.tied[:NAMED]]
     more = [f"{len(one.tied) - NAMED} more"] if len(one.tied) > NAMED else []
-    if not names or len(set(names)) < len(names):  # cases of different seeds have one name
+    if not names or len(set(names)) < len(names):  # cases that differ in the seed have the same name
         return [first]
     return [first, f"Tied with it, because this measurement cannot tell them apart: {'; '.join(names + more)}."]
 
 
 def _ceiling(one: Ranking, ceilings: Run, shown: list[str], by: Criterion) -> list[str]:
-    """The fastest ceiling of the same work as a ranking's, in a sentence."""
+    """A sentence on the fastest ceiling kernel of the same work as a ranking."""
 
     def work(row: Row) -> list[str]:
         return [size_of(row), *(str(row[name]) for name in PEERS)]
@@ -112,7 +112,7 @@ def _ceiling(one: Ranking, ceilings: Run, shown: list[str], by: Criterion) -> li
 
 
 def _speed(row: Row, by: Criterion) -> str:
-    """Time, bandwidth and share of the limits; what cases are ranked by behind the time."""
+    """Format time, ranking criterion, bandwidth and share of the limits."""
     limits = [("percent_peak", "the peak"), ("percent_copy", "a copy")]
     shares = [f"{row[name]:.0f} % of {limit}" for name, limit in limits if not absent(row[name])]
     bandwidth = [] if absent(row["gbps"]) else [f"{rough(row['gbps'])} GB/s", *shares]
@@ -133,14 +133,14 @@ def _matches(run: Run, right: int) -> list[str]:
     undefined = int(((run.frame["status"] == "ok") & (run.frame["undefined_reads"].fillna(0) > 0)).sum())
     matching = count(undefined, "matching case")
     reads = [f"In {matching} lanes read undefined values, which are not compared."] if undefined else []
-    if (run.frame["device"] == RECORDING).all():  # the other tuner may have compared nothing
+    if (run.frame["device"] == RECORDING).all():  # another tuner may not have compared results
         are = "is" if right == 1 else "are"
         return [f"{right:,} of {count(len(run.frame), 'case')} {are} correct in the recording{tail}."]
     return [f"{right:,} of {len(run.frame):,} {noun} the CPU reference{tail}.", *reads]
 
 
 def _counted(status: str, number: int) -> str:
-    """A number of cases with a status: `1 hazard`, `2 mismatches`, `3 skipped`."""
+    """Format a number of cases with a status: `1 hazard`, `2 mismatches`, `3 skipped`."""
     word = status.replace("_", " ")
     ending = "es" if status == "mismatch" else "s" if word.endswith(("error", "hazard", "timeout")) else ""
     return f"{number:,} {word}{ending if number > 1 else ''}"
@@ -177,7 +177,7 @@ def _cautions(run: Run) -> tuple[str, ...]:
 
 
 def _checked(run: Run, kind: str, looked: str) -> str:
-    """What a run without a GPU has checked, as far as right cases were launched for it; empty for a GPU."""
+    """What a run without a GPU has checked; empty for a GPU."""
     right = run.frame[(run.frame["device"] == kind) & (run.frame["status"] == "ok")]
 
     def words(column: str, what: str) -> str:
@@ -189,7 +189,7 @@ def _checked(run: Run, kind: str, looked: str) -> str:
 
 
 def _not_tried(run: Run) -> list[str]:
-    """The kernels that were not tried at other sizes, and why, in one sentence; empty if there are none."""
+    """One sentence on the kernels that were not tried at other sizes, and why; an empty list if all were."""
     lacking = run.frame[(run.frame["status"] == "ok") & (run.frame["sizes_not_tried"] != "")]
     groups = {
         str(reason): list(dict.fromkeys(rows["kernel"]))

@@ -1,4 +1,4 @@
-"""Several GPUs in one sweep, in sentences: how much they differ, and how their cases are ranked."""
+"""Sentences on a sweep over several GPUs: how much the GPUs differ, and how their cases are ranked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ from runner.statistics import THRESHOLD
 
 
 def sentences(environment: Mapping[str, Any]) -> list[str]:
-    """What a reader must know of a sweep on several GPUs; empty for one."""
+    """Describe each GPU model with several GPUs.
+
+    Args:
+        environment: The run's `gpus`, from environment.json.
+
+    Returns:
+        One sentence group per model; empty for a single GPU.
+    """
     found = []
     for name, alike in gpus.by_model(environment).items():
         number = len({gpu.uuid for gpu in alike})

@@ -1,4 +1,4 @@
-"""The machine code of the best cases in the page: instructions behind the lines of the source they were made from."""
+"""The machine code of the best cases, for the page: instructions below the source lines they were compiled from."""
 
 from __future__ import annotations
 
@@ -12,33 +12,39 @@ from runner.record.ranking import Ranking
 from runner.record.run import Run
 from runner.stages.code import machine_code
 
-MOST = 8  # binaries
-MOST_LINES = 500  # of a binary
+MOST = 8  # binaries in the page
+MOST_LINES = 500  # per binary
 UNITS = {"registers": "registers a thread", "local_bytes": "bytes of local memory a thread"}
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Code:
-    """One binary."""
+class CodeListing:
+    """The code of one binary."""
 
     title: str
-    facts: str
-    lines: Sequence[tuple[str, str]]
+    facts: str  # instructions, registers, spills
+    lines: Sequence[tuple[str, str]]  # a source line or an instruction; the other is empty
     ptx: str
 
 
 @dataclass(frozen=True)
-class Codes:
-    """The binaries of the page, and how many others the folder has."""
+class CodeListings:
+    """The binaries in the page, and the number of others in the folder."""
 
-    shown: Sequence[Code] = ()
+    shown: Sequence[CodeListing] = ()
     others: int = 0
 
 
-def codes(run: Run, best: Sequence[Ranking], sources: Mapping[str, Mapping[str, str]]) -> Codes:
-    """The code of the fastest cases, those of the largest sizes first, then of those that are tied with them."""
+def codes(run: Run, best: Sequence[Ranking], sources: Mapping[str, Mapping[str, str]]) -> CodeListings:
+    """List the code of the fastest cases, largest sizes first, then of the cases that are tied with them.
+
+    Args:
+        run: The run.
+        best: The ranking of each size, ascending.
+        sources: The texts of each kernel's files by name.
+    """
     folder, names = run.folder, run.varying
     fastest = [one.fastest for one in reversed(best)]
     cases: dict[str, list[Row]] = {}
@@ -46,10 +52,10 @@ def codes(run: Run, best: Sequence[Ranking], sources: Mapping[str, Mapping[str, 
         cases.setdefault(str(row.get("binary") or ""), []).append(row)
     found = [(rows, text) for name, rows in cases.items() if (text := machine_code.read(folder, name))]
     if not found:
-        return Codes()
+        return CodeListings()
     kept = {str(name) for name in run.frame["binary"].unique() if name and folder.has(folder.machine_code(str(name)))}
     shown = [
-        Code(
+        CodeListing(
             described(rows[0], names) + (f", and {count(len(rows) - 1, 'other case')}" if len(rows) > 1 else ""),
             _facts(rows[0], text),
             _listing(text, sources.get(str(rows[0]["kernel"]), {})),
@@ -57,7 +63,7 @@ def codes(run: Run, best: Sequence[Ranking], sources: Mapping[str, Mapping[str, 
         )
         for rows, text in found[:MOST]
     ]
-    return Codes(shown, len(kept) - len(shown))
+    return CodeListings(shown, len(kept) - len(shown))
 
 
 def _facts(row: Row, text: str) -> str:
@@ -76,7 +82,7 @@ def _first_lines(lines: Sequence[str]) -> str:
 
 
 def _listing(text: str, sources: Mapping[str, str]) -> list[tuple[str, str]]:
-    """The lines of the source, and the instructions made from each; one of both is empty."""
+    """Merge source lines and instructions: each entry has one of them, and the other is empty."""
     known = {PurePosixPath(name).name: content.splitlines() for name, content in sources.items()}
     given = text.splitlines()
     alone = len({line.rpartition(":")[0] for line in given if line[:3] == " @ "}) == 1

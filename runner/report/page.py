@@ -1,7 +1,7 @@
 """The page of a run: one self-contained file that needs no network.
 
-Kernels are shown as they were compiled, from sources/ and the jobs' case.json. Files outside sources/ are never shown,
-whatever paths a foreign folder names.
+Kernels are shown as they were compiled, from sources/ and the jobs' case.json. The page never shows files outside
+sources/, even if an untrusted folder names them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from runner.record import ranking
 from runner.record.folder import RunFolder
 from runner.record.run import Run
 from runner.record.runs import flat, section
-from runner.report import annotated, findings, machine, reasons, searched, tables
+from runner.report import annotated, bottlenecks, findings, machine, searched, tables
 
 if TYPE_CHECKING:
     from runner.report.figures.figure import Figure
@@ -41,9 +41,9 @@ SECTIONS = ("search", "times", "shape", "baseline", "lanes", "why", "energy", "r
 MOST_LINKS = 12
 MOST_FILES = 4
 MOST_LETTERS = 1500
-MOST_CHARACTERS = 200_000  # of all source files together; the folder has the rest
-MOST_READ = 64 * 2**20  # characters of source files that are read at all
-MOST_VALUES = 12  # of one macro
+MOST_CHARACTERS = 200_000  # of all source files in the page
+MOST_READ = 64 * 2**20  # characters of source files that are read
+MOST_VALUES = 12  # per macro
 
 OVERHEADS = ("empty_kernel_us", "event_pair_us", "event_tick_us", "flush_us", "copy_gbps", "toolchain")
 """The overheads of timing, measured when the GPU was opened."""
@@ -55,15 +55,21 @@ class CompiledKernel:
 
     kernel: str
     defines: tuple[str, ...]
-    """A `#define` line per macro, with the values of other cases in a comment. Empty if unknown."""
+    """One `#define` line per macro, with the values of other cases in a comment. Empty if unknown."""
     files: dict[str, str]
-    """The texts, perhaps cut, of its source, the included files, and its YAML, by their paths within sources/."""
+    """Texts, possibly cut, of the source, the included files and the YAML, by path within sources/."""
 
 
 def write(run: Run, verdict: findings.Verdict, to: Path | None = None) -> Path:
-    """Write the figures and the page of a run folder, and return the page's path.
+    """Write the figures and the page of a run folder.
 
-    With `to`, the page goes there alone: it does not link to files of the folder.
+    Args:
+        run: The run.
+        verdict: The verdict on it.
+        to: If given, write only the page, to this file, without links to the folder.
+
+    Returns:
+        The page's path.
     """
     from runner.report import figures  # noqa: PLC0415 - `template` must not load matplotlib
 
@@ -81,9 +87,12 @@ def write(run: Run, verdict: findings.Verdict, to: Path | None = None) -> Path:
 
 
 def rendered(run: Run, verdict: findings.Verdict, live: tuple[str, str]) -> str:
-    """The page of a running sweep, with charts, but without drawn figures and links to files.
+    """Render the page of a running sweep, with charts, but without static figures and links to files.
 
-    `live` is the state of the folder, and the sentence about it.
+    Args:
+        run: The run.
+        verdict: The verdict on it.
+        live: The state of the folder, and a sentence about it.
     """
     from runner.report import figures  # noqa: PLC0415
 
@@ -93,11 +102,13 @@ def rendered(run: Run, verdict: findings.Verdict, live: tuple[str, str]) -> str:
     return template("page.html", "runner.report").render(context)
 
 
-@functools.cache  # compiling it takes as long as filling it in
+@functools.cache  # compiling a template takes as long as rendering it
 def template(name: str, *packages: str) -> jinja2.Template:
-    """A page's template, from the folder `template` of the first package that has it, as have its parts.
+    """Load a page's template. It escapes all text and strips control characters.
 
-    All text that enters it is escaped and stripped of control characters.
+    Args:
+        name: The template's file.
+        packages: Packages whose folder `template` is searched, in order, for the template and its parts.
     """
     loaded = jinja2.Environment(
         loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package, "template") for package in packages]),
@@ -105,7 +116,7 @@ def template(name: str, *packages: str) -> jinja2.Template:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        # Markup is the text of a macro, which has been cleaned already.
+        # Markup comes from macros, which have been cleaned already.
         finalize=lambda value: plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
     )
     return loaded.get_template(name)
@@ -141,7 +152,7 @@ def _context(
         "search": searched.section(run),
         "ladder": bool(ranking.ladder(run)),
         "ratios": tables.best_against_best(run),
-        "why": [(tables.anchors(run)[row], words) for row, words in reasons.sentences(run)],
+        "why": [(tables.anchors(run)[row], words) for row, words in bottlenecks.sentences(run)],
         "means": tables.geometric_means(run, ratios),
         "cases": every,
         "gpus": tables.of_gpus(run),
@@ -161,14 +172,14 @@ def _context(
 
 
 def _libraries() -> Markup:
-    """The libraries of the charts; see vendor/LICENSES.txt."""
+    """The JavaScript libraries of the charts; see vendor/LICENSES.txt."""
     folder = Path(__file__).parent / "vendor"
     texts = [(folder / name).read_text("utf-8") for name in ("d3.min.js", "plot.min.js")]
     return Markup("\n".join(texts))  # noqa: S704 - our own files
 
 
 def heading(run: Run) -> str:
-    """What was run, on what, and on which day."""
+    """The page's title: what was run, on which device, and on which day."""
     known = run.environment
     experiment = _experiment(_command(known))
     kernels = [one_line(str(kernel), 40) for kernel in run.kernels]
@@ -181,14 +192,14 @@ def heading(run: Run) -> str:
 
 
 def _experiment(command: str) -> str:
-    """The name of the experiment that a command sweeps; empty if it names none."""
+    """The experiment that a command names; empty if it does not."""
     pairs = [word.lstrip("+").partition("=") for word in overrides(command)]
     named = [value for key, _, value in pairs if key == "experiment" and value not in ("", "null")]
     return named[-1] if named else ""
 
 
 def _about(folder: RunFolder, experiment: str) -> list[str]:
-    """What an experiment's YAML says at its top: what it runs, and what to look for."""
+    """The paragraphs of the comment at the top of an experiment's YAML."""
     file = folder.sources / "conf" / "experiment" / f"{experiment}.yaml"
     if file not in folder.files(folder.sources):
         return []
@@ -261,7 +272,7 @@ def _command(known: dict[str, Any]) -> str:
 
 
 def overrides(command: str) -> list[str]:
-    """What a command sets: everything behind `python -m runner`."""
+    """Split a command into words, and return those after `python -m runner`."""
     try:
         words = shlex.split(command)
     except ValueError:  # an open quote
@@ -270,7 +281,7 @@ def overrides(command: str) -> list[str]:
 
 
 def configuration(folder: RunFolder) -> tuple[int, str] | None:
-    """The number of the first job that kept its resolved configuration, and that configuration as YAML."""
+    """Find the first job with a resolved configuration. Returns its number and the YAML; `None` if no job has one."""
     for job in folder.jobs():
         with suppress(OSError):
             return job, folder.text(folder.job(job) / ".hydra" / "config.yaml")
@@ -278,8 +289,13 @@ def configuration(folder: RunFolder) -> tuple[int, str] | None:
 
 
 def compiled(path: Path, kernels: Iterable[str]) -> list[CompiledKernel]:
-    """The files of these kernels, as far as the folder has them. A file that they share is with the first of them."""
-    folder = RunFolder(path.resolve())  # below it nothing is a link
+    """Collect the source files of kernels that the folder has. Shared files are listed with the first kernel.
+
+    Args:
+        path: The run folder.
+        kernels: Names of kernels.
+    """
+    folder = RunFolder(path.resolve())  # resolves links above the folder
     kept, macros, left = _Sources(folder), _macros(folder), MOST_CHARACTERS
     found, shown = [], set()
     for kernel in kernels:
@@ -297,7 +313,7 @@ def compiled(path: Path, kernels: Iterable[str]) -> list[CompiledKernel]:
 
 
 class _Sources:
-    """The kept sources of a run. Nothing beside them is read, whatever they name."""
+    """The sources in a run folder. No file outside sources/ is read, even if a YAML or an include names it."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder, self._read = folder, dict[Path, str]()
@@ -305,7 +321,7 @@ class _Sources:
         self._named = {path.stem: path for path in reversed(self._files) if path.suffix == ".cu"}
 
     def of(self, kernel: str) -> Iterator[Path]:
-        """Source, includes, declaration."""
+        """Yield a kernel's files: source, includes, YAML."""
         declared = self._folder.sources / "conf" / "kernel" / f"{kernel}.yaml"
         if source := self._source(kernel, declared):
             yield source
@@ -314,7 +330,11 @@ class _Sources:
             yield declared
 
     def text(self, path: Path) -> str:
-        """A file's text. All together have a limit, because a few bytes on the disk can be a long file."""
+        """Read a file. The total size is limited, because a sparse file takes few bytes on disk.
+
+        Raises:
+            UsageError: All files together have more than `MOST_READ` characters.
+        """
         if path not in self._read:
             self._read[path] = self._folder.text(path).removeprefix("\ufeff")
             if sum(map(len, self._read.values())) > MOST_READ:
@@ -322,7 +342,7 @@ class _Sources:
         return self._read[path]
 
     def _source(self, kernel: str, declared: Path) -> Path | None:
-        """The source that the YAML names, else the first file with the kernel's name."""
+        """The source that the YAML names, else the first .cu file with the kernel's name."""
         try:
             content = limited_yaml.load_yaml(self.text(declared)) if declared in self._files else None
         except (ValueError, RecursionError, yaml.YAMLError):
@@ -333,7 +353,7 @@ class _Sources:
 
 
 def _macros(folder: RunFolder) -> dict[str, dict[str, dict[str, None]]]:
-    """By kernel and macro, its values in the cases of the run, in the order of the jobs."""
+    """The values of each macro by kernel and macro name, in the order of the jobs."""
     found: dict[str, dict[str, dict[str, None]]] = {}
     for job in folder.jobs():
         case = folder.json(folder.case(job))

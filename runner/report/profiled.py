@@ -1,4 +1,4 @@
-"""Reads what the steps of `profile` found out about the cases of a run. The folder may come from anybody."""
+"""Read the records of the `profile` stages from a run folder, which may come from an untrusted source."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from runner.record.runs import section
 
 Row = dict[str, Any]
 
-MOST = 1e30
+MOST = 1e30  # larger values are ignored
 
 
-def cases(run: Run, step: str) -> Iterator[tuple[Row, dict[str, Any]]]:
-    """The measured cases that a step has something to say about, each with its record."""
+def cases(run: Run, stage: str) -> Iterator[tuple[Row, dict[str, Any]]]:
+    """Yield the measured cases that a stage has profiled, each with its record."""
     folder = run.folder
-    if not _asked(run.plan):  # a sweep may have many jobs
+    if not _asked(run.plan):  # saves opening a file per job
         return
     for row in run.measured.rows:
         found = None if absent(row["job"]) else folder.json(folder.profile(int(row["job"])))
-        record = section(found, step) if isinstance(found, dict) else {}
+        record = section(found, stage) if isinstance(found, dict) else {}
         if record and "reason" not in record:
             yield row, record
 
@@ -32,6 +32,6 @@ def _asked(plan: Any) -> bool:
 
 
 def numbers(values: Any) -> dict[str, float]:
-    """The numbers of a mapping that a counter or a speed can have."""
+    """Filter a mapping for plausible numbers: from 0 to `MOST`."""
     pairs = values.items() if isinstance(values, Mapping) else ()
     return {str(k): float(v) for k, v in pairs if isinstance(v, int | float) and 0 <= v < MOST}

@@ -1,4 +1,4 @@
-"""In how many variants of a run races were looked for, and what was found, in a sentence."""
+"""A sentence on the check for races: how many variants of a run were checked, and the findings."""
 
 from __future__ import annotations
 
@@ -12,14 +12,19 @@ from runner.stages.races.variants import APART
 Row = dict[str, Any]
 
 WHAT = "Races, uninitialized and out-of-bounds accesses"
-FOUND = "checked CPU device"  # in the reason of a row in which something was found
+FOUND = "checked CPU device"  # part of the reason of a row with a finding
 OWN = "its own size"
-REASONS = 2  # that are told
-LIMIT = "of the sweep's time"  # in the reason of a variant that was not reached
+REASONS = 2  # most reasons in the sentence
+LIMIT = "of the sweep's time"  # part of the reason of a variant that was not reached
 
 
 def sentence(run: Run, kind: str) -> str:
-    """What was looked for in the cases of one kind of device; empty if nothing was to be."""
+    """Describe the check of the cases on one kind of device; empty if no check was requested.
+
+    Args:
+        run: The run.
+        kind: The kind of device, such as `cpu`.
+    """
     known = [r for r in run.rows if r["device"] == kind]
     if not any(r["races_at"] or r["races_skipped"] for r in known):
         return ""
@@ -45,7 +50,7 @@ def sentence(run: Run, kind: str) -> str:
 
 
 def _reasons(groups: Any) -> str:
-    """Why variants were not looked at, the most frequent reasons first."""
+    """Why variants were not checked, the most frequent reasons first."""
     told = Counter(str(next(row["races_skipped"] for row in group if not row["races_at"])) for group in groups)
     words = [f"{reason}{f' ({number:,})' if len(told) > 1 else ''}" for reason, number in told.most_common(REASONS)]
     more = sum(told.values()) - sum(number for _, number in told.most_common(REASONS))

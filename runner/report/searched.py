@@ -1,4 +1,4 @@
-"""A search in words: how it went, and which parameters mattered."""
+"""Sentences on a search: its course, and which parameters mattered."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from runner.kernel.metrics import TIME
 from runner.record.run import Run
 from runner.record.searched import Importance, Searched
 
-MATTERED = 0.05  # of the variance: a parameter whose interval is above it mattered, one that is below it hardly did
-NAMED = 4  # parameters that a sentence names
+MATTERED = 0.05  # a parameter mattered if its interval is above this share of the variance, hardly if below
+NAMED = 4  # most parameters in a sentence
 
 
 def sentences(run: Run) -> list[str]:
-    """Which parameters mattered, in a sentence for each objective. A rehearsal says nothing about it."""
+    """Describe which parameters mattered, one sentence per objective; empty for a rehearsal."""
     found = run.search
     return [] if found is None or found.rehearsal else [said(one) for one in found.importance]
 
 
 def section(run: Run) -> list[str]:
-    """What the page says above the figures; nothing if there was no search."""
+    """The sentences above the page's figures; empty if the run is not a search."""
     found = run.search
     if found is None:
         return []
@@ -28,7 +28,7 @@ def section(run: Run) -> list[str]:
 
 
 def about(search: Searched) -> str:
-    """How many cases were measured, how they were chosen, and why the search ended."""
+    """Describe how many cases were measured, how they were chosen, and why the search ended."""
     share = "" if search.legal is None else f" of {search.legal:,} legal combinations"
     how = [
         f"{name} {one_line(str(search.settings[name]), 30)}" for name in ("sampler", "seed") if name in search.settings
@@ -44,7 +44,7 @@ def about(search: Searched) -> str:
 
 
 def said(one: Importance) -> str:
-    """Which parameters mattered for an objective."""
+    """Describe which parameters mattered for an objective."""
     objective = one_line(one.objective, 40)
     if not one.shares:
         why = f": a model of half of them explains {100 * one.explained:.0f} % of the variance of the others"

@@ -1,4 +1,4 @@
-"""The tables of the pages: which columns, what each cell says, and what the page's script gets. Pure: no HTML here."""
+"""The tables of the pages: their columns and cells, and the data of the page's script. No HTML here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Case = tuple[Row, Ratio]
 
 RANGES = {"ci_low_us to ci_high_us": ("ci_low_us", "ci_high_us"), "q1_us to q3_us": ("q1_us", "q3_us")}
 EXACT = ("us", "GB/s", "GFLOP/s")
-SMALL = ("J", "GB/s/W")  # as far below 1 as above
+SMALL = ("J", "GB/s/W")  # units whose values may be far below 1
 BEST = "best against best"
 HOST_TIMES = "emulated time, which says nothing about a GPU"
 
@@ -40,11 +40,16 @@ TIPS = {
     "tied": "This measurement cannot tell these cases apart in speed: any of them is an equally good choice. "
     "Undecided cases may be as fast or slower.",
 }
-"""What the heads of columns mean."""
+"""Explanations of column heads."""
 
 
 def all_cases(run: Run, ratios: dict[int, Ratio]) -> Table:
-    """Every case, without the columns of `same_in_all`."""
+    """The table of all cases, without the columns of `same_in_all`.
+
+    Args:
+        run: The run.
+        ratios: The speed-ups of its cases by row number.
+    """
     same = _same_results(run)
     first, *others = shown(Shown.ALWAYS)
     calculated = _heads(name for name in shown(Shown.CALCULATED) if name not in same)
@@ -62,7 +67,7 @@ def all_cases(run: Run, ratios: dict[int, Ratio]) -> Table:
 
 
 def fastest_cases(run: Run, best: list[Ranking]) -> Table:
-    """The fastest case of every size, by what varies, against the fastest case of its kernel's baseline."""
+    """The table of the fastest case of each size, compared with the fastest case of its kernel's baseline."""
     apart = [name for name in differing_peers(run) if name not in run.varying]
     parameters = [name for name in run.varying if name != "size"]
     beside = [head for head in PAIRS if len({pair(one.fastest, head) for one in best}) > 1]
@@ -81,7 +86,7 @@ def fastest_cases(run: Run, best: list[Ranking]) -> Table:
 
 
 def same_in_all(run: Run) -> str:
-    """The parameters and results that all cases have in common, and no column shows."""
+    """Describe the parameters and results that are the same in all cases, and therefore have no column."""
     everywhere = [name for name in (*run.constant, *_same_results(run)) if name != "kernel"]
     same = ", ".join(f"{name} {_first(run, name)}" for name in everywhere)
     some = ", ".join(f"{name} {_first(run, name)}" for name in run.where_read)
@@ -89,14 +94,14 @@ def same_in_all(run: Run) -> str:
 
 
 def tips(run: Run) -> dict[str, str]:
-    """What the heads of a run's tables mean; a metric's head is its expression."""
+    """Explain the column heads of a run's tables; a metric is explained by its expression."""
     found = run.metrics
     units = {name: f" ({metric.unit})" if metric.unit else "" for name, metric in found.items()}
     return TIPS | {name: f"{metric.value.text}{units[name]}." for name, metric in found.items()}
 
 
 def anchors(run: Run) -> dict[int, str]:
-    """An anchor for every row, made from the case's id: links to it outlive a rebuild."""
+    """Make an HTML anchor for each row number from the case's id, so that links stay valid after a rebuild."""
     marks: dict[str, int] = {}
     for row, case in zip(run.frame.index, run.frame["case"], strict=True):
         mark = "case-" + re.sub(r"[^A-Za-z0-9_-]", "-", str(case))[:60]
@@ -107,9 +112,9 @@ def anchors(run: Run) -> dict[int, str]:
 
 
 def geometric_means(run: Run, ratios: dict[int, Ratio]) -> Table:
-    """Kernel by size: the geometric mean over the configurations that its baseline has, too, and all their intervals.
+    """The table of geometric mean speed-ups by kernel and size, over configurations that the baseline has, too.
 
-    No lines if no size has several of them.
+    It has no lines if no size has several such configurations.
     """
     groups = by_baseline(run, ratios)
     if all(len(cases) < 2 for by_size in groups.values() for cases in by_size.values()):
@@ -123,7 +128,7 @@ def geometric_means(run: Run, ratios: dict[int, Ratio]) -> Table:
 
 
 def by_baseline(run: Run, ratios: Mapping[int, Ratio]) -> dict[tuple[str, str], dict[str, list[Case]]]:
-    """The cases with a ratio by size, ascending, for each kernel and its baseline, both named as tables name them."""
+    """Group the cases with a ratio by kernel and baseline (as titled in tables), then by ascending size."""
     rows, apart = {row["row"]: row for row in run.rows}, separating(run)
     groups: dict[tuple[str, str], dict[str, list[Case]]] = {}
     for one in sorted(ratios.values(), key=lambda one: one.row):
@@ -135,20 +140,20 @@ def by_baseline(run: Run, ratios: Mapping[int, Ratio]) -> dict[tuple[str, str], 
 
 
 def separating(run: Run) -> list[str]:
-    """The columns whose value belongs to a kernel's name."""
+    """The columns whose value becomes part of a kernel's title."""
     several = ["place"] if len(set(run.frame["place"])) > 1 else []
     return [name for name in differing_peers(run) if name in ("dtype", "device")] + several
 
 
 def titles(apart: Sequence[str], row: Row, base: Row) -> tuple[str, str]:
-    """The names of a kernel and its baseline, with what separates them from others of the run."""
+    """The titles of a kernel and its baseline, with the values of the columns `apart`, and finishes if they differ."""
     finish = f" (finish {row['finish']})", f" (finish {base['finish']})"
     apart_too = finish if row["finish"] != base["finish"] else ("", "")
     return _named(row, apart) + apart_too[0], f"{base['kernel']}{apart_too[1]}"
 
 
 def best_against_best(run: Run) -> Table:
-    """Each kernel's fastest case at every size against that of its baseline; no lines if no baseline was run."""
+    """The table of each kernel's fastest case per size against its baseline's; no lines if no baseline was run."""
     found, ranked, marks = steps(run), ranker(run), anchors(run)
     rows = [row for step in found for row in step.fastest.values()]
     if not rows:
@@ -171,7 +176,7 @@ def best_against_best(run: Run) -> Table:
 
 
 def of_gpus(run: Run) -> Table:
-    """The GPUs of a sweep, a line for each shard with the reference case; no lines if there is one GPU only."""
+    """The table of a sweep's GPUs, one line per shard with the reference case; no lines for a single GPU."""
     found, cases = gpus.gpus(run.gpus), run.gpus.get("cases", {})
     if len({gpu.uuid for gpu in found}) < 2:
         return Table([], [])
@@ -186,12 +191,12 @@ def of_gpus(run: Run) -> Table:
 
 
 def _heads(names: Iterable[str]) -> list[str]:
-    """The columns of a table that shows these; two may share one."""
+    """The column heads of a table with these columns; two columns may share a head."""
     return list(dict.fromkeys(_HEAD_OF.get(name, name) for name in names))
 
 
 def _same_results(run: Run) -> list[str]:
-    """The results with one value in all of several cases, unless it is zero and means nothing."""
+    """The result columns with the same value in all cases, except zeros that mean nothing."""
     names = [name for name in shown(Shown.CALCULATED, Shown.ON_REQUEST) if name not in _HEAD_OF and len(run.frame) > 1]
     single = {name: run.frame[name].iloc[0] for name in names if len(run.frame[name].unique()) == 1}
     return [name for name, v in single.items() if not absent(v) and (name not in ZERO_IS_NOTHING or v != 0)]
@@ -236,7 +241,7 @@ def _tied(one: Ranking) -> Cell:
 
 
 def _gain(row: Row | None, base: Row | None, ranked: Callable[[Sequence[Row]], Ranking]) -> Cell:
-    """How many times faster a step is than the one before, and whether that is certain."""
+    """The cell of a speed-up over a baseline: the ratio, and whether it is tied or undecided."""
     if row is None or base is None:
         return Cell("")
     found, times = ranked([base, row]), ratio(base, row).times
@@ -273,7 +278,16 @@ DIGITS = 5
 
 
 def embedded(run: Run, in_table: Sequence[str], views: Iterable[dict[str, Any]]) -> str:
-    """JSON that is safe in a page: the further columns (a single value if all rows share it) and the views."""
+    """Format the data of the page's script as JSON that is safe inside HTML.
+
+    Args:
+        run: The run.
+        in_table: The columns of the table, which are left out.
+        views: The charts.
+
+    Returns:
+        Further columns (a single value if all rows share it), parameters, units, limits, charts and row numbers.
+    """
     views = list(views)
     rest = sorted(str(name) for name in run.frame.columns if name not in LEFT_OUT and name not in in_table)
     further = {name: known for name in rest if (known := _column(run.frame[name].tolist())) is not None}
@@ -304,7 +318,7 @@ def _plain(value: Any) -> Any:
 
 
 def _limits(rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """The bandwidths of which `percent_peak` and `percent_copy` are the percentage, unless rows disagree."""
+    """The bandwidths in GB/s that are 100 % of `percent_peak` and `percent_copy`, unless rows disagree."""
     from runner.report.figures.times import LIMITS, limits  # noqa: PLC0415 - matplotlib would slow the runner's start
 
     return {"gbps": {LIMITS[column][0]: round(limit, 1) for column, limit in limits(rows).items()}}

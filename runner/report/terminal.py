@@ -1,6 +1,6 @@
 """The summary of a run as text: in the terminal, and as Markdown for a pull request.
 
-The terminal's has the shape of the listing that CUDA programs print: kernel, time, sum, launch.
+The terminal's summary has the form in which CUDA samples print results: kernel, time, sum, launch.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from runner.display.text import absent, beside, count, described, exact, explain
 from runner.record.ranking import IDLE, fastest
 from runner.record.run import Run, read
 from runner.record.runs import section
-from runner.report import reasons, tables
+from runner.report import bottlenecks, tables
 from runner.report.findings import WORDS, Verdict, judge
 
 Row = dict[str, Any]
 
-ALL_UP_TO = 20  # so many rows are all shown; of more, each kernel's fastest by size
+ALL_UP_TO = 20  # up to this many rows, all are shown; otherwise each kernel's fastest by size
 
 MOST_GROUPS, MOST_LINES, MOST_SENTENCES = 12, 48, 4
 MOST_PROBLEMS, MOST_IN_MARKDOWN = 10, 20
-MOST_LETTERS = 800  # of a reason: a mismatch ends with the largest error and what to do
+MOST_LETTERS = 800  # of a reason; long enough for the end of a mismatch, which has the largest error and advice
 
 LISTING = ("kernel", ":", "time", "sum", "launch", "speed")
 GROUP = ["device", "dtype", "family", "finish", "size", "rows", "cols"]
@@ -37,7 +37,7 @@ STYLES = {"good": "bold green", "bad": "bold red", "partial": "bold yellow", "no
 
 
 def print_summary(run: Run, judged: Verdict, console: Console) -> None:
-    """Print what a run found: values and times, the verdict, and the failures."""
+    """Print a run's values and times, the verdict, and the failures."""
     if not run.frame.empty:
         _print_listing(run, console)
     print_verdict(judged, console)
@@ -49,7 +49,7 @@ def print_summary(run: Run, judged: Verdict, console: Console) -> None:
 
 
 def print_verdict(judged: Verdict, console: Console) -> None:
-    """Print the first sentence on a run."""
+    """Print the level and the headline."""
     say(console, f"{WORDS[judged.level]}: {judged.headline}", STYLES[judged.level])
 
 
@@ -76,7 +76,7 @@ def _print_listing(run: Run, console: Console) -> None:
 
 
 def _chosen(group: Run, most: int) -> list[Row]:
-    """All rows; of too many, each kernel's fastest, or the fastest of one kernel. Emulated times choose nothing."""
+    """Choose at most `most` rows: each kernel's fastest, or the fastest of one kernel. Emulated times are ignored."""
     rows = group.rows
     if len(rows) <= most:
         return rows
@@ -87,7 +87,7 @@ def _chosen(group: Run, most: int) -> list[Row]:
 
 
 def _where_used(run: Run) -> str:
-    """The parameters that only some kernels read, with one value in all of these."""
+    """Describe the parameters that only some kernels read, and that have one value in these."""
     rows, names = run.rows, [name for name in run.where_read if name not in ("size", "block")]
     first = {name: next(row for row in rows if not absent(row[name])) for name in names}
     words = ", ".join(f"{name} {one_line(value_of(name, row), 40)}" for name, row in first.items())
@@ -103,7 +103,7 @@ def _heading(row: Row, common: str) -> str:
 
 
 def _references(group: Run) -> Iterable[tuple[tuple[str, ...], str]]:
-    """The sums of the CPU reference: several if masks leave elements out."""
+    """The lines with the sums of the CPU reference; several if masks leave elements out."""
     known = group.frame[group.frame["reference"] != ""].drop_duplicates("reference")
     for row in group.of(known).rows[:3]:
         name = "cpu reduce" if row["family"].startswith("reduc") else "CPU reference"
@@ -113,7 +113,7 @@ def _references(group: Run) -> Iterable[tuple[tuple[str, ...], str]]:
 
 
 def _line(row: Row, names: list[str]) -> tuple[tuple[str, ...], str]:
-    known = not absent(row["grid"]) and row["block"]  # what stands for another tuner's kernel has no block
+    known = not absent(row["grid"]) and row["block"]  # rows imported from another tuner lack them
     launch = f"<<<grid {one_line(row['grid'], 30)} block {one_line(row['block'], 30)}>>>" if known else ""
     name, status = described(row, names), row["status"].replace("_", " ")
     if row["status"] != "ok":
@@ -138,7 +138,7 @@ def _print_problems(run: Run, judged: Verdict, console: Console) -> None:
 
 
 def _problems(run: Run, judged: Verdict, most: int) -> Iterator[tuple[bool, str, str, str]]:
-    """Of each problem: whether it is a failure, its status, its case or cases, and the reason."""
+    """Yield, for each problem, whether it is a failure, its status, its cases, and the reason."""
     rows, names = {row["row"]: row for row in run.rows} if judged.problems else {}, run.varying
     for problem in judged.problems[:most]:
         first = described(rows[problem.rows[0]], names)
@@ -148,7 +148,7 @@ def _problems(run: Run, judged: Verdict, most: int) -> Iterator[tuple[bool, str,
 
 
 def as_markdown(folder: Path) -> str:
-    """The verdict, the fastest case of each size, the failures and the environment. The same folder, the same text."""
+    """Format the verdict, the fastest case of each size, the failures and the environment as Markdown."""
     from runner.report.page import heading  # noqa: PLC0415 - Jinja would slow the runner's start
 
     run = read(folder)
@@ -157,7 +157,7 @@ def as_markdown(folder: Path) -> str:
         [f"### {escaped(heading(run))}"],
         [f"**{WORDS[verdict.level]}:** {escaped(verdict.headline)}"],
         [f"- {escaped(sentence)}" for sentence in (*verdict.further, *verdict.cautions)],
-        [f"- {escaped(words)}" for _, words in reasons.sentences(run)],
+        [f"- {escaped(words)}" for _, words in bottlenecks.sentences(run)],
         [tables.fastest_cases(run, best).markdown()] if any(one.among > 1 for one in best) else [],
         [
             f"- **{escaped(status)}**: {escaped(whose)}: {escaped(reason)}"
@@ -171,7 +171,7 @@ def as_markdown(folder: Path) -> str:
 
 
 def _environment(known: dict[str, Any]) -> str:
-    """Device, driver, toolkit, runner and commit, as far as they were recorded."""
+    """One line with the recorded device, driver, toolkit, runner version and commit."""
     devices, git = section(known, "devices"), section(known, "git")
     words = []
     for kind in devices:

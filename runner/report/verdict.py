@@ -1,4 +1,4 @@
-"""verdict.json: what a run found, for programs. Its schema is in docs/trust.md."""
+"""verdict.json: the verdict on a run, for programs. docs/trust.md has its schema."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GUARDS = (
 )  # fmt: skip
 ON_GPU = ("l2_flushed", "shared_memory_cleared", "local_memory_cleared", "plausible_time")
 BESIDES = {"input_launches": "further_inputs", "size_launches": "other_sizes", "order_launches": "other_orders"}
-"""Guards that a case has if it was launched for them."""
+"""By column of launches: the guard that these launches provide."""
 
 RESULTS = (
     "mismatches", "max_error_ulp", "allowed_error", "undetected", "tolerance", "undefined_reads", "note",
@@ -30,10 +30,15 @@ RESULTS = (
 
 
 def write(run: Run, baseline: str = "") -> dict[str, Any]:
-    """Write the verdict on a run, and give it.
+    """Write the verdict on a run to verdict.json.
 
-    `baseline` is the kernel with which the others are compared. Without one it is that of the verdict before, and
-    otherwise that of each kernel's YAML.
+    Args:
+        run: The run.
+        baseline: The kernel with which the others are compared; by default the baseline of the existing verdict.json,
+            or else the one of each kernel's YAML.
+
+    Returns:
+        The content of verdict.json.
     """
     before = run.folder.json(run.folder.verdict)
     baseline = baseline or str((before if isinstance(before, dict) else {}).get("baseline") or "")
@@ -46,7 +51,7 @@ def write(run: Run, baseline: str = "") -> dict[str, Any]:
 
 
 def verdict(run: Run) -> dict[str, Any]:
-    """The verdict as plain values, ready for JSON."""
+    """Compute the content of verdict.json."""
     rows = {row["row"]: row for row in run.rows}
     found, ranked = ratios(run), ranker(run)
     cases = []
@@ -77,7 +82,7 @@ def verdict(run: Run) -> dict[str, Any]:
 
 
 def _guards(row: Mapping[str, Any]) -> list[str]:
-    """What was done against wrong answers and untrue times; docs/trust.md explains each."""
+    """The measures that were taken against wrong results and untrue times; docs/trust.md explains each."""
     if absent(row["checked_launches"]):
         return []
     further = [name for column, name in BESIDES.items() if not absent(row[column]) and row[column] > 0]
@@ -87,7 +92,7 @@ def _guards(row: Mapping[str, Any]) -> list[str]:
 
 
 def _given(row: Mapping[str, Any], names: Any) -> dict[str, Any]:
-    """The values that a row has, as JSON's own types."""
+    """The present values of a row, as JSON types."""
     held = {name: row[name] for name in names if name in row and not absent(row[name])}
     plain = {name: value.item() if hasattr(value, "item") else value for name, value in held.items()}
     return {name: str(value) if value == math.inf else value for name, value in plain.items()}

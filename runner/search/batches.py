@@ -1,9 +1,9 @@
-"""Measure the points of a search with the engine: a batch at a time, side by side with the best so far.
+"""Measure the points of a search with the engine, one batch at a time, side by side with the best case so far.
 
-Each batch runs in a folder of its own below the search's, with one short round. So a case has few samples until it is
-among the best; `looks` says how many at each level. A batch also measures the best case so far again, and the values of
-the others are scaled by what that one took at first: a GPU that becomes warmer slows down both. At the end the best
-case and all that cannot be told from it are measured anew, together and with the whole protocol.
+Each batch runs in a folder of its own below the search's, with one short round, so a case has few samples until it is
+among the best; `looks` gives the samples of each level. A batch also measures the best case so far again, and the
+values of the others are scaled by the ratio of its two measurements: a GPU that becomes warmer slows down both. At the
+end the best case and all cases that are tied with it are measured anew, together and with the whole protocol.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from runner.record import noise, runs, searched
 from runner.record.folder import RunFolder
 from runner.record.searched import Trial, Values
 from runner.record.stored_rows import Row
-from runner.search.contenders import Compared, compared, contenders
+from runner.search.contenders import Candidate, candidate, contenders
 from runner.search.loop import HALVING, front
 from runner.search.places import Places
 from runner.search.space import Point, Space
 
-FEWEST = 3  # samples of a case
-MARGIN = 0.03  # of the best: cases within it cannot be told from it, where the objective has no ratios
-DRIFT = 0.5  # a factor further from 1 than this is no drift, and is not applied
+FEWEST = 3  # samples per case
+MARGIN = 0.03  # relative; cases within it are tied with the best if the objective has no ratios
+DRIFT = 0.5  # a drift factor further from 1 than this is not applied
 
 
 class Batches:
@@ -43,18 +43,35 @@ class Batches:
         objectives: Sequence[Metric],
         looks: Sequence[int],
     ) -> None:
-        """`job` makes the job of a point, with a number and the files of its folder; `looks`: samples by level."""
+        """Prepare the measurements of a search.
+
+        Args:
+            folder: The search's run folder.
+            places: The devices that measure.
+            progress: Where messages go.
+            job: Makes the job of a point, given its number.
+            objectives: What is minimized or maximized.
+            looks: Samples of a case at each level, ascending.
+        """
         self._folder, self._places, self._progress, self._job = folder, places, progress, job
         self._objectives, self._looks = objectives, looks
         self._numbers: dict[Point, int] = {}
         self._jobs: dict[int, Job] = {}
-        self._best: tuple[float, int] | None = None  # of the highest level: the first objective, and its job
-        self._compared: dict[Point, Compared | None] = {}  # by the first objective, drift taken out
-        self._raw: dict[Point, tuple[float, str]] = {}  # the first objective as the table has it, and the GPU
-        self._rehearsal = self._warned = False  # the former on the CPU device
+        self._best: tuple[float, int] | None = None  # first objective and job number of the best at the highest level
+        self._candidates: dict[Point, Candidate | None] = {}  # by the first objective, without drift
+        self._raw: dict[Point, tuple[float, str]] = {}  # the first objective as in the table, and the GPU
+        self._rehearsal = False  # on the CPU device
+        self._warned = False
 
     def measure(self, wanted: Mapping[Point, int]) -> dict[Point, Values | None]:
-        """Measure points at their levels; `None` for one that failed."""
+        """Measure points.
+
+        Args:
+            wanted: The level of each point.
+
+        Returns:
+            The objectives of each point, lower is better, without drift; `None` if the case failed.
+        """
         jobs = {p: dataclasses.replace(self._new(p), look=self._looks[n]) for p, n in wanted.items()}
         beside = self._beside()
         points = {job.number: point for point, job in jobs.items()}
@@ -75,7 +92,7 @@ class Batches:
         return measured
 
     def take_up(self, trials: Mapping[Point, Trial]) -> None:
-        """Take up what an interrupted search has measured."""
+        """Restore the state of an interrupted search from its trials."""
         for number, (point, trial) in enumerate(trials.items()):
             self._numbers[point] = number
             job = self._jobs[number] = self._job(point, number)
@@ -85,12 +102,12 @@ class Batches:
             self._compare(point, trial.level, trial.values)
 
     def near(self, trials: Sequence[Trial]) -> list[Trial]:
-        """The best trials, and those that cannot be told from the best one. A rehearsal gives the best alone."""
+        """Select the best trials and those tied with the best one; in a rehearsal, the best only."""
         best = front(trials)
         if not best or best[0].values is None or len(best[0].values) > 1 or self._rehearsal:
             return best
         measured = {t.point: t for t in trials if t.values}
-        known = {point: one for point in measured if (one := self._compared.get(point))}
+        known = {point: one for point in measured if (one := self._candidates.get(point))}
         if len(known) < len(measured):
             limit = best[0].values[0] + MARGIN * abs(best[0].values[0])
             return [t for t in measured.values() if t.values and t.values[0] <= limit]
@@ -99,7 +116,11 @@ class Batches:
         return [measured[point] for point in contenders({p: one.side for p, one in known.items()}, of_best)]
 
     def finish(self, best: Sequence[Point]) -> list[Point]:
-        """Measure the best points anew, together, and those that the table would else have ahead of them; gives all."""
+        """Measure the best points anew, together with points that the table would otherwise rank ahead of them.
+
+        Returns:
+            All points that were measured anew.
+        """
         chosen, further = list(best), list(best)
         while further:
             jobs = {point: self._jobs[self._numbers[point]] for point in chosen}
@@ -123,13 +144,13 @@ class Batches:
         return self._jobs[number]
 
     def _beside(self) -> list[Job]:
-        """The best case so far, to be measured again."""
+        """The job of the best case so far, to be measured again."""
         if self._best is None:
             return []
         return [dataclasses.replace(self._jobs[self._best[1]], look=self._looks[-1])]
 
     def _factor(self, beside: Sequence[Job], rows: Mapping[int, Row]) -> float:
-        """By what a device's values are multiplied, so that its drift, or which GPU it is, makes no difference."""
+        """The factor that removes a device's drift, or its difference from other GPUs, from its values."""
         again = self._values(beside[0], rows.get(beside[0].number)) if beside else None
         if not again or not again[0] or self._best is None:
             return 1.0
@@ -137,13 +158,13 @@ class Batches:
         return found if abs(found - 1) < DRIFT else 1.0
 
     def _note(self, point: Point, job: Job, row: Row, raw: float, factor: float) -> None:
-        """Note what `near` and `finish` need of a row."""
-        self._compared[point] = compared({**job.case.variables, **_timed(row)}, self._objectives[0], factor)
+        """Record what `near` and `finish` need of a row."""
+        self._candidates[point] = candidate({**job.case.variables, **_timed(row)}, self._objectives[0], factor)
         self._raw[point] = raw, str(row.get("gpu") or "")
         self._rehearsal = not row.get(metrics.TIME)
 
     def _compare(self, point: Point, level: int, values: Values | None) -> None:
-        """Take a point as the one beside which the others are measured, if it is the best of the highest level."""
+        """Make a point the reference of later batches if it is the best of the highest level."""
         if level == len(self._looks) - 1 and values and (self._best is None or values[0] < self._best[0]):
             self._best = (values[0], self._numbers[point])
 
@@ -162,15 +183,15 @@ class Batches:
 
 
 def _timed(row: Row) -> Row:
-    """The row; in a rehearsal on the CPU device, with its time in place of a GPU's."""
+    """Return the row; in a rehearsal on the CPU device, with the emulated time in place of a GPU's."""
     us = metrics.any_time(row)
     return row if us is None or row.get(metrics.TIME) else {**row, **dict.fromkeys(metrics.OF_LAUNCHES, us)}
 
 
 def looks(job: Job, objectives: int) -> list[int]:
-    """The samples of a case at each level: at the highest one as many as the fewest of a round.
+    """Compute the samples of a case at each level, ascending. The highest level has the least samples of a round.
 
-    There is only this level where samples cost little beside what else is measured, and for two objectives.
+    There is a single level for several objectives, and if profiling takes longer than the samples.
     """
     found = [job.timing.protocol(kind_of(job.device)).min_samples]
     while found[0] // HALVING >= FEWEST and not job.profile.asks and objectives == 1:
@@ -179,7 +200,11 @@ def looks(job: Job, objectives: int) -> list[int]:
 
 
 def read(folder: RunFolder, space: Space) -> dict[Point, Trial]:
-    """What was measured before; nothing in a new search. A `UsageError` if it is not of this space."""
+    """Read the trials of an interrupted search; empty for a new search.
+
+    Raises:
+        UsageError: The trials belong to another space.
+    """
     sizes = [len(axis.values) for axis in space.axes]
     with runs.reading(folder.told):
         known = {trial.point: trial for trial in searched.trials(folder)}

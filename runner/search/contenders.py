@@ -1,4 +1,4 @@
-"""The contenders of a search: the best case, and those that cannot be told from it by what was measured so far."""
+"""The contenders of a search: the best case, and the cases that are tied with it by the measurements so far."""
 
 from __future__ import annotations
 
@@ -11,42 +11,44 @@ from runner.record.noise import DeviceNoise
 from runner.search.space import Point
 from runner.statistics import ASSUMED, Noise, Side, Spread, Summary, decide
 
-NORMAL = 1.96  # standard errors on either side of a median's interval
-BETWEEN_ROUNDS = Spread(ASSUMED, float("inf"))  # a look is a single round
+NORMAL = 1.96  # standard errors on either side of a 95 % interval
+BETWEEN_ROUNDS = Spread(ASSUMED, float("inf"))  # assumed, since a look is a single round
 
 
 def side(look: Summary) -> Side:
-    """What `decide` compares of a case after a look."""
+    """Convert the summary of a look to what `decide` compares."""
     error = (look.ci_high - look.ci_low) / (2.0 * NORMAL * look.median)
     return Side(look.median, 1, None, look.min, look.q1, look.q3, fresh=True, error=error)
 
 
 @dataclass(frozen=True)
-class Compared:
-    """A case in terms of an objective, and how that follows from the case's time."""
+class Candidate:
+    """A case's objective, and how the objective depends on the case's time."""
 
-    side: Side
+    side: Side  # of the objective
     us: float  # median time
-    elasticity: float  # percent of the objective for 1 % of the time
+    elasticity: float  # d log(objective) / d log(time)
 
     def noise(self, known: DeviceNoise) -> Noise:
-        """The noise of the objective, from that of the device's times."""
+        """Convert the noise of the device's times to the noise of the objective."""
         return known.at(self.us).of_metric(self.elasticity, self.side.median_us / self.us)
 
 
-def compared(names: Mapping[str, Any], objective: Metric, factor: float) -> Compared | None:
-    """What `contenders` needs of a case.
+def candidate(names: Mapping[str, Any], objective: Metric, factor: float) -> Candidate | None:
+    """Compute what `contenders` needs of a case.
 
     Args:
-        names: The case's row, and its parameters.
-        objective: What is minimized, or maximized.
-        factor: By what the objective is multiplied, to take the drift out.
+        names: The case's row and parameters.
+        objective: What is minimized or maximized.
+        factor: Multiplies the objective, to remove the drift.
 
     Returns:
-        `None` if the objective is not above 0.
+        The candidate; `None` if the objective is not above 0.
     """
     by = Criterion(objective.name, objective.better or "lower", of_kernel={str(names["kernel"]): objective})
-    scale = 1.0 / factor if by.better == "higher" else factor  # of a cost: lower is better, also for a rate
+    scale = (
+        1.0 / factor if by.better == "higher" else factor
+    )  # a rate is converted to a cost, for which lower is better
     us = float(names["median_us"])
 
     def value(name: str) -> float:
@@ -57,14 +59,21 @@ def compared(names: Mapping[str, Any], objective: Metric, factor: float) -> Comp
     found = Summary(0, value("median_us"), low, high, min(value("min_us"), q1), q1, q3)
     if not min(found.median, low, found.min) > 0:  # also if one of them is NaN
         return None
-    return Compared(side(found), us, by.elasticity(names, us))
+    return Candidate(side(found), us, by.elasticity(names, us))
 
 
 def contenders(sides: Mapping[Point, Side], known: Noise) -> list[Point]:
-    """The points that cannot be told from the best one, which is the first; `known` is the noise of what they compare.
+    """Select the best point and the points that the report would call tied or undecided.
 
-    The report's rule would call these tied or undecided. A few samples may have a short interval by chance, so a case
-    is left out only if the rule for samples calls it slower, too: then they do not overlap.
+    A few samples may have a short interval by chance, so a case is left out only if the rule for samples calls it
+    slower, too, which requires that the intervals do not overlap.
+
+    Args:
+        sides: What is compared, by point.
+        known: The noise of what is compared.
+
+    Returns:
+        The points, the best first.
     """
     best, *others = sorted(sides, key=lambda point: (sides[point].median_us, point))
     pairs = [(sides[best], sides[point]) for point in others]

@@ -1,12 +1,13 @@
 """The default sampler: a Gaussian process over the legal points, with candidates near the best ones.
 
-The kernel is exp(-sum_i |x_i - y_i| / l_i): rough, since a step of one parameter may cost a factor, and quick. The
-lengths l_i come from the marginal likelihood (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006,
-chapter 5). The next points have the largest expected improvement; within a batch each chosen point counts as measured,
-which leaves the mean as it is and reduces the variance (Ginsbourger, Le Riche and Carraro, 2010: kriging believer).
+The kernel is exp(-sum_i |x_i - y_i| / l_i), which is cheap, and rough because one step of a parameter may change the
+time by a factor. The lengths l_i come from the marginal likelihood (Rasmussen and Williams, Gaussian Processes for
+Machine Learning, 2006, chapter 5). The next points have the largest expected improvement. Within a batch each chosen
+point counts as measured at its expected value, which keeps the mean and reduces the variance (Ginsbourger, Le Riche and
+Carraro, 2010: kriging believer).
 
-What is modelled is the logarithm of the value, cut off at the median: how bad a bad case is does not matter. A failed
-case counts as a bad one.
+The model predicts the logarithm of the value, clipped above the median, since it does not matter how bad a bad case is.
+A failed case counts as a bad one.
 """
 
 from __future__ import annotations
@@ -23,23 +24,23 @@ from scipy.special import ndtr
 from runner.record.searched import Values
 from runner.search.space import Point, Space
 
-FIRST = 12  # points to begin with, far from each other
-MODELLED = 240  # points in the model, the best ones among them
-LEARNED = 120  # of those, for the lengths
-AGAIN = 1.25  # the lengths are learned again when there are so many times as many points
+FIRST = 12  # initial points, far from each other
+MODELLED = 240  # most points in the model, including the best ones
+LEARNED = 120  # most points from which the lengths are learned
+AGAIN = 1.25  # the lengths are learned again when the number of points has grown by this factor
 CANDIDATES = 1200  # drawn at random
 AROUND = 6  # best points whose neighbours are candidates
-CUT = 0.5  # how far above the median values are cut off, in distances from the best to the median
-CHANGED = 0.3  # of the parameters of such a point
-ALOOF = 0.25  # of the points are good ones with random changes, so that no model is trusted for ever
-PRIOR = (0.5, 1.2)  # of the logarithm of a length: mean and deviation
-PRIOR_NOISE = (-4.0, 1.5)  # of the logarithm of the noise's variance
+CUT = 0.5  # values are clipped this far above the median, in distances from the best to the median
+CHANGED = 0.3  # probability that a random change alters a parameter
+ALOOF = 0.25  # fraction of points that are random changes of good points, independent of the model
+PRIOR = (0.5, 1.2)  # mean and standard deviation of log(length)
+PRIOR_NOISE = (-4.0, 1.5)  # mean and standard deviation of log(variance of the noise)
 
 Matrix = NDArray[np.float64]
 
 
 class Guided:
-    """See the module."""
+    """The sampler that the module describes; implements `loop.Sampler`."""
 
     def __init__(self, space: Space, seed: int) -> None:
         self._space = space
@@ -49,11 +50,11 @@ class Guided:
         self._learned = 0
 
     def tell(self, point: Point, values: Values | None) -> None:
-        """Learn what was measured at a point."""
+        """Record the values of a point; `None` if it failed."""
         self._told[point] = values
 
     def ask(self, number: int) -> list[Point]:
-        """Propose points."""
+        """Propose up to `number` points."""
         if len(self._told) < FIRST or not any(self._told.values()):
             return self._far_apart(number)
         aloof = int(self._random.binomial(number, ALOOF))
@@ -77,7 +78,7 @@ class Guided:
         return chosen + self._space.draw(self._random, number - len(chosen), [*self._told, *chosen])
 
     def _changed(self, best: list[Point], chosen: list[Point]) -> list[Point]:
-        """A good point with some parameters changed at random, as an evolution would; none if that fails."""
+        """Mutate a good point: a list with one new legal point, or an empty list if 50 attempts fail."""
         for _ in range(50):
             near = list(best[int(self._random.integers(len(best)))])
             for number, axis in enumerate(self._space.axes):
@@ -89,7 +90,7 @@ class Guided:
         return []
 
     def _far_apart(self, number: int) -> list[Point]:
-        """Random points, each the farthest of some from those before."""
+        """Draw random points, each the farthest of 20 from all points before it."""
         chosen: list[Point] = []
         for _ in range(number):
             drawn = self._space.draw(self._random, 20, [*self._told, *chosen])
@@ -102,12 +103,12 @@ class Guided:
         return chosen
 
     def _scaled(self, values: list[Values | None]) -> Matrix:
-        """What is modelled: mean 0 and deviation 1, the smaller the better."""
+        """Convert values to what the model predicts: mean 0, standard deviation 1, lower is better; shape (values,)."""
         width = max(len(v) for v in values if v is not None)
         table = np.array([v or (math.nan,) * width for v in values], np.float64)
         if (table[np.isfinite(table)] > 0).all():
             table = np.log(table)
-        if width > 1:  # another trade-off each time (Knowles 2006: ParEGO)
+        if width > 1:  # random weights of the objectives in each call (Knowles 2006: ParEGO)
             low, high = np.nanmin(table, 0), np.nanmax(table, 0)
             weights = self._random.dirichlet(np.ones(width))
             table = ((table - low) / np.where(high > low, high - low, 1.0)) * weights
@@ -118,19 +119,31 @@ class Guided:
         return np.asarray((y - y.mean()) / (y.std() or 1.0), np.float64)
 
     def _kept(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The points that are modelled: the better half of what fits, and some of the others."""
+        """Select the indices of the points to model: the best `MODELLED` / 2, and random others."""
         half = MODELLED // 2
         rest = self._random.permutation(order[half:])[: MODELLED - half]
         return np.concatenate([order[:half], rest])
 
     def _candidates(self, best: list[Point]) -> list[Point]:
+        """The neighbours of the best points, and random points."""
         found = dict.fromkeys(near for point in best for near in self._space.neighbours(point))
         found |= dict.fromkeys(self._space.draw(self._random, CANDIDATES, self._told))
         return [point for point in found if point not in self._told]
 
 
 def _most_promising(theta: Matrix, x: Matrix, y: Matrix, candidates: Matrix, number: int) -> list[int]:
-    """The candidates with the largest expected improvement, one after the other."""
+    """Choose candidates by expected improvement, one after the other.
+
+    Args:
+        theta: Logarithms of the lengths, the variance and the noise's variance; shape (features + 2,).
+        x: The measured points; shape (points, features).
+        y: Their values, lower is better; shape (points,).
+        candidates: Shape (candidates, features).
+        number: How many to choose.
+
+    Returns:
+        Indices of candidates.
+    """
     scale, noise = np.exp(theta[-2:])
     lengths = np.exp(theta[:-2])
     factor = cholesky(
@@ -156,15 +169,22 @@ def _most_promising(theta: Matrix, x: Matrix, y: Matrix, candidates: Matrix, num
 
 
 def initial(features: int) -> Matrix:
-    """What `learned` begins with: the means of the priors."""
+    """Return the means of the priors, where `learned` starts; shape (features + 2,)."""
     return np.asarray(np.r_[np.full(features, PRIOR[0]), 0.0, PRIOR_NOISE[0]], np.float64)
 
 
 def learned(theta: Matrix, x: Matrix, y: Matrix, random: np.random.Generator | None = None) -> Matrix:
-    """The logarithms of the lengths, of the variance and of the noise's that explain the values best.
+    """Fit the parameters of the process: logarithms of the lengths, the variance and the noise's variance.
 
-    With `random`, the centre of the prior is drawn from the prior itself. So several calls give about as different
-    results as the values allow (Bardsley et al. 2014: randomize, then optimize).
+    Args:
+        theta: Where the fit starts; shape (features + 2,).
+        x: The points; shape (points, features).
+        y: Their values; shape (points,).
+        random: If given, the centre of the prior is drawn from the prior, so that several calls differ about as much
+            as the values allow (Bardsley et al. 2014: randomize, then optimize).
+
+    Returns:
+        The parameters; shape (features + 2,).
     """
     apart = np.abs(x[:, None, :] - x[None, :, :])
     axes = x.shape[1]
@@ -173,7 +193,7 @@ def learned(theta: Matrix, x: Matrix, y: Matrix, random: np.random.Generator | N
     centre = centre if random is None else random.normal(centre, width)
 
     def unlikely(theta: Matrix) -> tuple[float, Matrix]:
-        """The negative logarithm of the posterior, and its gradient."""
+        """Compute the negative logarithm of the posterior, and its gradient."""
         lengths = np.exp(theta[:-2])
         signal = np.exp(theta[-2]) * np.exp(-(apart @ (1.0 / lengths)))
         noise = np.exp(theta[-1])

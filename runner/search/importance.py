@@ -1,12 +1,12 @@
-"""Which parameters of a search mattered, and what a model expects around its best case.
+"""Which parameters of a search mattered, and which values a model predicts around the best case.
 
 The model is the Gaussian process of `guided`, of the logarithm of all values. A parameter's share is its total effect:
-of the variance over all legal combinations, the part that is left where all other parameters are fixed (Homma and
-Saltelli 1996; the estimator is Jansen's, 1999). Where parameters act together, the shares add up to more than 1.
+the fraction of the variance over all legal combinations that remains if all other parameters are fixed (Homma and
+Saltelli 1996; the estimator is Jansen's, 1999). If parameters interact, the shares add up to more than 1.
 
-The intervals come from models of random halves of the cases (the delete-half jackknife: Shao and Wu 1989). The prior of
-each is drawn anew. Each gives a function drawn at random from those that it holds for possible, at combinations drawn
-anew (Le Gratiet, Cannamela and Iooss 2014). So the cases, the model and the combinations might all have been others.
+The intervals come from models of random halves of the cases (the delete-half jackknife: Shao and Wu 1989), each with a
+prior drawn anew. Each model contributes a function drawn from its posterior, at combinations drawn anew (Le Gratiet,
+Cannamela and Iooss 2014). So the intervals cover the choice of cases, of the model and of the combinations.
 """
 
 from __future__ import annotations
@@ -22,30 +22,36 @@ from scipy.spatial.distance import cdist
 from runner.search.guided import LEARNED, Matrix, initial, learned
 from runner.search.space import Point, Space
 
-LEAST = 12  # cases: fewer tell nothing
-MODELLED = 300  # cases in the model
+LEAST = 12  # least cases for shares
+MODELLED = 300  # most cases in the model
 EVALUATED = 500  # combinations at which a function is drawn
 REFITS = 32
-PRIORS = 8  # that are drawn for a model of all cases
-EXPLAINED = 0.2  # of the variance of the cases left out: a model that explains less tells nothing
-TRIES = 100  # to change one parameter into a legal value
+PRIORS = 8  # models of all cases, each with a prior drawn anew
+EXPLAINED = 0.2  # least fraction of the variance of left-out cases that a model must explain
+TRIES = 100  # attempts to change one parameter to a legal value
 NORMAL = 1.96  # standard deviations on either side of a 95 % interval
 
 
 @dataclass(frozen=True)
-class Importance:
-    """What a search tells about its parameters; no shares if it is too little."""
+class Sensitivity:
+    """The shares of a search's parameters; empty if the cases are too few or the model explains too little."""
 
     cases: int  # with a value
-    explained: float  # of the variance of cases that the model was not fitted to
-    shares: Mapping[str, tuple[float, float, float]]  # by parameter: the share, and its 95 % interval
+    explained: float  # fraction of the variance of cases that the model was not fitted to
+    shares: Mapping[str, tuple[float, float, float]]  # by parameter: the share and its 95 % interval
 
 
 class Model:
     """A Gaussian process of the values of a search, or of their logarithms if all have one sign."""
 
     def __init__(self, space: Space, values: Mapping[Point, float], seed: int = 0) -> None:
-        """`values` are at least two, not all equal."""
+        """Fit the process.
+
+        Args:
+            space: The search's space.
+            values: One objective by point; at least two different values.
+            seed: Seed of the random choices.
+        """
         self._space, self._random = space, np.random.default_rng(seed)
         points = list(values)
         if len(points) > MODELLED:
@@ -60,7 +66,7 @@ class Model:
         self.thetas = [self.fitted(self.every, begin) for _ in range(PRIORS)]
 
     def fitted(self, cases: NDArray[np.int64], theta: Matrix) -> Matrix:
-        """The parameters of the process that explain some of the cases best, by a prior drawn at random."""
+        """Fit the parameters of the process to some cases, with a prior drawn at random; shape (features + 2,)."""
         return learned(theta, *self._sample(cases), self._random)
 
     def _sample(self, cases: NDArray[np.int64]) -> tuple[Matrix, Matrix]:
@@ -68,7 +74,16 @@ class Model:
         return self.x[sample], self.y[sample]
 
     def predicted(self, theta: Matrix, cases: NDArray[np.int64], at: Matrix) -> tuple[Matrix, Matrix]:
-        """The mean at some places, and the covariance, given some of the cases."""
+        """Predict the values at some places.
+
+        Args:
+            theta: Parameters of the process; shape (features + 2,).
+            cases: Indices of the cases that the prediction uses.
+            at: The places; shape (places, features).
+
+        Returns:
+            The mean, shape (places,), and the covariance, shape (places, places).
+        """
         lengths, (scale, noise) = np.exp(theta[:-2]), np.exp(theta[-2:])
 
         def alike(a: Matrix, b: Matrix) -> Matrix:
@@ -81,7 +96,7 @@ class Model:
         return across @ cho_solve((factor, True), self.y[cases]), alike(at, at) - solved.T @ solved
 
     def around(self, points: Sequence[Point]) -> list[tuple[float, float, float]]:
-        """The value that is expected at each point, and its 95 % interval."""
+        """Predict the value of each point: the middle and the ends of its 95 % interval, in the values' unit."""
         at = self._space.places(points)
         all_of = [self.predicted(theta, self.every, at) for theta in self.thetas]
         means = np.array([mean for mean, _ in all_of])
@@ -93,11 +108,11 @@ class Model:
             found.append((float(middle), float(min(ends)), float(max(ends))))
         return found
 
-    def importance(self) -> Importance:
-        """The shares of the parameters."""
+    def sensitivity(self) -> Sensitivity:
+        """Compute the shares of the parameters."""
         random, cases = self._random, len(self.y)
         if cases < LEAST or not self.y.any():
-            return Importance(cases, 0.0, {})
+            return Sensitivity(cases, 0.0, {})
         names = [axis.name for axis in self._space.axes]
         points = self._changed(random, EVALUATED // (len(names) + 1))
         places = {point: n for n, point in enumerate(dict.fromkeys(p for row in points for p in row))}
@@ -114,15 +129,15 @@ class Model:
             found.append(_shares(drawn[chosen[random.integers(0, len(chosen), len(chosen))]]))
         explained = 1.0 - wrong / spread
         if explained < EXPLAINED:
-            return Importance(cases, explained, {})
+            return Sensitivity(cases, explained, {})
         possible = [_drawn(random, *self.predicted(theta, self.every, at), 4) for theta in self.thetas]
         middle = np.median([_shares(one[chosen]) for drawn in possible for one in drawn], axis=0)
         low, high = np.quantile(found, (0.025, 0.975), axis=0)
         shares = np.column_stack([middle, np.minimum(low, middle), np.maximum(high, middle)]).tolist()
-        return Importance(cases, explained, {name: tuple(three) for name, three in zip(names, shares, strict=True)})
+        return Sensitivity(cases, explained, {name: tuple(three) for name, three in zip(names, shares, strict=True)})
 
     def _changed(self, random: np.random.Generator, number: int) -> list[list[Point]]:
-        """Legal points drawn at random, each with the points in which one parameter has another legal value."""
+        """Draw legal points, each followed by one variant per parameter in which that parameter is redrawn."""
         space = self._space
         legal: Callable[[Point], bool] = space.legal if space.listed is None else set(space.listed).__contains__
 
@@ -136,13 +151,13 @@ class Model:
 
 
 def _drawn(random: np.random.Generator, mean: Matrix, covariance: Matrix, number: int) -> Matrix:
-    """Functions drawn from a process, at the places that it was predicted at; shape (number, places)."""
+    """Draw functions from a process with this mean and covariance; shape (number, places)."""
     jitter = 1e-6 * (1.0 + float(np.trace(covariance)) / len(mean))
     factor = cholesky(covariance + jitter * np.eye(len(mean)), lower=True)
     return np.asarray(mean + random.standard_normal((number, len(mean))) @ factor.T, np.float64)
 
 
 def _shares(values: Matrix) -> Matrix:
-    """The total effects. `values` has the shape (points, 1 + parameters): first the points, then the changed ones."""
+    """Estimate the total effects, shape (parameters,), from the rows of `_changed`, shape (points, 1 + parameters)."""
     left = 0.5 * ((values[:, :1] - values[:, 1:]) ** 2).mean(0)
     return np.asarray(np.minimum(left / max(float(values.var()), 1e-12), 1.0), np.float64)

@@ -1,9 +1,9 @@
-"""The search itself: ask for points, have them measured in batches, tell the sampler, until the budget is spent.
+"""The search loop: ask the sampler for points, have them measured in batches, tell it the values, until a limit.
 
-A case may be measured at several levels, each with more samples. A new case has the fewest. Which ones go to the next
-level is decided by asynchronous successive halving (Li et al., A System for Massively Parallel Hyperparameter Tuning,
-MLSys 2020): the best third of a level, as soon as there is one. We leave out those that are certainly slower than the
-best case. At the end the cases that cannot be told from the best one go through the levels that they lack.
+A case may be measured at several levels, each with more samples. A new case starts at the lowest level. Asynchronous
+successive halving (Li et al., A System for Massively Parallel Hyperparameter Tuning, MLSys 2020) promotes the best
+third of a level as soon as it has one, except cases that are certainly slower than the best case. At the end the cases
+that are tied with the best one go through the levels that they lack.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from runner.errors import UsageError
 from runner.record.searched import Trial, Values
 from runner.search.space import Point
 
-IMPROVED = 0.01  # a smaller improvement of the best does not count
-IN_VAIN = 50_000  # points in a row that cannot run, because of a constraint without a table, end a search
-HALVING = 3  # one in so many cases of a level goes to the next; a level has so many times the samples of the one below
+IMPROVED = 0.01  # least relative improvement of the best that counts
+IN_VAIN = 50_000  # batches in a row without a point that can run, after which a search ends
+HALVING = 3  # eta of successive halving: the best 1/3 of a level is promoted, to 3 times the samples
 
 
 class Sampler(Protocol):
-    """Proposes points. It is told every point that it proposed, and may be told others.
+    """Proposes points. The search tells it the values of every point that it proposed, and may tell it others.
 
-    It is told a point again when that was measured with more samples.
+    A point is told again when it was measured with more samples.
     """
 
     def ask(self, number: int) -> list[Point]:
-        """Propose up to so many legal points that were not told yet; none if there are no more."""
+        """Propose up to `number` legal points that were not told yet; an empty list if all were told."""
 
     def tell(self, point: Point, values: Values | None) -> None:
-        """Learn what was measured at a point; `None` if it failed."""
+        """Record the values of a point, lower is better; `None` if it failed."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """When a search ends; 0 is no limit."""
+    """The limits of a search; 0 means no limit."""
 
     max_cases: int = 0
     max_seconds: float = 0.0
-    patience: int = 50  # cases without an improvement of 1 %
+    patience: int = 50  # the search ends after this many cases without an improvement of 1 %
 
     def __post_init__(self) -> None:
         for name in ("max_cases", "max_seconds", "patience"):
@@ -61,24 +61,27 @@ class Search:
 
     sampler: Sampler
     budget: Budget
-    measure: Callable[[Mapping[Point, int]], Mapping[Point, Values | None]]  # of points at their levels
-    known: Mapping[Point, Trial] = field(default_factory=dict)  # of an interrupted search
-    possible: Callable[[Point], bool] = lambda _: True  # a point that is not is neither measured nor counted
-    ended: str = ""  # why
+    measure: Callable[[Mapping[Point, int]], Mapping[Point, Values | None]]  # values of points, given their levels
+    known: Mapping[Point, Trial] = field(default_factory=dict)  # trials of an interrupted search
+    possible: Callable[[Point], bool] = lambda _: True  # whether a point can run; others are not measured or counted
+    ended: str = ""  # why the search ended
     noted: Callable[[Sequence[Trial]], None] = lambda _: None  # called after each batch
     levels: int = 1
-    near: Callable[[Sequence[Trial]], Sequence[Trial]] = lambda _: ()  # those that cannot be told from the best
+    near: Callable[[Sequence[Trial]], Sequence[Trial]] = lambda _: ()  # selects the trials tied with the best
     _trials: dict[Point, Trial] = field(default_factory=dict)
 
     @property
     def trials(self) -> list[Trial]:
-        """What was measured, in the order of the first measurements."""
+        """The trials, in the order of their first measurements."""
         return list(self._trials.values())
 
     def run(self, batch: int) -> None:
-        """Search, in batches of so many points.
+        """Search until a limit is reached.
 
-        A resumed search asks as it did before, and has only those points measured that are not known.
+        A resumed search asks the sampler for the same points as before, and measures only those that are not known.
+
+        Args:
+            batch: Points per batch.
         """
         since = time.monotonic() - max((t.seconds for t in self.known.values()), default=0.0)
         in_vain = 0
@@ -99,7 +102,7 @@ class Search:
             self._take({t.point: t.level + 1 for t in unsure[:batch]}, since)
 
     def _take(self, wanted: Mapping[Point, int], since: float) -> None:
-        """Have points measured at their levels, unless that is known, and tell the sampler."""
+        """Measure points at their levels, unless they are known, and tell the sampler."""
         known = {p: t for p, n in wanted.items() if (t := self.known.get(p)) and t.has(n)}
         new = {p: n for p, n in wanted.items() if p not in known}
         measured = self.measure(new) if new else {}
@@ -114,11 +117,11 @@ class Search:
         self.noted(self.trials)
 
     def _promoted(self) -> dict[Point, int]:
-        """The points that are measured at the next level, and that level."""
+        """Select the points to promote, each with its next level."""
         top, good = self.levels - 1, [t for t in self._trials.values() if t.values is not None]
         if not top or not good:
             return {}
-        if all(t.level < top for t in good):  # later batches are measured beside this one
+        if all(t.level < top for t in good):  # later batches need a reference at the highest level
             return {front(good)[0].point: top}
         near = {t.point for t in self.near(good)}
         found: dict[Point, int] = {}
@@ -129,7 +132,7 @@ class Search:
         return found
 
     def _reason(self, seconds: float) -> str:
-        """Why the search ends now; empty if it goes on."""
+        """Why the search ends now; empty if it continues."""
         budget = self.budget
         if budget.max_cases and len(self._trials) >= budget.max_cases:
             return f"the budget of {budget.max_cases:,} case{'s' * (budget.max_cases != 1)} is spent"
@@ -141,7 +144,7 @@ class Search:
         return ""
 
     def _improved_at(self) -> int:
-        """After how many cases the best improved last."""
+        """The number of cases at the last improvement of the best."""
         best: list[float] = []
         at = 0
         for number, trial in enumerate(self._trials.values(), 1):
@@ -155,13 +158,18 @@ class Search:
 
 
 def latest(known: Mapping[Point, Trial], trials: Sequence[Trial]) -> list[Trial]:
-    """The trials, and those of an interrupted search as long as this one has not come to them, or to their level."""
+    """Merge the trials of an interrupted search with newer ones of the same or a higher level.
+
+    Args:
+        known: Trials of the interrupted search.
+        trials: Trials of this one.
+    """
     newer = {t.point: t for t in trials if t.point not in known or known[t.point].level <= t.level}
     return list({**known, **newer}.values())
 
 
 def front(trials: Sequence[Trial]) -> list[Trial]:
-    """The trials that no other is better than in everything: for one objective, the best one; best first."""
+    """Select the Pareto front, best first; for one objective, the best trial."""
     found: list[Trial] = []
     for trial in sorted((t for t in trials if t.values is not None), key=lambda t: (t.values, t.point)):
         if not any(_dominates(other.values, trial.values) for other in found):

@@ -1,7 +1,7 @@
-"""Where a search measures: on one device, or on several GPUs of a machine at once.
+"""The devices on which a search measures: one device, or several GPUs of a machine at once.
 
-Each GPU has a worker that stays open from batch to batch, and a folder of its own below the search's. What drives it is
-a thread of this process, so the workers end when this process ends, however it ends.
+Each GPU has a worker that stays open from batch to batch, and a folder of its own below the search's. A thread of this
+process drives each worker, so the workers end with this process, even if it is killed.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from runner.sweep.worker import Worker
 
 
 class _Kept(Worker):
-    """A worker that the engine does not close after a batch."""
+    """A worker that stays open when the engine closes it after a batch."""
 
     def __init__(self, place: Place, config: DeviceConfig) -> None:
         super().__init__(config, place.environment)
         self._place = place
 
     def close(self) -> None:
-        """Stay."""
+        """Do nothing, so that the worker stays open."""
 
     def again(self) -> Worker:
-        """The place's next worker, after this one died."""
+        """Open the place's next worker, after this one died."""
         return self._place.open(self._place.config)
 
 
 class _Share(SweepProgress):
-    """The progress of one GPU's share: its rows are shown, its stages are not."""
+    """The progress of one GPU's share: passes on its rows and messages, but not its stages."""
 
     def __init__(self, whole: SweepProgress) -> None:
         super().__init__(whole.console, quiet=True)
@@ -58,15 +58,16 @@ class _Share(SweepProgress):
 
 
 class Place:
-    """A device that measures a share of each batch. Its variables make a worker see one GPU."""
+    """A device that measures a share of each batch."""
 
     def __init__(self, search: RunFolder, number: int, environment: Mapping[str, str]) -> None:
+        """Name a device by its number and the environment variables that make a worker see it alone."""
         self.environment, self.number, self._search = environment, number, search
         self.folder = RunFolder(search.path / "search" / f"batch-{number}")
         self._worker: Worker | None = None
 
     def open(self, config: DeviceConfig) -> Worker:
-        """Its worker; a new one if there is none, or it died."""
+        """Return the live worker; opens one if needed."""
         self.config = config
         if self._worker is None or not self._worker.alive:
             self.close()
@@ -76,12 +77,22 @@ class Place:
     def run(
         self, jobs: Sequence[Job], progress: SweepProgress, launcher: str, *, keep_worker: bool = True
     ) -> dict[int, Row]:
-        """Run jobs in the place's folder; gives their rows."""
+        """Run jobs in the place's folder.
+
+        Args:
+            jobs: Jobs of one device configuration.
+            progress: Where rows and messages go.
+            launcher: The launcher's name, for the rows.
+            keep_worker: Use the worker that stays open; otherwise a new one for this call.
+
+        Returns:
+            The rows by job number.
+        """
         folder, config = self.folder, jobs[0].device
         shutil.rmtree(folder.path, ignore_errors=True)
         folder.path.mkdir(parents=True)
         folder.write(folder.environment, self._search.read(self._search.environment))
-        if not keep_worker:  # a protocol may want a new process for each round
+        if not keep_worker:  # a protocol may require a new process for each round
             self.close()
         worker = self.open(config) if keep_worker else Worker(config, self.environment)
         engine.run(jobs, folder, progress, launcher, worker, stages=ALL)
@@ -89,7 +100,7 @@ class Place:
         return {number: row for number, row in rows.items() if isinstance(row, dict)}
 
     def move(self, job: Job) -> None:
-        """Move what a job has left from the place's folder into the search's."""
+        """Move a job's files from the place's folder to the search's."""
         for path in sorted(self.folder.job(job.number).glob("*")):
             if path.is_file():
                 path.replace(_parent(self._search.job(job.number) / path.name))
@@ -105,21 +116,32 @@ class Place:
 
 
 class Places:
-    """All devices of a search, at least one. A GPU that is lost has no further part."""
+    """All devices of a search, at least one. A GPU that is lost is not used again."""
 
     def __init__(
         self, search: RunFolder, progress: SweepProgress, environments: Sequence[Mapping[str, str]], launcher: str
     ) -> None:
-        """Use one device for each of the environments; rows name the launcher."""
+        """Prepare the devices.
+
+        Args:
+            search: The search's run folder.
+            progress: Where rows and messages go.
+            environments: The environment variables of each device's worker.
+            launcher: The launcher's name, for the rows.
+        """
         self._search, self._progress, self._launcher = search, progress, launcher
         self._all = [Place(search, number, environment) for number, environment in enumerate(environments)]
         self._threads = ThreadPoolExecutor(len(self._all), "gpu")  # a worker ends with the thread that started it
 
     def run(self, jobs: Sequence[Job], beside: Sequence[Job]) -> list[tuple[Sequence[Job], Mapping[int, Row]]]:
-        """Run jobs on all devices, each beside some others. Without these only the first device has a part.
+        """Run jobs on all devices.
+
+        Args:
+            jobs: The jobs, which are split among the devices.
+            beside: Jobs that every device measures, too. If empty, only the first device is used.
 
         Returns:
-            The jobs of each device, with their rows and those of the jobs beside them.
+            The jobs of each device, and the rows of its jobs and of `beside` by job number.
         """
         found: list[tuple[Sequence[Job], Mapping[int, Row]]] = []
         while jobs:
@@ -132,7 +154,7 @@ class Places:
             for place, own in shares.items():
                 done = [job for job in own if rows[place].get(job.number, {}).get("status", "not_run") != "not_run"]
                 if len(done) < len(own) and len(self._all) > 1:
-                    self._lose(place, "it did not come to all of its cases")
+                    self._lose(place, "it did not finish all of its cases")
                     jobs = [*jobs, *(job for job in own if job not in done)]
                     own = done  # noqa: PLW2901
                 self._take(place, own)
@@ -140,7 +162,7 @@ class Places:
         return found
 
     def anew(self, jobs: Sequence[Job]) -> Mapping[int, Row]:
-        """Run jobs side by side on one device, with workers of their own; gives their rows."""
+        """Run jobs side by side on one device, with a new worker. Returns their rows by job number."""
         place = self._all[0]
         rows = place.run(jobs, self._progress, self._launcher, keep_worker=False)
         self._take(place, jobs)
@@ -154,10 +176,10 @@ class Places:
         self._threads.shutdown()
 
     def _prepare(self, jobs: Sequence[Job]) -> None:
-        """Open all devices at once, and compile what all of them find in the cache.
+        """Open all devices at once, and compile the jobs into the cache that all of them use.
 
         Raises:
-            UsageError: if they are GPUs of several models, whose times are not comparable.
+            UsageError: The GPUs are of several models, whose times are not comparable.
         """
         config, models = jobs[0].device, dict[str, DeviceInfo]()
         opening = [(place, place.open(config)) for place in self._all]
@@ -170,8 +192,8 @@ class Places:
                 self._lose(place, str(e))
         if len(models) > 1:
             raise UsageError(
-                f"hydra/launcher={self._launcher}: a search needs GPUs of one model; these are {' and '.join(models)}; "
-                f"choose some by hydra.launcher.gpus"
+                f"hydra/launcher={self._launcher}: a search needs GPUs of one model; found: {' and '.join(models)}; "
+                f"choose GPUs with hydra.launcher.gpus"
             )
         (info,) = models.values()
         compiler = compiler_for(config, info, jobs[0].compiler)
@@ -179,7 +201,7 @@ class Places:
         compiling.compile_all(compiler, runnable, self._progress)
 
     def _together(self, shares: Mapping[Place, Sequence[Job]]) -> dict[Place, Mapping[int, Row]]:
-        """Run the shares at the same time; a GPU that cannot be opened again has no rows."""
+        """Run the shares in parallel. A GPU that cannot be opened again gives no rows."""
         if len(self._all) == 1:
             return {place: place.run(jobs, self._progress, self._launcher) for place, jobs in shares.items()}
         self._progress.stage("measuring", sum(map(len, shares.values())))
@@ -197,25 +219,25 @@ class Places:
                     rows[place] = {}
         except BaseException:
             for place in threads:
-                place.close()  # it may be in the middle of a launch
+                place.close()  # may interrupt a launch
             wait(threads.values())
             raise
         return rows
 
     def _take(self, place: Place, jobs: Sequence[Job]) -> None:
-        """Take over what a place has measured."""
+        """Move the files of a place's jobs to the search's folder."""
         for job in jobs:
             place.move(job)
         if jobs and place is self._all[0]:
             self._search.write(self._search.environment, place.folder.read(place.folder.environment))
 
     def _lose(self, place: Place, why: str) -> None:
-        self._progress.warn(f"GPU {place.number} has no further part in the search: {why}")
+        self._progress.warn(f"GPU {place.number} is no longer used in this search: {why}")
         place.close()
         self._all.remove(place)
 
 
 def _parent(path: Path) -> Path:
-    """A path whose folder exists."""
+    """Create a path's parent folder, and return the path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     return path

@@ -13,27 +13,27 @@ from runner.search.space import Point, Space
 
 
 class Random:
-    """Legal points at random, each as likely as any other."""
+    """Proposes legal points at random, with equal probability."""
 
     def __init__(self, space: Space, seed: int) -> None:
         self._space, self._random = space, np.random.default_rng(seed)
         self._told: set[Point] = set()
 
     def tell(self, point: Point, values: Values | None) -> None:
-        """Learn that a point was measured."""
+        """Record that a point was measured."""
         _ = values
         self._told.add(point)
 
     def ask(self, number: int) -> list[Point]:
-        """Propose points."""
+        """Propose up to `number` points."""
         return self._space.draw(self._random, number, self._told)
 
 
 class Grid(Random):
-    """All legal points, in order."""
+    """Proposes all legal points, in order."""
 
     def ask(self, number: int) -> list[Point]:
-        """Propose points."""
+        """Propose up to `number` points."""
         if self._space.listed is None:
             raise UsageError(
                 f"hydra.sweeper.sampler=grid: the space has {self._space.count:,} combinations; choose another sampler"
@@ -42,7 +42,7 @@ class Grid(Random):
 
 
 def _guided(space: Space, seed: int) -> Sampler:
-    from runner.search.guided import Guided  # noqa: PLC0415  (every run imports this module, and SciPy takes half a second)
+    from runner.search.guided import Guided  # noqa: PLC0415  (SciPy takes half a second, and every run imports this)
 
     return Guided(space, seed)
 
@@ -51,7 +51,16 @@ SAMPLERS: dict[str, Callable[[Space, int], Sampler]] = {"guided": _guided, "rand
 
 
 def made(name: str, space: Space, seed: int) -> Sampler:
-    """A sampler. Raises UsageError if the name is unknown."""
+    """Make a sampler.
+
+    Args:
+        name: `guided`, `random` or `grid`.
+        space: The search's space.
+        seed: Seed of its random choices.
+
+    Raises:
+        UsageError: The name is unknown.
+    """
     if name not in SAMPLERS:
         raise UsageError(f"hydra.sweeper.sampler={name}: expected one of {', '.join(SAMPLERS)}")
     return SAMPLERS[name](space, seed)

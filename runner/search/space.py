@@ -1,7 +1,7 @@
 """The space of a search: the values of each parameter, and which combinations are legal.
 
-A constraint becomes a table over the few parameters that it names. So combinations are counted by eliminating one
-parameter after the other, and drawn at random, without a list of them all.
+A constraint becomes a table over the few parameters that it names. So legal combinations can be counted, by eliminating
+one parameter after the other, and drawn at random, without listing them all.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from runner.kernel.resolve import MAX_BLOCK_Z, MAX_THREADS
 Point = tuple[int, ...]
 """A combination: the index of each parameter's value."""
 
-MOST_TWOS = 8  # factors of two that are told apart
-MOST_VALUES = 10_000  # of a parameter
+MOST_TWOS = 8  # higher powers of two count as this one
+MOST_VALUES = 10_000  # per parameter
 MOST_ENTRIES = 250_000  # of a constraint's table; a larger constraint is tested point by point
-LISTED = 100_000  # a space of fewer legal combinations is listed
-DRAWN = 65_536  # at once
-DRAWS = 200  # of that many combinations, before a space counts as empty
+LISTED = 100_000  # a space of at most this many legal combinations is listed
+DRAWN = 65_536  # combinations per draw
+DRAWS = 200  # draws before giving up
 Table = tuple[tuple[int, ...], NDArray[np.bool_]]
 
 
@@ -38,14 +38,15 @@ class Axis:
     """A parameter that the search varies."""
 
     name: str
-    values: tuple[Any, ...]  # canonical, in the order in which they were given, or ascending if they are numbers
+    values: tuple[Any, ...]  # canonical; numbers ascending, others in the order given
 
     @functools.cached_property
     def features(self) -> NDArray[np.float64]:
-        """What makes values alike, each from 0 to 1, shape (values, features).
+        """Coordinates of the values for the model, each from 0 to 1; shape (values, features).
 
-        The first is a value's position; powers of two, and other wide ranges, are evenly spaced by ratio. For integers
-        the second is the largest power of two that divides the value: 32, 64 and 128 threads are more alike than 96.
+        The first feature is a value's position, logarithmic if the values range over a factor of 8 or more. The second,
+        for integers, is the largest power of two that divides the value: 32, 64 and 128 threads are closer to each
+        other than to 96.
         """
         count = len(self.values)
         rank = np.linspace(0.0, 1.0, count)
@@ -65,19 +66,19 @@ class Axis:
 
 @dataclass(frozen=True)
 class Space:
-    """The combinations of some axes that meet all tables."""
+    """The combinations of some axes that all tables allow."""
 
     axes: tuple[Axis, ...]
-    tables: tuple[Table, ...] = ()
+    tables: tuple[Table, ...] = ()  # numbers of axes, and whether each combination of their values is legal
 
     @functools.cached_property
     def size(self) -> int:
-        """All combinations, legal or not."""
+        """Number of combinations, legal or not."""
         return math.prod(len(axis.values) for axis in self.axes)
 
     @functools.cached_property
     def count(self) -> int:
-        """How many combinations meet the tables; exact, whatever the size."""
+        """Number of legal combinations."""
         operands: list[Any] = []
         for names, table in self.tables:
             operands += [table.astype(np.float64), list(names)]
@@ -87,7 +88,7 @@ class Space:
 
     @functools.cached_property
     def listed(self) -> tuple[Point, ...] | None:
-        """All legal points; `None` if there are too many."""
+        """All legal points; `None` if there are more than `LISTED`."""
         if self.count > LISTED:
             return None
         found = np.zeros((1, 0), np.int64)
@@ -102,7 +103,16 @@ class Space:
         return all(table[tuple(point[n] for n in names)] for names, table in self.tables)
 
     def draw(self, random: np.random.Generator, number: int, without: Iterable[Point] = ()) -> list[Point]:
-        """Draw different legal points at random, each as likely as any other; fewer if there are no more."""
+        """Draw different legal points with equal probability.
+
+        Args:
+            random: The generator.
+            number: How many points.
+            without: Points to leave out.
+
+        Returns:
+            The points; fewer than `number` if the space is exhausted or legal points are too rare.
+        """
         if number < 1:
             return []
         taken = set(without)
@@ -122,7 +132,7 @@ class Space:
         return list(found)
 
     def neighbours(self, point: Point) -> Iterator[Point]:
-        """The legal points that differ in one parameter."""
+        """Yield the legal points that differ in one parameter."""
         for number, axis in enumerate(self.axes):
             for value in range(len(axis.values)):
                 if value != point[number]:
@@ -131,11 +141,11 @@ class Space:
                         yield near
 
     def values(self, point: Point) -> dict[str, Any]:
-        """The parameters' values."""
+        """Look up the values of a point by parameter."""
         return {axis.name: axis.values[i] for axis, i in zip(self.axes, point, strict=True)}
 
     def places(self, points: Sequence[Point]) -> NDArray[np.float64]:
-        """What makes points alike, shape (points, features), each from 0 to 1."""
+        """Coordinates of points for the model, each from 0 to 1; shape (points, features)."""
         array = np.array(points, np.int64).reshape(len(points), len(self.axes))
         return np.hstack([axis.features[array[:, n]] for n, axis in enumerate(self.axes)])
 
@@ -152,21 +162,21 @@ def of_kernel(
     fixed: Mapping[str, Any],
     given: Mapping[str, Sequence[Any]],
 ) -> Space:
-    """The space of a kernel's parameters.
+    """Build the space of a kernel's parameters.
 
     Args:
         kernel: The kernel, which has the constraints.
         fixed: Canonical values of the parameters that are not varied.
-        given: The values of those that are, as written.
+        given: Values of the varied parameters, as written by the user.
 
     Raises:
-        UsageError: if there is nothing to vary, a parameter is none of the kernel's, or no combination is legal.
+        UsageError: No parameter is varied, the kernel lacks a parameter, or no combination is legal.
     """
     own = {p.name: p for p in kernel.parameters}
     if not given:
         raise UsageError("hydra/sweeper=search: no parameter has several values; write block=64,128 or a key 'search'")
     if strange := [name for name in given if name not in own]:
-        raise UsageError(f"search: kernel {kernel.name} has no parameter '{strange[0]}'; it has {', '.join(own)}")
+        raise UsageError(f"search: kernel {kernel.name} has no parameter '{strange[0]}'; available: {', '.join(own)}")
     axes = [
         Axis(name, _ordered([canonical(name, own[name].kind, v) for v in values])) for name, values in given.items()
     ]
@@ -191,9 +201,19 @@ def of_kernel(
 
 
 def _table(kernel: Kernel, constraint: Constraint, axes: Sequence[Axis], some: Mapping[str, Canonical]) -> Table | None:
-    """A constraint as a table over the axes that it names; `None` if that is too large, or if it names none.
+    """Evaluate a constraint for all values of the axes that it names.
 
-    A `UsageError` if nothing meets it. `some` has a value for each parameter.
+    Args:
+        kernel: The kernel.
+        constraint: One of its constraints.
+        axes: The varied parameters.
+        some: A value of each parameter.
+
+    Returns:
+        The table; `None` if it would have more than `MOST_ENTRIES`, or if the constraint names no axis.
+
+    Raises:
+        UsageError: No combination meets the constraint.
     """
     own = {p.name: p for p in kernel.parameters}
     names = [n for n, axis in enumerate(axes) if _names(own[axis.name]) & constraint.require.names]
@@ -222,7 +242,7 @@ def _ordered(values: Sequence[Canonical]) -> tuple[Canonical, ...]:
 
 
 def _names(parameter: Any) -> frozenset[str]:
-    """The names that expressions have for a parameter."""
+    """The names by which expressions refer to a parameter."""
     name = parameter.name
     if parameter.kind is Kind.BLOCK:
         return frozenset((name, *(f"{name}_{axis}" for axis in "xyz")))

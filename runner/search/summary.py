@@ -1,7 +1,7 @@
-"""What a search has found, for its report: the cases measured anew, which parameters mattered, slices around the best.
+"""Summarize a search for its report: the cases measured anew, which parameters mattered, slices around the best case.
 
-All of it goes into search.json, because the report has neither the constraints of the space nor the kernels' metrics.
-Values are as the objective's column has them, and three numbers are a value with its 95 % interval.
+The summary goes into search.json, because the report has neither the constraints of the space nor the kernels' metrics.
+Values have the sign and unit of the objective's column. Three numbers are a value and the ends of its 95 % interval.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import numpy as np
 
 from runner.kernel.metrics import TIME, Criterion, Metric
 from runner.record.searched import Trial
-from runner.search.importance import Importance, Model
+from runner.search.importance import Model, Sensitivity
 from runner.search.space import Point, Space
 
-MOST_VALUES = 48  # of a parameter in its slice, besides those that were measured
+MOST_VALUES = 48  # per slice, besides the measured ones
 Names = Mapping[str, Any]
 Three = tuple[float, float, float]
 
@@ -28,14 +28,17 @@ def summary(
     row: Callable[[Point], Names],
     objectives: Sequence[Metric],
 ) -> dict[str, Any]:
-    """The entries of search.json.
+    """Compute the entries of search.json.
 
     Args:
-        space: The space.
-        trials: What was measured.
+        space: The search's space.
+        trials: The measured points.
         anew: The points that were measured anew at the end.
-        row: The row of a point with the parameters as metrics name them; empty if it has none.
+        row: Looks up a point's row, with the parameters as metrics name them; empty if the point has no row.
         objectives: What was minimized or maximized.
+
+    Returns:
+        `anew`, `importance` (one entry per objective) and, for a single objective, `slices`.
     """
     told = {t.point: t.values for t in trials}
     again = {p: v for p in anew if (v := [_with_interval(m, row(p)) for m in objectives]) and all(v)}
@@ -45,7 +48,7 @@ def summary(
         values = {p: sign * v[n] for p, v in told.items() if v}
         models.append(Model(space, values) if len(set(values.values())) > 1 else None)
     found: dict[str, Any] = {"anew": [{"point": p, "values": v} for p, v in again.items()]}
-    found["importance"] = [_plain(m.importance()) if m else None for m in models] if len(space.axes) > 1 else []
+    found["importance"] = [_plain(m.sensitivity()) if m else None for m in models] if len(space.axes) > 1 else []
     if len(objectives) == 1 and any(told.values()):
         (metric,), (model,) = objectives, models
         found["slices"] = _slices(space, told, again, row, metric, model)
@@ -60,11 +63,11 @@ def _slices(
     metric: Metric,
     model: Model | None,
 ) -> dict[str, Any]:
-    """The best case, and by parameter the values that it may have beside the best case's others."""
+    """Vary each parameter of the best case alone: measured and predicted values along each axis."""
     sign = -1.0 if metric.better == "higher" else 1.0
 
     def measured(point: Point) -> Three | None:
-        """The value of a point: as it was measured anew, or as told, with the interval of its row."""
+        """The value of a point with the interval of its row, from the last measurement."""
         values = told.get(point)
         if again.get(point) or not values:
             return again[point][0] if point in again else None
@@ -96,7 +99,7 @@ def _slices(
 
 
 def _with_interval(metric: Metric, row: Names) -> Three | None:
-    """The value of a row's objective, and its interval from that of the median time."""
+    """The value of a row's objective, with the interval that follows from the median time's interval."""
     if row.get("status") != "ok":
         return None
     if not metric.of_times:
@@ -109,6 +112,6 @@ def _with_interval(metric: Metric, row: Names) -> Three | None:
     return (known[0], min(known), max(known)) if known else None
 
 
-def _plain(found: Importance) -> dict[str, Any]:
+def _plain(found: Sensitivity) -> dict[str, Any]:
     shares = {name: [round(share, 4) for share in three] for name, three in found.shares.items()}
     return {"cases": found.cases, "explained": round(found.explained, 4), "shares": shares}

@@ -1,4 +1,4 @@
-"""The launchers by name, and their settings: `hydra.launcher` of a command line, kept in environment.json."""
+"""The launchers by name. Their settings are `hydra.launcher` of the command line, recorded in environment.json."""
 
 from __future__ import annotations
 
@@ -21,11 +21,23 @@ NAMES = ("gpus", "slurm")
 def run(
     name: str, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, settings: Mapping[str, Any]
 ) -> bool:
-    """Run what a sweep lacks, in shards; `settings` are the launcher's, and `record_host`.
+    """Run the unfinished jobs of a sweep in shards.
 
-    Gives whether no shard ended early, as far as this process waited. A `UsageError` if a setting is wrong.
+    Args:
+        name: The launcher, `gpus` or `slurm`.
+        plan: All jobs of the sweep.
+        folder: The sweep's folder.
+        progress: Where rows and messages go.
+        settings: The launcher's settings, and `record_host`.
+
+    Returns:
+        Whether no shard ended early while this process waited.
+
+    Raises:
+        UsageError: A setting is invalid.
+        DeviceUnavailable: No shard could open its device.
     """
-    folder = RunFolder(folder.path.absolute())  # for processes that start elsewhere
+    folder = RunFolder(folder.path.absolute())  # shards may start in another working directory
     cluster = _made(name, settings, folder, plan)
     refuse_index(plan)
     if not folder.has(folder.plan) and (copies := _copies(settings, cluster.most)) > 1:
@@ -37,7 +49,11 @@ def run(
 
 
 def planned(name: str, plan: Sequence[Job], settings: Mapping[str, Any]) -> list[Job]:
-    """The jobs that `run` would run; a `UsageError` likewise. Slurm need not be there."""
+    """List the jobs that `run` would run. Slurm and submitit are not needed.
+
+    Raises:
+        UsageError: A setting is invalid.
+    """
     from runner.shards import slurm  # noqa: PLC0415  (not for other launchers)
 
     most = slurm.tasks(settings) if name == "slurm" else gpus(settings, plan).most
@@ -54,7 +70,11 @@ def _made(name: str, settings: Mapping[str, Any], folder: RunFolder, plan: Seque
 
 
 def gpus(settings: Mapping[str, Any], plan: Sequence[Job]) -> LocalGpus:
-    """The GPUs of this machine that some settings choose; for `device=cpu`, processes on the CPU device."""
+    """Make the launcher of this machine's GPUs; for `device=cpu`, it starts processes on the CPU device.
+
+    Raises:
+        UsageError: A setting is invalid.
+    """
     shards = settings.get("shards")
     if not isinstance(shards, int) or not 1 <= shards <= 1024:
         raise UsageError(f"hydra.launcher.shards={shards}: expected 1 to 1024")
@@ -63,7 +83,7 @@ def gpus(settings: Mapping[str, Any], plan: Sequence[Job]) -> LocalGpus:
 
 
 def _copies(settings: Mapping[str, Any], most: int) -> int:
-    """How often the cases are measured by `most` shards: on every GPU, or on one for each constraint."""
+    """How often `most` shards measure each case: once per GPU with `replicate`, else once per constraint."""
     models = settings.get("constraint")
     several = len(models) if isinstance(models, list) else 1
     if several > most:
@@ -75,6 +95,10 @@ def _copies(settings: Mapping[str, Any], most: int) -> int:
 
 
 def refuse_index(plan: Sequence[Job]) -> None:
-    """Refuse a plan that chooses the GPU itself."""
+    """Refuse a plan that sets `device.index`.
+
+    Raises:
+        UsageError: A job sets it.
+    """
     if index := next((job.device.index for job in plan if job.device.index), 0):
         raise UsageError(f"device.index={index}: the launcher chooses the GPU; use hydra.launcher.gpus=[{index}]")

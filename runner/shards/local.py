@@ -1,4 +1,4 @@
-"""The GPUs of this machine, one process each; without a GPU, processes on the CPU device."""
+"""The launcher `gpus`: one process for each GPU of this machine; without a GPU, processes on the CPU device."""
 
 from __future__ import annotations
 
@@ -22,8 +22,12 @@ LAST_LINE = 400  # characters of a failed shard's last message
 
 
 def gpus() -> list[str]:
-    """The UUIDs of the GPUs that this process may use: of `CUDA_VISIBLE_DEVICES`, or all; empty without NVML."""
-    if (given := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:  # empty, or with -1 first, it hides all of them
+    """List the GPUs that this process may use.
+
+    Returns:
+        The entries of `CUDA_VISIBLE_DEVICES`, or the UUIDs of all GPUs; empty without NVML.
+    """
+    if (given := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:  # an empty value or -1 hides all GPUs
         return list(itertools.takewhile(lambda one: one not in ("", "-1"), map(str.strip, given.split(","))))
     try:
         import pynvml  # noqa: PLC0415  (optional)
@@ -43,22 +47,28 @@ class LocalGpus:
     silent = ""
 
     def __init__(self, chosen: Sequence[str], shards: int, *, on_cpu: bool = False) -> None:
-        """Use these GPUs, by number or UUID; if there are none, or none is wanted, so many processes on the CPU device.
+        """Choose the GPUs.
 
-        A `UsageError` if a GPU is chosen that is not there.
+        Args:
+            chosen: Numbers or UUIDs of GPUs; empty for all.
+            shards: Number of processes on the CPU device, if it is used.
+            on_cpu: Use the CPU device. It is also used if the machine has no GPU.
+
+        Raises:
+            UsageError: A chosen GPU does not exist, or is named twice.
         """
         known = gpus()
         if chosen:
             for one in chosen:
                 if one.isdecimal() and int(one) >= len(known):
-                    there = f"there are {len(known)}" if known else "there is none"
-                    raise UsageError(f"hydra.launcher.gpus={one}: no such GPU on this machine; {there}")
-                if not one.isdecimal() and not one.startswith(("GPU-", "MIG-")):  # the shard would see no GPU at all
+                    numbers = f"0 to {len(known) - 1}" if len(known) > 1 else "0" if known else "none"
+                    raise UsageError(f"hydra.launcher.gpus={one}: no such GPU on this machine; available: {numbers}")
+                if not one.isdecimal() and not one.startswith(("GPU-", "MIG-")):  # CUDA would hide all GPUs
                     raise UsageError(f"hydra.launcher.gpus={one}: expected a number, or a UUID (GPU-..., MIG-...)")
             self._places = [known[int(one)] if one.isdecimal() else one for one in chosen]
             if twice := next((one for one in self._places if self._places.count(one) > 1), ""):
                 raise UsageError(
-                    f"hydra.launcher.gpus: {twice} is there twice; shards side by side on it disturb each other"
+                    f"hydra.launcher.gpus: {twice} is listed twice; two shards on one GPU disturb each other's times"
                 )
         else:
             self._places = [] if on_cpu else known
@@ -68,18 +78,18 @@ class LocalGpus:
         self.most = len(self._places)
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._where: dict[int, str] = {}
-        self._earlier: dict[int, ShardFolder] = {}  # that run, and that an earlier parent has started
+        self._earlier: dict[int, ShardFolder] = {}  # running shards that an earlier parent has started
 
     def environments(self) -> list[dict[str, str]]:
-        """Those in which workers see one GPU each."""
+        """The environment variables of each GPU's worker, which make it see this GPU alone."""
         return [self._environment(place) for place in self._places]
 
     def device(self) -> dict[str, str]:
-        """The environment in which a worker sees the first GPU."""
+        """The environment variables that make a worker see the first GPU."""
         return self._environment(self._places[0])
 
     def start(self, shards: Sequence[ShardFolder]) -> None:
-        """Start those that do not run yet."""
+        """Start the shards that are not running."""
         running = {shard.number: _place(shard) for shard in shards if shard.running}
         self._where |= running
         free = list(self._places)
@@ -92,7 +102,7 @@ class LocalGpus:
             own = self._places[shard.copy % self.most]  # a copy of the sweep stays on its GPU
             place = self._where[shard.number] = free.pop(free.index(own) if own in free else 0)
             shard.sweep.write_json(shard.path / "place.json", place)
-            lock = RunFolder(shard.path).lock()  # the process has it from its first moment on
+            lock = RunFolder(shard.path).lock()  # the child inherits it, so the shard is locked from its start
             with shard.log.open("ab") as log:
                 self._processes[shard.number] = subprocess.Popen(
                     _command(shard),
@@ -106,7 +116,7 @@ class LocalGpus:
             os.close(lock)
 
     def state(self, shard: ShardFolder) -> State:
-        """Whether its process has ended, and how."""
+        """Whether a shard's process has ended, and how."""
         where = self._where.get(shard.number, "")
         process = self._processes.get(shard.number)
         if process is None:
@@ -121,7 +131,7 @@ class LocalGpus:
         return State(ended=True, where=where, why=why or f"its process ended with exit status {code}")
 
     def cancel(self) -> None:
-        """Ask all processes to end, and end those that do not; also those of an earlier parent."""
+        """Terminate all processes, also those of an earlier parent; kill them after `CANCEL_S`."""
         for process in self._processes.values():
             process.terminate()
         _signal(self._earlier.values(), signal.SIGTERM)
@@ -141,16 +151,16 @@ class LocalGpus:
 
 
 def _not_run(shard: ShardFolder) -> str:
-    """Why a shard that came to its end left cases out; empty if it says nothing."""
+    """Why a shard that ended normally left cases out; empty if it gives no reason."""
     rows = (attempt.row(number) for attempt in shard.attempts()[-1:] for number in shard.jobs)
     return next((str(row.get("reason") or "") for row in rows if row and row["status"] == "not_run"), "")
 
 
 def _signal(earlier: Iterable[ShardFolder], number: signal.Signals) -> None:
-    """Send a signal to the processes of shards that this process has not started. Their command tells them."""
+    """Send a signal to the processes of shards that an earlier parent started, found by their command lines."""
     commands = [_command(shard)[1:] for shard in earlier if shard.running]
     for file in Path("/proc").glob("[0-9]*/cmdline") if commands else ():
-        with suppress(OSError):  # it has ended, or is somebody else's
+        with suppress(OSError):  # it has ended, or belongs to another user
             if file.read_bytes().decode(errors="surrogateescape").split("\0")[1:-1] in commands:
                 os.kill(int(file.parent.name), number)
 
@@ -164,7 +174,7 @@ def _place(shard: ShardFolder) -> str:
 
 
 def last_line(log: Path) -> str:
-    """The last message of a shard; empty if it printed nothing."""
+    """Read the last message in a shard's log; empty if there is none."""
     try:
         lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     except OSError:

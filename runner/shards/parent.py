@@ -1,4 +1,4 @@
-"""The parent of a sweep over several GPUs: split the plan, start the shards, bring their rows together."""
+"""The parent of a sweep over several GPUs: splits the plan, starts the shards, merges their rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runner.record import environment
 from runner.record.folder import RunFolder
 from runner.record.shards import REFERENCE, ShardFolder, merge, shards
 from runner.shards import plan as planning
-from runner.shards.watch import Cluster, Watched, Watcher
+from runner.shards.watch import Cluster, WatchedShard, Watcher
 from runner.stages.all import ALL
 from runner.sweep import compiling
 from runner.sweep.ledger import Ledger
@@ -24,25 +24,27 @@ from runner.sweep.worker import Worker
 
 @dataclass(frozen=True)
 class Parent:
-    """Runs what a sweep lacks on the GPUs of a cluster. This process has locked the sweep's folder."""
+    """Runs the unfinished jobs of a sweep on the GPUs of a cluster. This process has locked the sweep's folder."""
 
     plan: Sequence[Job]  # all jobs of the sweep
     folder: RunFolder
     progress: SweepProgress
     cluster: Cluster
-    known: Mapping[str, Any]  # what each shard is told beside its jobs
-    whole: bool  # whether each copy of the sweep is one shard, as it is measured on one GPU
-    wait: bool  # for the rows; otherwise `runner.resume` brings them together later
+    known: Mapping[str, Any]  # further entries of each shard.json
+    whole: bool  # whether each copy of the sweep is one shard, measured on one GPU
+    wait: bool  # whether to wait for the rows; otherwise `runner.resume` merges them later
 
     def run(self) -> bool:
-        """Whether no shard ended early, as far as this process waited; `DeviceUnavailable` if none opened its device.
+        """Run the shards. After Ctrl-C, cancel them and save their rows.
 
-        After Ctrl-C the shards are cancelled and their rows saved.
+        Returns:
+            Whether no shard ended early while this process waited.
+
+        Raises:
+            DeviceUnavailable: No shard could open its device.
         """
         cache.require_writable()
-        running = [
-            shard for shard in shards(self.folder) if not self.cluster.state(shard).ended
-        ]  # of an earlier parent
+        running = [shard for shard in shards(self.folder) if not self.cluster.state(shard).ended]
         merge(self.folder)
         ledger = Ledger(self.plan, self.folder, self.cluster.name)
         try:
@@ -60,7 +62,7 @@ class Parent:
                 stage.gather(self.folder)
 
     def _run_shards(self, ledger: Ledger, running: Sequence[ShardFolder]) -> bool:
-        """Run new shards beside those that still run. A GPU has one shard at a time, so some may wait."""
+        """Run new shards beside those of an earlier parent. A GPU runs one shard at a time, so some may wait."""
         todo, seconds = self._prepare(ledger)
         complete = True
         while running or todo:
@@ -68,16 +70,16 @@ class Parent:
             self.cluster.start([*running, *new])
             if not self.wait:
                 return True
-            watched = [Watched(shard, frozenset(shard.jobs)) for shard in (*running, *new)]
+            watched = [WatchedShard(shard, frozenset(shard.jobs)) for shard in (*running, *new)]
             complete &= Watcher(ledger, self.folder, self.progress, self.cluster, watched).watch()
             had = {number for shard in watched for number in shard.jobs}
             running, todo = [], [job for job in ledger.unfinished(todo) if job.number not in had]
         return complete
 
     def _prepare(self, ledger: Ledger) -> tuple[list[Job], Mapping[int, float]]:
-        """The jobs to run, and the estimated seconds of each.
+        """Return the jobs to run, and the estimated seconds of each.
 
-        If this machine has a GPU of the cluster, what it cannot run is skipped, and the rest compiled.
+        If this machine has a GPU of the cluster, jobs that the GPU cannot run are skipped, and the others compiled.
         """
         todo = ledger.unfinished(ledger.jobs)
         where = self.cluster.device()
@@ -90,7 +92,7 @@ class Parent:
             except DeviceUnavailable:
                 if len(groups) == 1:
                     raise
-                # the shards that have its cases say so
+                # the shards with these cases report the error
         todo = ledger.unfinished(ledger.jobs)
         return todo, planning.weights(todo)
 
@@ -115,7 +117,7 @@ class Parent:
     def _written(
         self, ledger: Ledger, todo: Sequence[Job], running: Sequence[ShardFolder], seconds: Mapping[int, float]
     ) -> list[ShardFolder]:
-        """New shards, whose plans are written. Those that still run keep their jobs."""
+        """Write the plans of new shards. Running shards keep their jobs."""
         taken = {number for shard in running for number in shard.jobs}
         left = [job for job in todo if job.number not in taken]
         first = max((shard.number for shard in shards(self.folder)), default=-1) + 1
@@ -128,17 +130,16 @@ class Parent:
             same = (job.number for job in jobs if typical and replace(job, copy=typical.copy).key == typical.key)
             reference = next(same, typical.number if typical else None)
             shard = ShardFolder(self.folder, number)
-            told = {"launcher": self.cluster.name, REFERENCE: reference, "copy": jobs[0].copy, **self.known}
-            shard.write([job.number for job in jobs], **told)
+            further = {"launcher": self.cluster.name, REFERENCE: reference, "copy": jobs[0].copy, **self.known}
+            shard.write([job.number for job in jobs], **further)
             new.append(shard)
         return new
 
 
 def _reference(ledger: Ledger) -> Job | None:
-    """The case that every shard measures, also those of a resumed sweep.
+    """Choose the case that every shard measures, also in a resumed sweep.
 
-    Of the cases that have not failed it is the one in the middle by size: small ones vary by more than GPUs do, and
-    large ones take long.
+    It is the case of median size that has not failed: small cases vary by more than GPUs do, and large ones take long.
     """
     jobs = {job.number: job for job in ledger.jobs if (row := ledger.row(job)) is None or row["status"] == "ok"}
     sizes = planning.weights(list(jobs.values()))

@@ -1,4 +1,4 @@
-"""Which cases run on the same GPU."""
+"""Split a plan into shards: which cases run on the same GPU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SIZE_OF_A_SECOND = 2**26  # elements; only the ratio between cases matters
 
 
 def copied(jobs: Sequence[Job], copies: int) -> list[Job]:
-    """The jobs once for each copy of the sweep; those of the first keep their numbers."""
+    """Repeat the jobs for each copy of the sweep. The jobs of the first copy keep their numbers."""
     step = max((job.number for job in jobs), default=-1) + 1
     return [
         dataclasses.replace(job, copy=copy, number=job.number + copy * step) for copy in range(copies) for job in jobs
@@ -20,9 +20,13 @@ def copied(jobs: Sequence[Job], copies: int) -> list[Job]:
 
 
 def split_copies(jobs: Sequence[Job], most: int, seconds: Mapping[int, float], *, whole: bool) -> list[list[Job]]:
-    """Split jobs as `split` does. Copies of a sweep share no shard; with `whole`, each is a single shard.
+    """Split the jobs of several copies of a sweep. Each shard has jobs of one copy.
 
-    Gives at least one and at most `most` shards, so that some copies may be left out.
+    Args:
+        jobs: The jobs.
+        most: Most shards. If there are more copies, the last ones are left out.
+        seconds: Estimated time by job number.
+        whole: Make each copy a single shard.
     """
     copies = sorted({job.copy for job in jobs})[:most]
     each = 1 if whole else most // max(len(copies), 1)
@@ -30,10 +34,18 @@ def split_copies(jobs: Sequence[Job], most: int, seconds: Mapping[int, float], *
 
 
 def split(jobs: Sequence[Job], most: int, seconds: Mapping[int, float]) -> list[list[Job]]:
-    """Split jobs into at most `most` shards of about equal time. Cases that are compared stay together.
+    """Split jobs into shards of about equal time. Cases that are compared stay together.
 
-    The longest group of comparable cases goes first, each to the shard with the least to do (Graham's LPT rule, SIAM
-    Journal on Applied Mathematics 17(2), 1969). `seconds` are the estimates of `weights`. Each shard keeps the order.
+    Groups of comparable cases are assigned longest first, each to the shard with the least time (Graham's LPT rule,
+    SIAM Journal on Applied Mathematics 17(2), 1969).
+
+    Args:
+        jobs: The jobs.
+        most: Most shards.
+        seconds: Estimated time by job number, from `weights`.
+
+    Returns:
+        The jobs of each shard, in the order of their numbers.
     """
     groups: dict[tuple[Any, ...], list[Job]] = {}
     for job in jobs:
@@ -49,7 +61,7 @@ def split(jobs: Sequence[Job], most: int, seconds: Mapping[int, float]) -> list[
 
 
 def compared_with(job: Job) -> tuple[Any, ...]:
-    """What the cases have in common that are ranked against each other."""
+    """The key of the cases that are ranked against each other."""
     kernel, known = job.case.kernel, job.case.variables
     parameters = dict(job.case.parameters)
     shape = (parameters.get("size"), known.get("rows"), known.get("cols"))
@@ -57,5 +69,5 @@ def compared_with(job: Job) -> tuple[Any, ...]:
 
 
 def weights(jobs: Sequence[Job]) -> dict[int, float]:
-    """Estimated seconds of each job, by its size."""
+    """Estimate the seconds of each job from its size, by job number."""
     return {job.number: 1.0 + float(job.case.variables.get("size") or 0) / SIZE_OF_A_SECOND for job in jobs}

@@ -1,6 +1,6 @@
 """`python -m runner.shards.process FOLDER NUMBER`: run one shard of a sweep, on the first GPU that this process sees.
 
-The launchers of `runner.shards` start it. It goes on where an earlier start of the same shard ended.
+The launchers of `runner.shards` start it. It continues where an earlier start of the same shard ended.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ from runner.sweep.worker import Worker
 
 
 class _Progress(SweepProgress):
-    """Tells the parent of each row, and what there is to say, by a line in a file."""
+    """Writes each row and message as a line of a file that the parent reads."""
 
     def __init__(self, attempt: Attempt) -> None:
         super().__init__(quiet=True)
         self._attempt = attempt
 
     def row(self, label: str, row: Mapping[str, Any]) -> None:
-        """Note a case that was measured in a round, or failed."""
+        """Write a case that was measured in a round, or failed."""
         known = {name: row.get(name) for name in ("job", "device", "status", "rounds", "median_us")}
         append_line(self._attempt.rows, {"label": label, **known})
 
     def now(self, what: str) -> None:
-        """The parent shows where the sweep is."""
+        """Do nothing: the parent shows the progress."""
 
     def say(self, text: str) -> None:
-        """Have the parent say it."""
+        """Write a message for the parent to print."""
         append_line(self._attempt.rows, {"said": text, "warning": False})
 
     def warn(self, text: str) -> None:
-        """Likewise, even if the parent is quiet."""
+        """Write a message that the parent prints even in quiet mode."""
         append_line(self._attempt.rows, {"said": text, "warning": True})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a shard; the exit status is 2 if it cannot start, and 130 if it was interrupted."""
+    """Run a shard. Returns the exit status: 2 if it cannot start, 130 if it was interrupted."""
     from runner.cli import run_command  # noqa: PLC0415
 
     folder, number = sys.argv[1:] if arguments is None else arguments
@@ -62,7 +62,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(path: Path, number: int) -> int:
-    """Run what the shard lacks."""
+    """Run the unfinished jobs of a shard.
+
+    Args:
+        path: The sweep's folder.
+        number: The shard's number.
+
+    Raises:
+        UsageError: shard.json names no job of the sweep.
+    """
     sweep = RunFolder(path.absolute())
     shard = ShardFolder(sweep, number)
     planned, own = shard.planned, set(shard.jobs)
@@ -77,7 +85,7 @@ def run(path: Path, number: int) -> int:
     attempt.lock()
     compiler = compiler_for(first.device, worker.info, first.compiler)
     entry = environment.device(worker.info, first, compiler)
-    with suppress(CompileError):  # where the compiler does not work, each case says so
+    with suppress(CompileError):  # if the compiler does not work, each case reports it
         _ = compiler.identity
         require_one_toolchain(sweep, entry)
     known: dict[str, Any] = {"host": platform.node()} if planned.get("record_host") else {}
@@ -93,8 +101,8 @@ def run(path: Path, number: int) -> int:
 
 
 def _opened(jobs: Sequence[Job]) -> tuple[Job, Worker]:
-    """The first job whose device can be opened, with its worker. If there is none, the last worker's `info` raises."""
-    firsts: dict[tuple[object, ...], Job] = {}  # of each device
+    """Return the first job whose device opens, and its worker. If no device opens, the last worker's `info` raises."""
+    firsts: dict[tuple[object, ...], Job] = {}  # the first job of each device
     for job in jobs:
         firsts.setdefault(job.device.key, job)
     *others, last = firsts.values()
@@ -110,7 +118,7 @@ def _opened(jobs: Sequence[Job]) -> tuple[Job, Worker]:
 
 
 def _take_over(earlier: Sequence[RunFolder], attempt: Attempt, jobs: Sequence[Job], info: DeviceInfo) -> None:
-    """Begin with the rows of the first folder that has them. A half-measured case of another GPU is measured anew."""
+    """Copy each job's row from the first folder that has it. A partly measured case of another GPU is measured anew."""
     left = {job.number: job for job in jobs}
     for folder in earlier:
         for number, row in rows_of(folder, list(left)):
@@ -120,7 +128,7 @@ def _take_over(earlier: Sequence[RunFolder], attempt: Attempt, jobs: Sequence[Jo
 
 
 def _note_reference(attempt: Attempt, job: Job) -> None:
-    """Note the medians of the rounds of the case that every shard measures."""
+    """Record the median of each round of the reference case."""
     row = attempt.json(attempt.result(job.number))
     taken = samples.read(attempt, attempt.samples(job.case.id, job.number))
     if not isinstance(row, dict) or taken is None or row.get("status") != "ok":

@@ -1,7 +1,7 @@
-"""A job array on a Slurm cluster, one GPU a task, through submitit (https://github.com/facebookincubator/submitit).
+"""The launcher `slurm`: a job array, one GPU per task, through submitit (https://github.com/facebookincubator/submitit).
 
-The settings are those of Hydra's submitit launcher. Slurm may cancel, preempt and requeue a task at any time: what is
-measured is on disk, and the next start of the shard goes on from there.
+The settings are those of Hydra's submitit launcher. Slurm may cancel, preempt and requeue a task at any time: finished
+measurements are on disk, and the next start of the shard continues from there.
 """
 
 from __future__ import annotations
@@ -33,22 +33,28 @@ OF_SLURM = (
     "partition", "qos", "comment", "constraint", "exclude", "gres", "cpus_per_gpu", "gpus_per_task", "mem_per_gpu",
     "mem_per_cpu", "account", "signal_delay_s", "additional_parameters", "array_parallelism", "setup", "srun_args",
 )  # fmt: skip
-ENDED_BY_SLURM = frozenset("BOOT_FAIL NODE_FAIL PREEMPTED TIMEOUT unknown".split())  # not by the shard, nor by a user
-INTERRUPTED = "interrupted"  # what a shard says that was told to end, as when its node is shut down
-ANSWER_S = 60.0  # in which a command of Slurm ends
-LOOKS = 2  # at a task that has ended, before it counts as ended: a requeued one is back by then
+ENDED_BY_SLURM = frozenset("BOOT_FAIL NODE_FAIL PREEMPTED TIMEOUT unknown".split())  # not by the shard or a user
+INTERRUPTED = "interrupted"  # the last message of a shard that was terminated, as when its node is shut down
+ANSWER_S = 60.0  # time limit of a Slurm command
+LOOKS = 2  # how often a task must be seen ended before it counts as ended, since Slurm may requeue it
 
 
-class Task:
-    """What submitit runs on a node: the process of one shard."""
+class ShardTask:
+    """What submitit runs on a node: starts the process of one shard."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
 
     def __call__(self, number: int) -> None:
-        """Run a shard; a `RuntimeError` if it fails, so that Slurm calls the task failed, too."""
+        """Run a shard.
+
+        Raises:
+            RuntimeError: The shard failed. Slurm then reports the task as failed, too.
+        """
         shard = ShardFolder(RunFolder(Path(self.folder)), number)
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})  # inherited: submitit's signal is not the shard's
+        signal.pthread_sigmask(
+            signal.SIG_BLOCK, {signal.SIGUSR2}
+        )  # the shard inherits the mask; the signal is for submitit
         with shard.log.open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "runner.shards.process", self.folder, str(number)], stdout=log, stderr=log
@@ -56,7 +62,7 @@ class Task:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR2})
         try:
             status = process.wait()
-        except Exception as e:  # of submitit's handler: the time limit comes, and the task cannot be requeued
+        except Exception as e:  # from submitit's handler, if the time limit is near and the task cannot be requeued
             process.terminate()
             process.wait()
             if "too many times" in str(e):
@@ -67,7 +73,7 @@ class Task:
             raise RuntimeError(last_line(shard.log) or f"shard {number} ended with exit status {status}")
 
     def checkpoint(self, number: int) -> Any:
-        """Called by submitit before the time limit, and when the task is preempted: start the same shard again."""
+        """Start the same shard again. submitit calls this before the time limit, and when the task is preempted."""
         import submitit  # noqa: PLC0415  (optional)
 
         return submitit.helpers.DelayedSubmission(self, number)
@@ -81,21 +87,21 @@ class Slurm:
     silent = ""
 
     def __init__(self, settings: Mapping[str, Any], folder: RunFolder) -> None:
-        """Use a cluster.
+        """Prepare submitit's executor.
 
         Args:
-            settings: `hydra.launcher`; null stands for Slurm's own default.
-            folder: Of the sweep; every node must see it under this path.
+            settings: `hydra.launcher`; null means Slurm's default.
+            folder: The sweep's folder, which every node must see under this path.
 
         Raises:
-            UsageError: if submitit or Slurm is not there, or a setting is wrong.
+            UsageError: submitit or Slurm is missing, or a setting is invalid.
         """
         try:
             import submitit  # noqa: PLC0415  (optional)
         except ImportError:
             raise UsageError("hydra/launcher=slurm: submitit is not installed; use pip install -e '.[slurm]'") from None
         if shutil.which("sbatch") is None:
-            raise UsageError("hydra/launcher=slurm: there is no Slurm on this machine: sbatch is not on the PATH")
+            raise UsageError("hydra/launcher=slurm: Slurm is not installed on this machine: sbatch is not on the PATH")
         self.most = tasks(settings)
         known = {name: value for name, value in settings.items() if value is not None}
         for name in ("nodes", "tasks_per_node"):
@@ -114,34 +120,35 @@ class Slurm:
         except (ValueError, TypeError) as e:
             raise UsageError(f"hydra.launcher: {str(e).splitlines()[0]}") from None
         self._seen: dict[str, tuple[str, str]] = {}  # state and node by job id
-        self._ended: dict[str, int] = {}  # how often in a row a job was seen to have ended
+        self._ended: dict[str, int] = {}  # how often in a row each job was seen ended
         self._asked = -math.inf
 
     def device(self) -> None:
-        """Its GPUs may be on other machines."""
+        """Return `None`, since the GPUs may be on other machines."""
 
     def start(self, shards: Sequence[ShardFolder]) -> None:
-        """Submit those that have no job, or whose job has ended, as one array.
+        """Submit the shards that have no job, or whose job has ended, as one array.
 
-        A `UsageError` if Slurm refuses the array.
+        Raises:
+            UsageError: Slurm refuses the array.
         """
         new = [shard for shard in shards if self.state(shard).ended]
         if not new:
             return
         if ended := [job for shard in new if (job := _job(shard))]:
-            _run("scancel", *ended)  # Slurm may still requeue one that it has lost
+            _run("scancel", *ended)  # otherwise Slurm may requeue a job that it has lost
         os.environ["PYTHONPATH"] = children.python_path()
         for copy in sorted({shard.copy for shard in new}) if isinstance(self._constraints, list) else [None]:
             self._submit([shard for shard in new if copy in (None, shard.copy)], copy)
 
     def _submit(self, new: Sequence[ShardFolder], copy: int | None) -> None:
-        """Submit an array; `copy`: of the sweep, where each constraint has its own."""
+        """Submit an array. With several constraints, `copy` is the copy of the sweep that chooses one."""
         import submitit  # noqa: PLC0415  (optional)
 
         wanted = self._constraints if copy is None else self._constraints[copy % len(self._constraints)]
         try:
             self._executor.update_parameters(**({} if wanted is None else {"constraint": str(wanted)}))
-            jobs = self._executor.map_array(Task(str(self._folder.path)), [shard.number for shard in new])
+            jobs = self._executor.map_array(ShardTask(str(self._folder.path)), [shard.number for shard in new])
         except (submitit.core.utils.FailedJobError, subprocess.CalledProcessError, OSError) as e:
             raise UsageError(
                 f"hydra/launcher=slurm: Slurm refuses the job: {str(e).strip().splitlines()[-1]}"
@@ -150,14 +157,14 @@ class Slurm:
             shard.sweep.write_json(shard.path / "slurm.json", {"job": job.job_id})
 
     def state(self, shard: ShardFolder) -> State:
-        """What squeue says of its job."""
+        """Look up the state of a shard's job in squeue."""
         job = _job(shard)
         if not job:
             return State(ended=True)
         if time.monotonic() - self._asked > self.every_s or job not in self._ended:
             new = job not in self._ended
             self._ask()
-            if new and self._ended.get(job):  # of an earlier parent
+            if new and self._ended.get(job):  # submitted by an earlier parent
                 time.sleep(self.every_s)
                 self._ask()
         state, node = self._seen.get(job, ("unknown", ""))
@@ -183,7 +190,7 @@ class Slurm:
         done = _run("squeue", "--noheader", "--array", "--states=all", f"--jobs={arrays}", "-o", "%i|%T|%N")
         if done is None or (done.returncode and "Invalid job id" not in done.stderr):
             said = done.stderr.strip() if done else ""
-            why = said.splitlines()[-1] if said else f"squeue has not answered for {ANSWER_S:g} s"
+            why = said.splitlines()[-1] if said else f"squeue did not answer within {ANSWER_S:g} s"
             self.silent = f"slurm: does not answer ({why}); waiting for it, while the tasks continue"
             return
         self.silent = ""
@@ -195,13 +202,17 @@ class Slurm:
 
 
 def tasks(settings: Mapping[str, Any]) -> int:
-    """How many shards may run at the same time; a `UsageError` if a setting is wrong. Slurm need not be there."""
+    """Compute how many shards may run at the same time. Slurm and submitit are not needed.
+
+    Raises:
+        UsageError: A setting is invalid.
+    """
     for name in ("shards", "array_parallelism"):
         if (number := settings.get(name)) is not None and not (isinstance(number, int) and number > 0):
             raise UsageError(f"hydra.launcher.{name}={number}: expected 1 or more")
-    if settings.get("replicate") and settings.get("shards") is None:  # not as many as a cluster lets run at once
+    if settings.get("replicate") and settings.get("shards") is None:  # array_parallelism only limits the tasks
         raise UsageError(
-            "hydra.launcher.replicate=true: expected hydra.launcher.shards, how many tasks measure all cases"
+            "hydra.launcher.replicate=true: also set hydra.launcher.shards, the number of tasks that measure all cases"
         )
     models = settings.get("constraint")
     each = models if isinstance(models, list) else [models]
@@ -211,7 +222,7 @@ def tasks(settings: Mapping[str, Any]) -> int:
 
 
 def _run(*command: str) -> subprocess.CompletedProcess[str] | None:
-    """Run a command of Slurm; `None` if it does not end."""
+    """Run a Slurm command; `None` if it times out."""
     try:
         return subprocess.run(command, check=False, capture_output=True, text=True, timeout=ANSWER_S)
     except subprocess.TimeoutExpired:

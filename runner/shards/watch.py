@@ -1,4 +1,4 @@
-"""Where shards run, and how their parent watches them: it takes over each row once all its rounds are measured."""
+"""The protocol of a cluster, and how the parent watches its shards: it merges each row once all rounds are measured."""
 
 from __future__ import annotations
 
@@ -17,59 +17,63 @@ from runner.record.folder import RunFolder
 from runner.record.shards import ShardFolder, merge_shard, note_gpu
 from runner.sweep.ledger import Ledger, finished
 
-EVERY_S = 0.5  # between two looks at the shards
-CANCEL_S = 30.0  # in which cancelled shards save what they have
-RESTARTS = 3  # of a shard whose node was lost, or whose time limit came, by one parent
+EVERY_S = 0.5  # between two polls of the shards
+CANCEL_S = 30.0  # time that cancelled shards have to save their rows
+RESTARTS = 3  # most restarts of a shard that lost its node or reached its time limit, per parent
 
 
 @dataclass(frozen=True)
 class State:
-    """What a launcher knows of a shard."""
+    """The state of a shard, from its launcher."""
 
     ended: bool
-    where: str = ""  # the GPU or the node, once it runs
-    why: str = ""  # for a shard that ended early: what became of it
-    again: bool = False  # whether the cluster ended it for reasons of its own, so that another start may finish it
+    where: str = ""  # the GPU or node, while it runs
+    why: str = ""  # why it ended early
+    again: bool = False  # whether the cluster ended it, so that another start may finish it
 
 
 class Cluster(Protocol):
-    """Where shards run."""
+    """Starts shards and reports their states. It knows folders of shards, but neither jobs nor rows."""
 
-    name: str  # of the launcher, as rows have it
-    most: int  # shards
-    every_s: float  # between two questions for the state
-    silent: str  # why it does not tell the states now; empty if it does
+    name: str  # the launcher's name, for rows
+    most: int  # most shards at the same time
+    every_s: float  # between two calls of `state`
+    silent: str  # why the states are unknown now; empty if they are known
 
     def device(self) -> dict[str, str] | None:
-        """The environment of a worker that opens one of its GPUs on this machine; `None` if there is none here."""
+        """The environment variables of a worker on one of its GPUs; `None` if this machine has no such GPU."""
 
     def start(self, shards: Sequence[ShardFolder]) -> None:
-        """Start those of the shards that do not run."""
+        """Start the shards that are not running.
+
+        Raises:
+            UsageError: The cluster refuses them.
+        """
 
     def state(self, shard: ShardFolder) -> State:
-        """What became of a shard."""
+        """Look up the state of a shard."""
 
     def cancel(self) -> None:
-        """End all shards that were started. They save what they have."""
+        """Terminate all shards that were started. They save their rows."""
 
 
 @dataclass
-class Watched:
-    """A shard while its parent watches it."""
+class WatchedShard:
+    """A shard that the parent watches."""
 
     folder: ShardFolder
     jobs: frozenset[int]
     ended: bool = False
     noted: bool = False  # whether environment.json has its GPU
-    read: dict[str, int] = field(default_factory=dict)  # bytes of rows.jsonl by start
-    lines: int = 0  # that were read
-    total: int = 0  # lines of all its cases and rounds; 0 until it has begun
-    first: tuple[float, int] | None = None  # when lines were read for the first time, and how many
+    read: dict[str, int] = field(default_factory=dict)  # bytes read of each start's rows.jsonl
+    lines: int = 0  # rows read
+    total: int = 0  # rows of all its cases and rounds; 0 until the first was read
+    first: tuple[float, int] | None = None  # time of the first read, and the rows then
     restarts: int = 0
-    before: int = -1  # lines at the last restart
+    before: int = -1  # rows at the last restart
 
     def new_lines(self) -> Iterator[Mapping[str, Any]]:
-        """What its starts have noted since the last look; a line that a crash tore is left out."""
+        """Yield the complete lines that its starts have written since the last call."""
         for attempt in self.folder.attempts():
             try:
                 with safe.stream(self.folder.sweep.path, attempt.rows) as file:
@@ -89,14 +93,14 @@ class Watched:
 
     @property
     def left(self) -> float | None:
-        """The seconds until it has all its lines; `None` if that is unknown."""
+        """Estimated seconds until it has all its rows; `None` if unknown."""
         if self.first is None or self.lines <= self.first[1]:
             return None
         return max(self.total - self.lines, 0) * (time.monotonic() - self.first[0]) / (self.lines - self.first[1])
 
 
 class Watcher:
-    """A parent with its shards."""
+    """Watches the shards of a sweep until they end."""
 
     def __init__(
         self,
@@ -104,18 +108,33 @@ class Watcher:
         folder: RunFolder,
         progress: SweepProgress,
         cluster: Cluster,
-        watched: Sequence[Watched],
+        watched: Sequence[WatchedShard],
     ) -> None:
-        """Watch the shards of a sweep, whose rows enter the ledger."""
+        """Prepare to watch shards.
+
+        Args:
+            ledger: Gets the shards' rows.
+            folder: The sweep's folder.
+            progress: Where rows and messages go.
+            cluster: Reports the shards' states.
+            watched: The shards.
+        """
         self._ledger, self._folder, self._progress, self._cluster = ledger, folder, progress, cluster
         self._watched = watched
         self._jobs = {job.number: job for job in ledger.jobs}
-        self._reasons: dict[int, str] = {}  # of the shards that ended early
-        self._said: dict[str, int] = {}  # what shards had to say, and which said it first
+        self._reasons: dict[int, str] = {}  # why shards ended early, by number
+        self._said: dict[str, int] = {}  # messages, and the shard that sent each first
         self._silent = ""
 
     def watch(self) -> bool:
-        """Wait until all shards have ended: whether none ended early. `DeviceUnavailable` if there is no row at all."""
+        """Wait until all shards have ended.
+
+        Returns:
+            Whether no shard ended early.
+
+        Raises:
+            DeviceUnavailable: A shard ended early, and no shard has a row.
+        """
         self._progress.stage("measuring", sum(len(shard.jobs) for shard in self._watched))
         asked = 0.0
         while not all(shard.ended for shard in self._watched):
@@ -138,8 +157,8 @@ class Watcher:
                 self._ledger.mark_not_run(reason, [self._jobs[n] for n in shard.jobs if n in self._jobs])
         return not self._reasons
 
-    def _look(self, shard: Watched, state: State) -> None:
-        """Take over the cases that a shard has finished since the last look; all that it has, if it has ended."""
+    def _look(self, shard: WatchedShard, state: State) -> None:
+        """Merge the cases that a shard has finished since the last call; all of its cases, if it has ended."""
         lines = list(shard.new_lines())
         for line in lines:
             if "said" in line:
@@ -158,8 +177,8 @@ class Watcher:
         self._reasons[number] = reason
         self._progress.warn(reason)
 
-    def _restarted(self, shard: Watched, reason: str) -> bool:
-        """Start a shard again, a few times, and only if its last start has measured something."""
+    def _restarted(self, shard: WatchedShard, reason: str) -> bool:
+        """Restart a shard, up to `RESTARTS` times, and only if its last start has measured something."""
         if shard.restarts == RESTARTS or shard.lines <= shard.before:
             return False
         shard.restarts, shard.before = shard.restarts + 1, shard.lines
@@ -173,12 +192,12 @@ class Watcher:
         return True
 
     def _pass_on(self, number: int, text: str, *, warning: bool) -> None:
-        """Say what a shard has to say, unless another shard has said the same."""
+        """Print a shard's message, unless another shard has sent the same."""
         if self._said.setdefault(text, number) == number:
             (self._progress.warn if warning else self._progress.say)(f"shard {number}: {text}")
 
     def _tell_silence(self) -> None:
-        """Say once that the cluster does not answer, and once that it does again."""
+        """Warn once when the cluster stops answering, and once when it answers again."""
         if bool(self._cluster.silent) != bool(self._silent):
             self._progress.warn(self._cluster.silent or f"{self._cluster.name}: answers again")
         self._silent = self._cluster.silent
@@ -187,7 +206,7 @@ class Watcher:
         job = self._jobs.get(line.get("job", -1))
         return job is not None and finished(job, {"device": job.device.kind, "status": "", **line})
 
-    def _add(self, shard: Watched, numbers: Sequence[int]) -> None:
+    def _add(self, shard: WatchedShard, numbers: Sequence[int]) -> None:
         new = merge_shard(self._folder, shard.folder, numbers)
         if shard.ended or (new and not shard.noted):
             note_gpu(self._folder, shard.folder)
@@ -200,7 +219,7 @@ class Watcher:
             self._progress.row(f"{job.case.label} (shard {shard.folder.number})", row)
 
     def _left(self) -> float | None:
-        """The seconds that the shard with the most to do still needs; `None` while one has not begun."""
+        """Estimated seconds of the shard with the most left; `None` while a shard has not begun."""
         most = 0.0
         for shard in (shard for shard in self._watched if not shard.ended):
             if shard.first and not shard.total:

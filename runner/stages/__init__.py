@@ -1,6 +1,8 @@
-"""What is asked of a sweep's cases besides verdict and times: a package for each stage; `runner.stages.all` lists them.
+"""Stages: what runs after a sweep's timed rounds, one package each. `runner.stages.all` lists them in order.
 
-A stage implements `runner.sweep.stage.Stage`. It gets the rows on disk and gives columns and records of its own; the
-engine, the worker and what they send to each other know none. Other packages read a stage's records through its module
-of readers, such as `lines.costs`.
+Door: `all.ALL`, a tuple of `runner.sweep.stage.Stage`.
+Takes: a `Bench` with the finished rows on disk.
+Gives: columns of results.csv, and records in the run folder. Other packages read a stage's records through its reader
+module, such as `lines.costs`, `code.machine_code` or `profile.stage.known`.
+What may not cross: the engine, the worker and the messages between them name no stage, and no stage changes a time.
 """

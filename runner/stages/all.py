@@ -1,4 +1,4 @@
-"""The stages of a sweep, in the order in which they run. A further one is a package and its place in this list."""
+"""The stages of a sweep, in the order in which they run. To add one, write a package and list it here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from runner.stages.code.stage import MachineCode
 from runner.stages.lines.stage import LineCosts
 from runner.stages.profile.ceilings import Ceilings
 from runner.stages.profile.counters import Ncu
-from runner.stages.profile.energy import Energy
+from runner.stages.profile.energy import BoardEnergy
 from runner.stages.profile.sanitizer import Sanitizer
 from runner.stages.profile.stage import Best
 from runner.stages.races.stage import Races
@@ -16,8 +16,8 @@ from runner.sweep.stage import Stage
 
 
 def _best(folder: Path) -> Best:
-    """The cases that `profile.cases` means, by the report's own rule."""
-    from runner.record.ranking import best_jobs  # noqa: PLC0415  (not for a sweep that profiles all cases, or none)
+    """Select the fastest and the tied cases for `profile.cases`, by the rule that the report uses."""
+    from runner.record.ranking import best_jobs  # noqa: PLC0415  (slow to import; only `profile.cases` needs it)
 
     return best_jobs(folder)
 
@@ -26,5 +26,5 @@ ALL: tuple[Stage, ...] = (
     MachineCode(),
     LineCosts(),
     Races(),
-    *(stage(_best) for stage in (Ncu, Ceilings, Energy, Sanitizer)),
+    *(stage(_best) for stage in (Ncu, Ceilings, BoardEnergy, Sanitizer)),
 )

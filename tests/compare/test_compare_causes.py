@@ -65,7 +65,7 @@ def test_files_are_compared_line_by_line(page):
     text = page([timed(0, 100)], [timed(0, 100)], sources={"A": before, "B": after})
     assert "-b\n+c &lt; d" in text
     assert ">1 line added, 1 removed</td>" in text
-    assert re.search(r"kernels/old.cu</td><td[^>]*></td><td[^>]*>not there</td>", text)
+    assert re.search(r"kernels/old.cu</td><td[^>]*></td><td[^>]*>missing</td>", text)
     assert re.search(r"kernels/new.cu</td><td[^>]*></td><td[^>]*>new</td>", text)
     assert "k.yaml" not in text
     assert "config.yaml" not in text

@@ -1,7 +1,7 @@
 """The figures of a report, chosen by what varies in the results.
 
-Each module of a figure has a function `figures(run)` that chooses (pure, without drawing) and a class that draws.
-To add a figure, write one such module and add it to `MAKERS`.
+Each module has a function `figures(results)` that chooses figures without drawing, and a class that draws.
+To add a figure, write such a module and add its function to `MAKERS`.
 """
 
 from __future__ import annotations
@@ -31,17 +31,22 @@ MAKERS: tuple[Callable[[Results], Sequence[Figure]], ...] = (
     raw.figures,
     gpus.figures,
 )
-"""What makes figures, in the order in which a reader wants them."""
+"""Functions that choose figures, in the order of the page."""
 
 OURS = re.compile(
     r"(best-so-far|pareto-front|mattered|slices|lanes|gpus|statuses|bandwidth-by-|time-by-|heatmap-|speedup-by-|samples-|roofline-|stalls|energy).*"
     r"\.(svg|png|csv)"
 )
-"""The names of the report's figures, also of earlier versions. Nothing else in the folder is the report's to remove."""
+"""The file names of the report's figures, also of earlier versions. The report removes no other files."""
 
 
 def choose(run: Run, ratios: Mapping[int, Ratio]) -> list[Figure]:
-    """The figures of a run, each under a stem of its own, without drawing them."""
+    """Choose the figures of a run, each with a unique stem, without drawing them.
+
+    Args:
+        run: The run.
+        ratios: The speed-ups of its cases by row number.
+    """
     results, seen, found = Results(run, ratios), Counter[str](), list[Figure]()
     for figure in (figure for make in MAKERS for figure in make(results)):
         seen[figure.stem] += 1
@@ -50,12 +55,12 @@ def choose(run: Run, ratios: Mapping[int, Ratio]) -> list[Figure]:
 
 
 def draw_all(run: Run, ratios: Mapping[int, Ratio]) -> list[Figure]:
-    """Draw all figures of a run."""
+    """Draw all figures of a run; the arguments are those of `choose`."""
     return [drawn(figure) for figure in choose(run, ratios)]
 
 
 def write(run: Path, figures: Sequence[Figure]) -> None:
-    """Write the files of a run's figures, and remove those of an earlier report that are no longer made."""
+    """Write the files of a run's figures, and remove the figures of an earlier report that are not among them."""
     folder = run / "figures"
     files = {f"{one.stem}.{ending}": content for one in figures for ending, content in one.files.items()}
     for name, content in files.items():

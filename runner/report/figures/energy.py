@@ -1,4 +1,4 @@
-"""The energy of a launch against its time: which case is fast, and which is thrifty."""
+"""The figure of a launch's energy against its time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Energies(ChartFigure):
     results: Results
 
     def rows(self) -> list[Row]:
-        """A row for each case."""
+        """One row per case."""
         shown = ("energy_us", "joules", "joules_ci", "energy_w", "idle_w", "gbps_per_watt")
         return [
             {**self.results.identity(row), **{name: row.get(name) for name in shown}}
@@ -84,7 +84,7 @@ def _powers(rows: list[Row], x: tuple[float, float], y: tuple[float, float]) -> 
 
 
 def figures(results: Results) -> list[Energies]:
-    """The figure of a run whose cases have their energy."""
+    """Choose the figure of a run with energies."""
     if "joules" not in results.run.frame:
         return []
     groups: dict[tuple[Any, ...], list[Row]] = {}

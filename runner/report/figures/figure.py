@@ -1,6 +1,6 @@
 """What a figure of the report is, and what figures have in common.
 
-Each kernel has one colour and marker in all figures, distinguishable without colour too.
+Each kernel has the same colour and marker in all figures. The markers distinguish kernels without colour.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from runner.report.figures.chart import COLOURS, DASHES, MARKERS, PALE, Axis, Ch
 
 Row = dict[str, Any]
 View = dict[str, Any]
-"""How the page's chart starts: its title, the columns on its axes, and the values that all its cases have."""
+"""The initial state of the page's chart: its title, the columns on its axes, and the values common to its cases."""
 
 Section = Literal["search", "times", "shape", "baseline", "lanes", "why", "energy", "raw", "gpus"]
 
@@ -39,19 +39,19 @@ class Stroke(NamedTuple):
         return Look(self.colour, self.marker, self.dash, **further)
 
 
-CEILING = Stroke(PALE, "", "-.")  # the stroke of kernels that are a limit for the others
+CEILING = Stroke(PALE, "", "-.")  # for kernels that are a ceiling of the others
 
 
 @dataclass(frozen=True)
 class Results:
-    """What figures are made from: a run, and the speed-ups of its cases by row."""
+    """The input of figures: a run, and the speed-ups of its cases by row number."""
 
     run: Run
     ratios: Mapping[int, Ratio]
 
     @property
     def names(self) -> list[str]:
-        """The parameters, in the order in which a reader wants them."""
+        """The parameters, in the order of the tables."""
         return self.run.parameters
 
     @cached_property
@@ -66,14 +66,17 @@ class Results:
 
 @dataclass(frozen=True)
 class Figure(ABC):
-    """A figure of a section of the page; its files are named after the stem. Making one draws nothing yet."""
+    """A figure of a section of the page. `drawn` draws it; creating one does not.
+
+    A figure sees a run's rows and records only: it opens no device and reads no time of day.
+    """
 
     section: ClassVar[Section]
     stem: str
     title: str
     caption: str
     files: Mapping[str, bytes] = field(default_factory=dict, kw_only=True, repr=False)
-    """The content of each file, by its ending, once it is drawn. A figure that is SVG from the start has no PNG."""
+    """The content of each file by its extension, once drawn. A figure with `is_svg` has no PNG."""
 
     @property
     def view(self) -> View:
@@ -82,12 +85,12 @@ class Figure(ABC):
 
     @property
     def data(self) -> str:
-        """The SVG as a URL, for the page."""
+        """The SVG as a data URL, for the page."""
         return data_url(self.files["svg"])
 
     @abstractmethod
     def rows(self) -> list[Row]:
-        """The numbers that it shows: the rows of the CSV beside it."""
+        """The figure's numbers: the rows of its CSV file."""
 
     @abstractmethod
     def picture(self) -> tuple[bytes, bytes]:
@@ -116,12 +119,15 @@ def drawn(figure: Figure) -> Figure:
 
 
 def data_url(svg: bytes) -> str:
-    """An SVG as a URL for a page. Base64 would be a quarter larger; a URL loses line breaks, so spaces replace them."""
+    """Encode an SVG as a data URL.
+
+    Base64 would be a quarter larger. A URL loses line breaks, so spaces replace them.
+    """
     return "data:image/svg+xml," + quote(svg.replace(b"\n", b" "), safe=" !()*,-./:;=?@[]^_{|}~+$")
 
 
 def as_csv(rows: list[Row]) -> bytes:
-    """The rows as CSV, without the columns that are empty in all of them."""
+    """Format rows as CSV, without columns that are empty in all rows."""
     names = dict.fromkeys(name for row in rows for name in row)
     kept = [name for name in names if any(not absent(row.get(name)) for row in rows)]
     stream = io.StringIO()
@@ -132,7 +138,7 @@ def as_csv(rows: list[Row]) -> bytes:
 
 
 def strokes(kernels: list[str]) -> dict[str, Stroke]:
-    """A stroke for each kernel, in the order of the results."""
+    """Assign a stroke to each kernel, in the order given."""
     return {
         kernel: Stroke(COLOURS[n % len(COLOURS)], MARKERS[n % len(MARKERS)], DASHES[n // len(COLOURS) % len(DASHES)])
         for n, kernel in enumerate(kernels)
@@ -146,7 +152,7 @@ def _written(value: Any) -> str:
 
 
 def positions(rows: list[Row], x: str) -> dict[str, float]:
-    """The position of each value on the x axis: the logarithm of a size; other values stand one after another."""
+    """Compute the x position of each value: log2 of a size; other values at 0, 1, 2, ..."""
     values = {value_of(x, row): row for row in rows}
     if x == "size" and len({row["size"] for row in values.values()}) == len(values):
         return {value: math.log2(row["size"] or 0.5) for value, row in values.items()}
@@ -173,7 +179,7 @@ def x_axis(places: dict[str, float], x: str, most: int = 11, size: float = Axis.
 
 
 def whole(text: Any) -> int | None:
-    """A whole number in any of C's notations; None if it is not one."""
+    """Parse an integer in decimal, hexadecimal, octal or binary; `None` if it is not one."""
     try:
         return int(str(text), 0)
     except ValueError:

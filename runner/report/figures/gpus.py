@@ -1,4 +1,4 @@
-"""The GPUs of a sweep: the reference case on each, from its shard's first round to the last."""
+"""The figure of a sweep's GPUs: the reference case on each GPU, from the first round to the last."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runner.report.figures import chart
 from runner.report.figures.chart import COLOURS, PALE, Axis, Chart, Look
 from runner.report.figures.figure import ChartFigure, Results, Row
 
-MOST = 32  # GPUs of a model that are drawn, the fastest and the slowest of them
+MOST = 32  # GPUs per model: half of them the fastest, half the slowest
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Reference(ChartFigure):
     models: list[list[Gpu]]
 
     def rows(self) -> list[Row]:
-        """A row for each round."""
+        """One row per round."""
         return [
             {"gpu": short(f"{gpu.name} {gpu.uuid}"), "reference case": gpu.case, "round": n, "median_us": us}
             for model in self.models
@@ -57,7 +57,7 @@ def _panel(model: Sequence[Gpu]) -> chart.Panel:
 
 
 def figures(results: Results) -> list[Reference]:
-    """The figure of a run on several GPUs."""
+    """Choose the figure of a run on several GPUs."""
     found = gpus(results.run.gpus)
     if len({gpu.uuid for gpu in found}) < 2:
         return []

@@ -1,7 +1,7 @@
 """Heat maps: how much a pair of parameters matters to each kernel, in percent of its best.
 
-The pair is block and size where both vary within a kernel. With the size across, the best is that of each column:
-against one best of all, the sizes would hide everything else.
+The pair is block and size if both vary within a kernel. If the size is on the horizontal axis, percentages refer to the
+best of each column, because otherwise the differences between sizes would hide all others.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from runner.report.figures.chart import INK, Axis, Chart
 from runner.report.figures.figure import ChartFigure, Results, Row, View, positions, whole
 
 MOST_PANELS, MOST_NUMBERS, MOST_NAMES = 9, 20, 8
-"""Kernels that are drawn; columns up to which cells have numbers; kernels without a panel that the caption names."""
+"""Most panels; most columns with numbers in the cells; most kernels without a panel that the caption names."""
 
-APART = ("kernel", "dtype", "seed", "device")  # parameters that are no axis
+APART = ("kernel", "dtype", "seed", "device")  # never on an axis
 
 WIDE = 9.0  # inches: the width of a figure
 LIGHT = 69.5  # percent from which on black letters have the greater contrast
 
-Place = tuple[str, str]  # the values of a cell, down and across
+Place = tuple[str, str]  # the values of a cell: vertical, horizontal
 
 
 @dataclass(frozen=True)
-class Panel:
-    """A kernel: the fastest case of each cell, or the first that failed, and its speed in percent of the best."""
+class HeatPanel:
+    """A kernel: the fastest case of each cell, or the first failed one, and its speed in percent of the best."""
 
     title: str
     rows: dict[Place, Row]
@@ -46,7 +46,7 @@ class Panel:
 
     @property
     def telling(self) -> bool:
-        """Whether there is something to see: two values down and across, six cells, and few holes."""
+        """Whether the panel is worth drawing: two values per axis, six cells, and at most half of them empty."""
         down, across = ({place[axis] for place in self.rows} for axis in (0, 1))
         least = max(6, len(down) * len(across) / 2)
         return min(len(down), len(across), len(self.percents)) > 1 and len(self.rows) >= least
@@ -60,7 +60,7 @@ class HeatMap(ChartFigure):
     axes: tuple[str, str]
     lines: list[str]
     columns: list[str]
-    panels: list[Panel]
+    panels: list[HeatPanel]
     results: Results
 
     @property
@@ -75,7 +75,7 @@ class HeatMap(ChartFigure):
         }
 
     def rows(self) -> list[Row]:
-        """A row for each cell."""
+        """One row per cell."""
         return [
             {
                 "panel": panel.title,
@@ -121,12 +121,12 @@ class HeatMap(ChartFigure):
 
 
 def ink(percent: float) -> str:
-    """The colour of letters with the greater contrast on a cell's colour."""
+    """Choose the text colour with the most contrast on a cell's colour."""
     return "#000000" if percent > LIGHT else "#ffffff"
 
 
 def figures(results: Results) -> list[HeatMap]:
-    """The heat map of a run whose cases vary in two ways."""
+    """Choose the heat map of a run in which two parameters vary."""
     rows = results.run.on_gpus.rows
     free, every = [name for name in results.names if name not in APART], _by_kernel(rows)
     if (axes := _pair(every.values(), free)) is None:
@@ -160,7 +160,7 @@ def figures(results: Results) -> list[HeatMap]:
 
 
 def _by_kernel(rows: list[Row]) -> dict[str, list[Row]]:
-    """The cases of each panel by its title: those of a kernel, and of a dtype and a device where there are several."""
+    """Group cases by the title of their panel: kernel, and dtype, device and place if these vary."""
     several = [name for name in ("dtype", "device", "place") if len({row[name] for row in rows} - {""}) > 1]
     found: dict[str, list[Row]] = {}
     for row in rows:
@@ -170,11 +170,11 @@ def _by_kernel(rows: list[Row]) -> dict[str, list[Row]]:
 
 
 def _pair(kernels: Iterable[list[Row]], names: list[str]) -> tuple[str, str] | None:
-    """The parameters down and across that have the most values in a kernel; the size goes across."""
+    """Choose the vertical and the horizontal parameter, with the most values in a kernel; the size is horizontal."""
     found: dict[tuple[str, str], int] = {}
     for rows in kernels:
         values = {name: _values(rows, name) for name in names}
-        # Numbers have an order, words do not.
+        # Only numbers have an order.
         counts = {n: len(v) for n, v in values.items() if n in ("size", "block") or None not in map(whole, v)}
         several = sorted((name for name in counts if counts[name] > 1), key=lambda n: (n != "size", -counts[n]))
         if {"block", "size"} <= set(several):
@@ -186,12 +186,12 @@ def _pair(kernels: Iterable[list[Row]], names: list[str]) -> tuple[str, str] | N
 
 
 def _values(rows: list[Row], name: str) -> list[str]:
-    """The values of a parameter in their order."""
+    """The sorted values of a parameter."""
     places = positions([row for row in rows if value_of(name, row)], name)
     return sorted(places, key=lambda value: places[value])
 
 
-def _panel(title: str, rows: list[Row], axes: tuple[str, str]) -> Panel:
+def _panel(title: str, rows: list[Row], axes: tuple[str, str]) -> HeatPanel:
     chosen: dict[Place, Row] = {}
     timed = sorted((row for row in rows if _has_time(row)), key=lambda row: float(row["cost"]))
     rest = sorted((row for row in rows if not _has_time(row)), key=lambda row: row["status"] in IDLE)
@@ -202,7 +202,7 @@ def _panel(title: str, rows: list[Row], axes: tuple[str, str]) -> Panel:
     for (_, across), time in times.items():  # the fastest first
         best.setdefault(across if axes[1] == "size" else "", time)
     percents = {place: 100 * (best[place[1] if axes[1] == "size" else ""] / time) for place, time in times.items()}
-    return Panel(title, chosen, percents)
+    return HeatPanel(title, chosen, percents)
 
 
 def _has_time(row: Row) -> bool:

@@ -1,7 +1,7 @@
-"""What a shuffle moved, element by element: the measured map of a row beside CUDA's rule.
+"""What a shuffle moved, element by element: the measured map of a row, compared with CUDA's rule.
 
-The column `received` holds what was measured. `runner.kernel.lanes.exchange` only says which of it is right, undefined,
-or not taking part.
+The column `received` has the measured map. `runner.kernel.lanes.exchange` has the rule, by which each element is right,
+wrong, undefined or inactive.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from runner.display.text import absent, count, one_line, power
 from runner.kernel.lanes import INTRINSICS, MOST_RECEIVED, WARP, exchange
 
 NAMED = ("block", "width", "mask", "per_thread", "first", "second", "size", "dtype")
-"""What may tell one step from another beside its operation and argument."""
+"""Columns that may distinguish steps with the same operation and argument."""
 
 MOST_THREADS, MOST_PER_THREAD, FULL = 1024, 128, 0xFFFFFFFF
 
 Fate = Literal["moved", "own", "idle", "undefined", "beyond", "wrong"]
-"""`own`: its source lies outside the segment, so it kept its value. `idle`: its lane does not take part. `beyond`: its
-source is a lane beyond the input's last element, which holds 0."""
+"""`own`: the source lies outside the segment, so the element kept its value. `idle`: its lane is not in the mask.
+`beyond`: the source is a lane beyond the input's last element, which holds 0."""
 
 
 @dataclass(frozen=True)
@@ -32,19 +32,19 @@ class Element:
     index: int
     lane: int
     segment: int
-    got: int | None  # the element whose value it holds; None where the value is none of the input's
-    source: int  # the element that it should hold by CUDA's rule, or that it asked for where that is undefined
-    calls: bool  # whether its lane takes part
+    got: int | None  # the element whose value it holds; None if the value is not in the input
+    source: int  # the element that it should hold by CUDA's rule, or that it asked for if that is undefined
+    calls: bool  # whether its lane is in the mask
     fate: Fate
 
     @property
     def origin(self) -> int | None:
-        """Where its arrow starts: as measured, but where no element arrived at the lane that was asked."""
+        """Where its arrow starts: the element received, or the one asked for if the result is undefined or 0."""
         return self.source if self.fate in ("undefined", "beyond") else self.got
 
 
 @dataclass(frozen=True)
-class Step:
+class LaneStep:
     """One measured launch of a shuffle kernel; `name` is operation and argument, such as `down 2`."""
 
     kernel: str
@@ -55,24 +55,24 @@ class Step:
     threads: int
     width: int
     per_thread: int
-    values: Mapping[str, str]  # the case's values of `NAMED`, empty where it has none
-    elements: tuple[Element, ...]  # those of the first block that were measured
+    values: Mapping[str, str]  # the case's values of `NAMED`; empty if it lacks one
+    elements: tuple[Element, ...]  # the measured elements of the first block
 
     @property
     def arrays(self) -> bool:
-        """Whether a lane holds several elements, so that elements are numbered and not lanes."""
+        """Whether a lane holds several elements, so that elements are numbered instead of lanes."""
         return self.per_thread > 1
 
     def those(self, fate: Fate) -> list[Element]:
-        """The elements of that fate."""
+        """The elements with this fate."""
         return [element for element in self.elements if element.fate == fate]
 
     def number(self, index: int) -> int:
-        """The number of an element: its lane, or its own where a lane holds several."""
+        """The number of an element: its lane, or its index if a lane holds several."""
         return index if self.arrays else index % WARP
 
     def remarks(self) -> list[str]:
-        """What must be said in words: what is undefined, and what breaks the rule."""
+        """Describe undefined and wrong elements in words."""
         words = []
         noun = "element" if self.arrays else "lane"
         if undefined := self.those("undefined"):
@@ -91,15 +91,15 @@ class Step:
         return words
 
 
-def read(row: Mapping[str, Any]) -> Step | None:
-    """The step of a row; None where it is no shuffle, was not measured, or cannot be understood."""
+def read(row: Mapping[str, Any]) -> LaneStep | None:
+    """Parse the step of a row; `None` if it is not a shuffle, was not measured, or is malformed."""
     with suppress(ValueError, OverflowError):
         if not any(absent(row.get(name)) for name in ("shuffle", "received", "block")):
             return _read(row)
     return None
 
 
-def _read(row: Mapping[str, Any]) -> Step | None:
+def _read(row: Mapping[str, Any]) -> LaneStep | None:
     operation, argument = str(row["shuffle"]).split()
     width, mask, per_thread = _number(row, "width", WARP), _number(row, "mask", FULL), _number(row, "per_thread", 1)
     threads = math.prod(int(side) for side in str(row["block"]).split("x"))
@@ -108,7 +108,7 @@ def _read(row: Mapping[str, Any]) -> Step | None:
         return None
     swapped = (_number(row, "first", 0), _number(row, "second", 0))
     rule = exchange(operation, _within(int(argument)), width, mask, threads, per_thread, swapped)
-    keeps = operation not in ("idx", "wrap")  # these name a source of each lane: its own value is one like any other
+    keeps = operation not in ("idx", "wrap")  # in these, a lane may name itself as the source
     full = threads * per_thread
     measured = [
         int(word) if word.isascii() and word.isdecimal() and len(word) < 10 else None
@@ -127,7 +127,7 @@ def _read(row: Mapping[str, Any]) -> Step | None:
         elif not calls:
             fate = "idle"
         elements.append(Element(index, thread % WARP, thread // width, got, source, calls, fate))
-    return Step(
+    return LaneStep(
         kernel=str(row.get("kernel", "")),
         name=f"{operation} {argument}",
         intrinsic=INTRINSICS[operation],
@@ -142,7 +142,7 @@ def _read(row: Mapping[str, Any]) -> Step | None:
 
 
 def _value(row: Mapping[str, Any], name: str, full: int) -> str:
-    """A value of `NAMED`, empty for the size of one full block."""
+    """A value of `NAMED`; empty for the size of exactly one block."""
     if absent(row.get(name)):
         return ""
     if name == "size":

@@ -1,7 +1,7 @@
 """Lane pictures: which lane's register each lane received, as measured.
 
-A kernel of several cases has a figure of its own, one step for each case: a butterfly, a tree, a scan. Kernels of one
-or two cases share a figure. The CPU device's pictures are as true of a GPU as a GPU's own.
+A kernel of several cases has a figure of its own, one step per case: a butterfly, a tree, a scan. Kernels of one or two
+cases share a figure. Pictures of the CPU device are drawn like those of a GPU, since shuffles give the same result.
 
 The pictures are SVG from the start, all lengths in pixels. A step is one or more lines. A line is a row of squares
 (before) above another (after), at most 32 elements long.
@@ -23,20 +23,20 @@ from runner.report.figures.figure import Figure, Results, Row
 from runner.report.figures.lane_steps import NAMED, Element, Step, read
 
 FEW, MOST_STEPS = 2, 10
-"""A kernel with more steps than a few has a figure of its own; a figure has at most so many steps."""
+"""A kernel with more than `FEW` steps has a figure of its own. A figure has at most `MOST_STEPS`."""
 
 LINE, WIDEST, LARGEST = 32, 806.0, 36.0
-"""Elements of a line; the width of a line's squares together, and the side of one, at most."""
+"""Elements per line; most width of a line's squares together; most side of a square."""
 
 EDGE, BETWEEN, GAP, TAG, WORDS, ROWS, STUB = 12, 27, 9, 15, 17, 66, (16, 26)
-"""Around the picture; between steps; between segments or threads; height of the lane numbers above threads, and of a
-line of words; width of the rows' names; how far beside and above its end an arrow from another line starts."""
+"""Margin; space between steps; space between segments or threads; height of the lane numbers above threads; height of a
+line of text; width of the rows' names; offset of the start of an arrow that comes from another line."""
 
 RED = "#d60000"
-"""What is wrong. A word or a sign always stands beside it, as beside what is undefined, which is crimson."""
+"""The colour of wrong elements. Like crimson for undefined ones, it always comes with a word or a sign."""
 
 SEGMENTS = ("#0072b2", "#009e73", "#c77f00", "#7b5aa6", "#2c9fc9", "#5f6b1e")
-"""Colours of segments of lanes. None of them resembles crimson or red."""
+"""Colours of segments of lanes, unlike crimson and red."""
 
 STYLES = {
     "square": "fill:#f6f6f7;stroke:#8a8a8a;stroke-width:.9",
@@ -46,7 +46,7 @@ STYLES = {
     "undefined": f"fill:#fff4f6;stroke:{CRIMSON};stroke-width:1.6;stroke-dasharray:4 2.4",
     "wrong": f"fill:#ffe3e0;stroke:{RED};stroke-width:2.6",
 }
-"""Boxes, from the lowest to the uppermost."""
+"""Styles of boxes, in drawing order."""
 
 ARROWS = {
     "own": ("#8f8f8f", "stroke-width:1.6;stroke-dasharray:1.6 2.7"),
@@ -55,7 +55,7 @@ ARROWS = {
     "asked": (CRIMSON, "stroke-width:1.6;stroke-dasharray:4.8 3.2"),
     "red": (RED, "stroke-width:3.2"),
 }
-"""Colour and line of the arrows: grey ones, those of each segment, undefined and wrong ones."""
+"""Colour and line of arrows: kept and empty values, each segment, undefined and wrong values."""
 
 ARROW_OF = {"own": "own", "undefined": "asked", "wrong": "red", "beyond": "empty"}
 BOLD, CENTRE = 'font-weight="bold"', 'text-anchor="middle"'
@@ -78,7 +78,7 @@ class Lanes(Figure):
     notes: str
 
     def rows(self) -> list[Row]:
-        """A row for each element."""
+        """One row per element."""
         return [
             {
                 "kernel": step.kernel,
@@ -129,7 +129,7 @@ class Lanes(Figure):
 
 
 def figures(results: Results) -> list[Lanes]:
-    """The lane pictures of a run, in its order. Devices never share one."""
+    """Choose the lane pictures of a run, in its order. Devices never share one."""
     steps = [step for row in results.run.rows if row["received"] and (step := read(row))]
     devices = dict.fromkeys(step.device for step in steps)
     found: list[Lanes] = []
@@ -139,11 +139,19 @@ def figures(results: Results) -> list[Lanes]:
 
 
 def stacked(rows: Iterable[Mapping[str, Any]], title: str = "") -> bytes:
-    """The lane picture of some rows as SVG, one step for each row, without a run folder.
+    """Draw the lane picture of some rows, one step per row, without a run folder.
 
-    The rows have columns of results.csv, as text or typed: `kernel`, `shuffle`, `received`, `block`, and where the
-    kernel reads them `width`, `mask`, `per_thread`, `first`, `second`; `device` for the title, if none is given. Rows
-    without `shuffle` or `received` are ignored. A `ValueError` if no row can be drawn.
+    Args:
+        rows: Rows with columns of results.csv, as text or typed: `kernel`, `shuffle`, `received`, `block`; `width`,
+            `mask`, `per_thread`, `first` and `second` if the kernel reads them; `device` for the default title. Rows
+            without `shuffle` or `received` are ignored.
+        title: The picture's title; empty for the default.
+
+    Returns:
+        The SVG.
+
+    Raises:
+        ValueError: No row can be drawn.
     """
     steps = [step for row in rows if (step := read(row))]
     if not steps:
@@ -151,8 +159,8 @@ def stacked(rows: Iterable[Mapping[str, Any]], title: str = "") -> bytes:
     return _figure(steps, "lanes", title).picture()[0]
 
 
-def _of_device(steps: list[Step], suffix: str) -> Iterator[Lanes]:
-    by_kernel: dict[str, list[Step]] = {}
+def _of_device(steps: list[LaneStep], suffix: str) -> Iterator[Lanes]:
+    by_kernel: dict[str, list[LaneStep]] = {}
     for step in steps:
         by_kernel.setdefault(step.kernel, []).append(step)
     few = [kernel for kernel, own in by_kernel.items() if len(_distinct(own)) <= FEW]
@@ -163,9 +171,9 @@ def _of_device(steps: list[Step], suffix: str) -> Iterator[Lanes]:
             yield _figure(own, f"lanes-{slug(kernel) or 'kernel'}{suffix}")
 
 
-def _figure(steps: list[Step], stem: str, title: str = "") -> Lanes:
+def _figure(steps: list[LaneStep], stem: str, title: str = "") -> Lanes:
     kernels, distinct = list(dict.fromkeys(step.kernel for step in steps)), _distinct(steps)
-    first = sorted(distinct, key=lambda step: not step.those("wrong"))[:MOST_STEPS]  # what breaks the rule is shown
+    first = sorted(distinct, key=lambda step: not step.those("wrong"))[:MOST_STEPS]  # wrong steps are always shown
     drawn = tuple(step for step in distinct if step in first)
     values = {name: list(dict.fromkeys(step.values[name] for step in drawn)) for name in NAMED}
     same = ", ".join(f"{name} {found[0]}" for name, found in values.items() if len(found) == 1 and found[0])
@@ -185,9 +193,9 @@ def _figure(steps: list[Step], stem: str, title: str = "") -> Lanes:
     return Lanes(stem, title, caption, drawn, " ".join(filter(None, notes)))
 
 
-def _distinct(steps: list[Step]) -> list[Step]:
-    """The steps that look unlike all earlier ones. Size, dtype and seed change nothing that is drawn."""
-    looks: dict[tuple[Any, ...], Step] = {}
+def _distinct(steps: list[LaneStep]) -> list[LaneStep]:
+    """Drop steps that would look like an earlier one. Size, dtype and seed do not affect the drawing."""
+    looks: dict[tuple[Any, ...], LaneStep] = {}
     for step in steps:
         shape = tuple(value for name, value in step.values.items() if name not in ("size", "dtype"))
         looks.setdefault((step.kernel, step.name, shape, step.elements, step.status), step)
@@ -196,7 +204,7 @@ def _distinct(steps: list[Step]) -> list[Step]:
 
 @dataclass
 class Canvas:
-    """Shapes by their look, and words."""
+    """Collects boxes and arrows by style, and text."""
 
     boxes: dict[str, list[str]] = field(default_factory=lambda: {look: [] for look in STYLES})
     arrows: dict[str, list[str]] = field(default_factory=lambda: {look: [] for look in ARROWS})
@@ -208,13 +216,13 @@ class Canvas:
         self.boxes[look].append(f"M{x:.1f} {y:.1f}h{wide:.1f}v{tall:.1f}h{-wide:.1f}z")
 
     def text(self, words: str, x: float, y: float, size: float = 11.5, fill: str = INK, extra: str = "") -> None:
-        """Add a line of words, the middle of its letters at `y`."""
+        """Add a line of text, vertically centred at `y`."""
         colour = "" if fill == INK else f' fill="{fill}"'
         look = f'x="{x:.1f}" y="{y + 0.36 * size:.1f}" font-size="{size:g}"{colour}{extra and " " + extra}'
         self.words.append(f"<text {look}>{html.escape(plain(words))}</text>")
 
     def svg(self, title: str, wide: float, tall: float) -> bytes:
-        """All of it."""
+        """Return the SVG of this width and height, in pixels."""
         used = {look: "".join(parts) for look, parts in self.arrows.items() if parts}
         heads = "".join(
             f'<marker id="head-{look}" viewBox="0 0 8 6" refX="6" refY="3" markerWidth="8" markerHeight="6" '
@@ -241,10 +249,13 @@ class Canvas:
         ).encode("utf-8", "replace")
 
 
-def lines(step: Step) -> tuple[list[tuple[Element, ...]], int]:
-    """The elements line by line, and how many further lines look like the second and are not drawn.
+def lines(step: LaneStep) -> tuple[list[tuple[Element, ...]], int]:
+    """Split a step's elements into lines.
 
-    A line is a warp, or as many whole threads of several elements as fit, a power of two of them.
+    A line is a warp, or the largest power of two of whole threads that fits into `LINE` elements.
+
+    Returns:
+        The lines to draw, and the number of further lines that look like the second.
     """
     threads = max(1, LINE // step.per_thread)
     n = min(LINE, step.per_thread * (1 << (threads.bit_length() - 1)))
@@ -258,15 +269,15 @@ def lines(step: Step) -> tuple[list[tuple[Element, ...]], int]:
     return found, 0
 
 
-def _offset(step: Step, place: int, first: int = 0) -> float:
-    """The gaps left of a line's element: between threads of several elements, and between segments of some length."""
+def _offset(step: LaneStep, place: int, first: int = 0) -> float:
+    """The gaps left of a line's element, in pixels: between threads of several elements, and between segments."""
     here, start = step.elements[first + place], step.elements[first]
     threads = (here.index // step.per_thread - start.index // step.per_thread) if step.arrays else 0
     return GAP * (threads + (here.segment - start.segment if step.width >= 4 else 0))
 
 
-def _remarks(step: Step) -> list[str]:
-    """What is said below a step: its remarks, and what is not drawn."""
+def _remarks(step: LaneStep) -> list[str]:
+    """The text below a step: its remarks, and what is not drawn."""
     same, words = lines(step)[1], step.remarks()
     if same:
         words.append(f"Not drawn: {count(same, 'further line')} like the one above.")
@@ -275,7 +286,7 @@ def _remarks(step: Step) -> list[str]:
     return words
 
 
-def _step(canvas: Canvas, step: Step, names: Sequence[str], side: float, left: float, top: float) -> float:
+def _step(canvas: Canvas, step: LaneStep, names: Sequence[str], side: float, left: float, top: float) -> float:
     """Draw a step, and return its height."""
     y = top + (TAG if step.arrays else 0)
     for place, words in enumerate(names):
@@ -293,7 +304,7 @@ def _step(canvas: Canvas, step: Step, names: Sequence[str], side: float, left: f
     return max(y - top, 20.0 + 15 * (len(names) + (step.status != "ok")))
 
 
-def _line(canvas: Canvas, step: Step, own: tuple[Element, ...], side: float, left: float, upper: float) -> float:
+def _line(canvas: Canvas, step: LaneStep, own: tuple[Element, ...], side: float, left: float, upper: float) -> float:
     """Draw a line of a step, and return its height."""
     first = own[0].index
     starts = [(e, e.origin - first) for e in own if e.origin is not None and 0 <= e.origin - first < len(own)]
@@ -331,8 +342,8 @@ def _line(canvas: Canvas, step: Step, own: tuple[Element, ...], side: float, lef
     return 2 * side + fall
 
 
-def _legend(steps: Sequence[Step], *, strays: bool) -> Iterator[str]:
-    """Sentences on what the picture has, and on nothing else."""
+def _legend(steps: Sequence[LaneStep], *, strays: bool) -> Iterator[str]:
+    """Explain the marks that the picture contains, one sentence each."""
     fates = {element.fate for step in steps for element in step.elements}
     if all(step.arrays for step in steps):
         yield "Upper squares: the elements before, framed by lane. Lower: the element whose value each then held."

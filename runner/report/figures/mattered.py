@@ -1,4 +1,4 @@
-"""Which parameters of a search mattered, and the values around its best case."""
+"""The figures of a search's parameters: which ones mattered, and the values around the best case."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from runner.report.figures.search import values_axis
 
 MOST_PARAMETERS = 24
 MOST_PANELS = 12
-MOST_LABELS = 9  # of the values of a parameter
-HEADROOM = 2.5  # so many times the highest measured value: a model's interval beyond is cut
+MOST_LABELS = 9  # values of a parameter with a label
+HEADROOM = 2.5  # a model's interval is cut beyond this multiple of the highest measured value
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Mattered(ChartFigure):
     panels: Sequence[Importance]
 
     def rows(self) -> list[Row]:
-        """A row for each objective and parameter."""
+        """One row per objective and parameter."""
         return [
             {
                 "objective": one.objective,
@@ -69,7 +69,7 @@ class Slices(ChartFigure):
     panels: Mapping[str, Sequence[Value]]
 
     def rows(self) -> list[Row]:
-        """A row for each value."""
+        """One row per value."""
         return [
             {
                 "parameter": name,
@@ -133,7 +133,7 @@ def _state(one: Value) -> str:
 
 
 def _range(measured: Sequence[float], models: Sequence[Three]) -> tuple[float, float]:
-    """All that was measured; of what a model expects as much as does not squeeze that."""
+    """The range of the axis: all measured values, and the model's intervals up to `HEADROOM`."""
     low, high = min(measured), max(measured)
     ends = [end for three in models for end in three]
     if low > 0:
@@ -143,7 +143,7 @@ def _range(measured: Sequence[float], models: Sequence[Three]) -> tuple[float, f
 
 
 def figures(results: Results) -> list[Figure]:
-    """Both figures of a search, as far as it has them; none of a rehearsal."""
+    """Choose the figures of a search; an empty list for a rehearsal."""
     search = results.run.search
     if search is None or search.rehearsal:
         return []
@@ -163,7 +163,7 @@ def _around(search: Searched, panels: Mapping[str, Sequence[Value]]) -> str:
     best = ", ".join(f"{n} {one.value}" for n, own in search.slices.items() for one in own if one.is_best)
     words = [f"The best case: {best}. Each panel varies one parameter alone. Bars: 95 % intervals of measured values."]
     if any(one.model and not one.measured for one in values):
-        words.append("Grey: nobody measured these; a model of all cases expects them there.")
+        words.append("Grey: not measured; a model of all cases predicts these values.")
     if not all(one.legal for one in values):
         words.append("In brackets: not allowed beside the other values.")
     if left := len(search.slices) - len(panels):

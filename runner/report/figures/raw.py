@@ -1,4 +1,4 @@
-"""The raw samples of the cases whose times spread widely, in the order of taking, with their distribution."""
+"""The figure of raw samples: the cases with the widest spread, in measurement order, with their distribution."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from runner.report.figures.figure import ChartFigure, Results, Row
 from runner.statistics import Samples
 
 IQR_PERCENT, ROUNDS_PERCENT = 5.0, 2.0
-"""A spread is wide from here on: of the quartiles in percent of the median, and of the rounds."""
+"""A spread above one of these is wide: of the quartiles, in percent of the median, and of the rounds."""
 
-MOST, FEWEST = 6, 10  # cases that are drawn; samples that are worth a figure
+MOST, FEWEST = 6, 10  # most cases that are drawn; least samples of a figure
 
 MOST_POINTS, FAR = 250, 8
-"""Samples that are drawn as points; a sample stands at the edge if it is that many interquartile ranges above."""
+"""Most samples drawn as points; a sample more interquartile ranges above q3 than this is drawn at the edge."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class RawSamples(ChartFigure):
     section = "raw"
     row: Row
     samples: Samples
-    high: float  # the upper end of the axis; samples beyond it stand at the edge
-    shown: NDArray[np.int64]
+    high: float  # upper end of the axis in µs; samples beyond it are drawn at the edge
+    shown: NDArray[np.int64]  # indices of the samples that are drawn as points
 
     def rows(self) -> list[Row]:
-        """A row for each sample."""
+        """One row per sample."""
         names = ("sample", *(self.samples.dtype.names or ()))
         return [dict(zip(names, (n, *own), strict=True)) for n, own in enumerate(self.samples.tolist())]
 
@@ -69,7 +69,7 @@ class RawSamples(ChartFigure):
     def _points(self) -> Iterator[chart.Mark]:
         """The samples, with a colour, a marker and a number for each round.
 
-        Those of a throttled GPU are crosses, and those far out are triangles at the edge.
+        Samples of a throttled GPU are crosses; outliers are triangles at the edge.
         """
         numbers = np.unique(self.samples["round"])
         points, clipped = self.samples[self.shown], np.minimum(self.samples["us"][self.shown], self.high)
@@ -92,7 +92,7 @@ class RawSamples(ChartFigure):
 
 
 def figures(results: Results) -> list[RawSamples]:
-    """The cases with the widest spread whose samples can be read, the widest first."""
+    """Choose the cases with the widest spread whose samples can be read, the widest first."""
     names = results.run.varying
     wide = sorted((row for row in results.run.measured.rows if _width(row) > 1), key=_width, reverse=True)
     readable = ((row, taken) for row in wide if (taken := _read(results, row)) is not None)
@@ -101,7 +101,7 @@ def figures(results: Results) -> list[RawSamples]:
 
 
 def _spreads(row: Row) -> tuple[float, float]:
-    """The spread of the quartiles in percent of the median, and that of the rounds; 0 where unknown."""
+    """The spread of the quartiles and of the rounds, in percent of the median; 0 if unknown."""
     between = row["round_spread_percent"]
     known = not absent(row["q1_us"]) and not absent(row["q3_us"])
     quartiles = 100 * float(row["q3_us"] - row["q1_us"]) / float(row["median_us"]) if known else 0.0
@@ -114,7 +114,7 @@ def _width(row: Row) -> float:
 
 
 def _read(results: Results, row: Row) -> Samples | None:
-    """The samples of a case; None where they are missing, torn, too few, or not what this version writes."""
+    """Read the samples of a case; `None` if they are missing, torn, too few, or of another version."""
     job = str(row.get("job", ""))
     if not job.isdecimal() or slug(str(row["case"])) != row["case"]:
         return None
@@ -150,7 +150,7 @@ def _figure(row: Row, taken: Samples, names: list[str], place: int, wide: int) -
 
 
 def _upper_end(us: NDArray[np.float64]) -> float:
-    """The upper end of the axis: above all samples but those so far out that the rest would be one line."""
+    """The upper end of the axis in µs: above all samples except outliers."""
     q1, q3 = np.percentile(us, [25, 75])
     far = float(q3 + FAR * (q3 - q1)) if q3 > q1 else float(us.max())
     low, high = float(us.min()), float(us[us <= far].max())

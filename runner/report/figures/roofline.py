@@ -1,4 +1,4 @@
-"""The roofline of each GPU and precision: what cases reach against what memory and arithmetic allow.
+"""The roofline of each GPU and precision: the performance of cases, and the limits of memory and arithmetic.
 
 Williams, Waterman, Patterson: Roofline, an insightful visual performance model. CACM 52 (2009).
 """
@@ -20,28 +20,28 @@ from runner.stages.profile import ceilings, counters
 MOST_NAMES = 12
 DASHED = (0, (4, 3))
 PRECISION = {"float16x2": "float16", "bfloat16x2": "bfloat16", "uint32": "int32"}
-"""Of types that are calculated as another one is."""
+"""By dtype: the precision whose ceiling applies."""
 
 
 @dataclass(frozen=True)
-class Point:
-    """A case: operations a byte, operations a second (1e9), and whether both were counted by the hardware."""
+class RooflinePoint:
+    """A case in the roofline."""
 
     row: Row
-    intensity: float
-    gflops: float
-    counted: bool
+    intensity: float  # operations per byte of DRAM traffic
+    gflops: float  # 1e9 operations per second
+    counted: bool  # whether the hardware counted operations and bytes, instead of the YAML declaring them
 
 
 @dataclass(frozen=True)
 class Roof:
-    """What can be reached: GB/s, and operations a second (1e9); None if that is not known."""
+    """The ceilings of a GPU in one precision."""
 
-    gbps: float
-    gflops: float | None
+    gbps: float  # DRAM bandwidth in GB/s
+    gflops: float | None  # 1e9 operations per second; None if unknown
 
     def at(self, intensity: float) -> float:
-        """The most operations a second at so many operations a byte."""
+        """The highest performance at an intensity (operations per byte), in 1e9 operations per second."""
         return min(self.gbps * intensity, math.inf if self.gflops is None else self.gflops)
 
 
@@ -50,13 +50,13 @@ class Roofline(ChartFigure):
     """The cases of one precision on one GPU, under the measured and the theoretical roof."""
 
     section = "why"
-    points: list[Point]
+    points: list[RooflinePoint]
     measured: Roof
     theoretical: Roof | None
     results: Results
 
     def rows(self) -> list[Row]:
-        """A row for each case."""
+        """One row per case."""
         return [
             {
                 **self.results.identity(one.row),
@@ -126,9 +126,9 @@ class Roofline(ChartFigure):
 
 
 def figures(results: Results) -> list[Roofline]:
-    """A figure for each GPU and precision whose ceilings were measured."""
+    """Choose a figure for each GPU and precision with measured ceilings."""
     counted = {row["row"]: record for row, record in profiled.cases(results.run, counters.NAME)}
-    groups: dict[tuple[str, str], tuple[list[Point], dict[str, object]]] = {}
+    groups: dict[tuple[str, str], tuple[list[RooflinePoint], dict[str, object]]] = {}
     for row, record in profiled.cases(results.run, ceilings.NAME):
         precision = PRECISION.get(str(row["dtype"]), str(row["dtype"]) or "int32")
         values = profiled.numbers(section(counted.get(row["row"], {}), "metrics"))
@@ -153,8 +153,8 @@ def figures(results: Results) -> list[Roofline]:
     return made
 
 
-def _point(row: Row, values: dict[str, float], precision: str) -> Point | None:
-    """From what the kernel's YAML declares, or from what was counted; `None` if neither is known."""
+def _point(row: Row, values: dict[str, float], precision: str) -> RooflinePoint | None:
+    """Locate a case by the YAML's declared operations and bytes, else by counted ones; `None` if both are unknown."""
     declared = [row["operations"], row["bytes_read"], row["bytes_written"]]
     moved = sum(float(n) for n in declared[1:] if not absent(n))
     operations, by_hardware = (0.0 if absent(declared[0]) else float(declared[0])), False
@@ -164,10 +164,10 @@ def _point(row: Row, values: dict[str, float], precision: str) -> Point | None:
         by_hardware = True
     if not operations or not moved:
         return None
-    return Point(row, operations / moved, operations / row["median_us"] / 1e3, by_hardware)
+    return RooflinePoint(row, operations / moved, operations / row["median_us"] / 1e3, by_hardware)
 
 
-def _caption(points: list[Point], precision: str, roof: Roof) -> str:
+def _caption(points: list[RooflinePoint], precision: str, roof: Roof) -> str:
     hollow = sum(one.counted for one in points)
     notes = [
         "Solid: measured in this sweep, with a copy and with a kernel that only multiplies and adds.",

@@ -1,4 +1,4 @@
-"""How a search went: the best so far against cases and seconds, or the Pareto front of two objectives."""
+"""The figure of a search: the best so far against cases and seconds, or the Pareto front of two objectives."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from runner.report.figures import chart
 from runner.report.figures.chart import COLOURS, CRIMSON, PALE, Axis, Chart, Look
 from runner.report.figures.figure import ChartFigure, Figure, Results, Row
 
-LEAST = 3  # measured cases that are worth a figure
-NAMED = 8  # cases of a front that are named
-WITHIN = 0.8  # of the cases are within the scale
+LEAST = 3  # least measured cases of a figure
+NAMED = 8  # cases of a front with a label
+WITHIN = 0.8  # fraction of the cases within the scale
 STEPS, FINE, WIDE_RANGE = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0), (1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 4, 5, 6, 7, 8, 9), 20.0
 
 
@@ -29,7 +29,7 @@ class BestSoFar(ChartFigure):
     search: Searched
 
     def rows(self) -> list[Row]:
-        """A row for each case; the best so far is empty before the first that did not fail."""
+        """One row per case. `best` is NaN before the first case that did not fail."""
         best, rows = np.nan, list[Row]()
         better = np.fmax if self.search.higher[0] else np.fmin
         for case in self.search.told:
@@ -47,7 +47,7 @@ class BestSoFar(ChartFigure):
         good = np.array([row[name] for row in rows if np.isfinite(row[name])])
         ends = [end for row in rows if "anew" in row for end in (row["anew_low"], row["anew_high"])]
         best = [row["best"] for row in rows if np.isfinite(row["best"])]
-        # Bad cases would leave no room for the line: most of them are within the scale, the others at its edge.
+        # Very slow cases are drawn at the edge, so that they do not flatten the line.
         edge = float(np.quantile(good, 1 - WITHIN if search.higher[0] else WITHIN))
         y = values_axis(name, min(edge, *best, *ends), max(edge, *best, *ends))
         panels = [
@@ -87,7 +87,7 @@ class Front(ChartFigure):
     search: Searched
 
     def rows(self) -> list[Row]:
-        """A row for each case that did not fail, as measured last; on the front if no other is better in both."""
+        """One row per case that did not fail, with its last values, and whether it is on the Pareto front."""
         search, rows = self.search, list[Row]()
         found = {
             c.point: tuple(v[0] for v in search.anew.get(c.point, ())) or c.results for c in search.told if c.results
@@ -112,7 +112,7 @@ class Front(ChartFigure):
         )
 
     def named(self) -> str:
-        """The first cases of the front, by their numbers in the drawing."""
+        """Describe the first cases of the front, by their numbers in the drawing."""
         points = {case.number: case.point for case in self.search.told}
         own = [points[row["case"]] for row in self.front()]
         every = self.search.parameters
@@ -161,7 +161,7 @@ def values_axis(label: str, low: float, high: float) -> Axis:
 
 
 def figures(results: Results) -> list[Figure]:
-    """Best so far, or the front of two objectives; none if the run is no search, or a rehearsal."""
+    """Choose the figure of a search; an empty list for other runs and for a rehearsal."""
     search = results.run.search
     if search is None or search.rehearsal or sum(bool(c.results) for c in search.told) < LEAST:
         return []

@@ -1,4 +1,4 @@
-"""Speed-ups over the declared baseline against the size: fastest case against fastest case."""
+"""The figure of speed-ups over the declared baseline by size: fastest case against fastest case."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ MOST_PANELS, GREY = 12, "#9a9aa2"
 
 
 @dataclass(frozen=True)
-class Point:
-    """A kernel at a size: its fastest case against its baseline's fastest, and the pairs of equal parameters."""
+class SizePoint:
+    """A kernel at a size: its fastest case against the baseline's fastest, and pairs with equal parameters."""
 
     fastest: Case
     pairs: list[Case]
 
     @property
     def cases(self) -> list[Case]:
-        """All that is drawn."""
+        """The cases that are drawn."""
         return [self.fastest, *self.pairs]
 
 
 @dataclass(frozen=True)
-class Panel:
-    """A kernel, its name in the figure, its baseline, and a point for each size."""
+class SpeedupPanel:
+    """A kernel, its title in the figure, its baseline, and one point per size."""
 
     kernel: str
     title: str
     baseline: str
-    points: list[Point]
+    points: list[SizePoint]
 
     @property
     def cases(self) -> list[Case]:
@@ -47,7 +47,7 @@ class Speedups(ChartFigure):
     """A panel for each kernel, on common axes."""
 
     section = "baseline"
-    panels: list[Panel]
+    panels: list[SpeedupPanel]
     results: Results
 
     @property
@@ -56,7 +56,7 @@ class Speedups(ChartFigure):
         return {"kind": "chart", "tall": 220, "least": 300, **self.as_chart().plain}
 
     def rows(self) -> list[Row]:
-        """A row for each kernel and size, best against best, and one for each pair of equal parameters."""
+        """One row per kernel and size, best against best, and one per pair with equal parameters."""
         return [
             {
                 "panel": panel.title,
@@ -111,7 +111,7 @@ class Speedups(ChartFigure):
 
 
 def figures(results: Results) -> list[Speedups]:
-    """The figure of a run with speed-ups at several sizes; those of one size stand in the tables and beside bars."""
+    """Choose the figure of a run with speed-ups at several sizes; tables and bars show those of a single size."""
     every = {row["row"]: row for row in results.run.rows}
     pairs: dict[tuple[str, ...], list[Case]] = {}
     for number, found in results.ratios.items():
@@ -119,14 +119,14 @@ def figures(results: Results) -> list[Speedups]:
     panels = []
     for step in steps(results.run):
         points = [
-            Point((row, ratio(step.against[size], row)), pairs.get(_key(row), []))
+            SizePoint((row, ratio(step.against[size], row)), pairs.get(_key(row), []))
             for size, row in step.fastest.items()
             if size and size in step.against
         ]
         if points:
             base = next(iter(step.against.values()))
             title, against = titles(separating(results.run), points[0].fastest[0], base)
-            panels.append(Panel(step.kernel, title, against, points))
+            panels.append(SpeedupPanel(step.kernel, title, against, points))
     if len({size_of(point.fastest[0]) for panel in panels for point in panel.points}) < 2:
         return []
     drawn, others = panels[:MOST_PANELS], [one_line(panel.title, 60) for panel in panels[MOST_PANELS:]]
@@ -143,5 +143,5 @@ def figures(results: Results) -> list[Speedups]:
 
 
 def _key(row: Row) -> tuple[str, ...]:
-    """What the pairs of a point have in common."""
+    """The key of the pairs of a point."""
     return row["device"], row["place"], row["dtype"], row["kernel"], size_of(row)

@@ -1,4 +1,4 @@
-"""Where the time goes: what the warps of a case waited for, one bar a case."""
+"""The figure of stalls: what the warps of a case waited for, one bar per case."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runner.report.figures.figure import ChartFigure, Results, Row
 from runner.stages.profile.counters import NAME, stalls
 
 MOST_BARS, MOST_REASONS = 24, 7
-LEAST_WORDS = 0.07  # of a bar: narrower parts have no number
+LEAST_WORDS = 0.07  # parts narrower than this fraction of a bar have no number
 OTHERS = "others"
 
 # Kernel Profiling Guide of Nsight Compute, "Warp Scheduler States".
@@ -49,7 +49,7 @@ class Stalls(ChartFigure):
     results: Results
 
     def rows(self) -> list[Row]:
-        """A row for each case, with the share of each reason."""
+        """One row per case, with the share of each reason."""
         return [{**self.results.identity(row), **shares} for row, _, shares in self.bars]
 
     def as_chart(self) -> Chart:
@@ -76,7 +76,7 @@ class Stalls(ChartFigure):
 
 
 def figures(results: Results) -> list[Stalls]:
-    """The figure of a run whose cases were counted."""
+    """Choose the figure of a run with ncu's counters."""
     names = [name for name in results.run.varying if name not in ("dtype", "seed", "device")]
     bars = [
         (row, described(row, names), shares)

@@ -1,4 +1,4 @@
-"""Times and bandwidths: lines against a parameter, or a bar for each case where there is one size.
+"""The figures of times and bandwidths: lines against a parameter, or one bar per case if there is a single size.
 
 Cases of different devices or families never share a figure, and cases of different dtypes never share a panel.
 """
@@ -30,10 +30,10 @@ from runner.report.figures.chart import PALE, Chart
 from runner.report.figures.figure import CEILING, ChartFigure, Results, Row, Stroke, View, positions, x_axis
 
 MOST_BARS, MOST_PANELS = 24, 6
-FEW = 3  # values of a parameter up to which each has bars of its own; more of them are drawn as a line
+FEW = 3  # a parameter with at most this many values is drawn as bars, otherwise as a line
 
 APART = ("kernel", "size", "dtype", "seed", "device")
-"""Parameters that no point combines, and that are no axis of a figure of their own."""
+"""Parameters whose values are never combined in a point, and that have no figure of their own."""
 
 TIMES = ("median_us", "q1_us", "q3_us", "gbps", "percent_peak", "percent_copy")
 LIMITS = {"percent_peak": ("peak", (6, 3)), "percent_copy": ("copy", (1, 2))}
@@ -44,12 +44,12 @@ LABELS = {"gbps": "gbps (GB/s, more is better)", "median_us": "median_us (µs, l
 
 
 @dataclass(frozen=True)
-class Panel:
-    """A pair of axes: its title, a row for each point, and its y axis where that is not the figure's."""
+class TimesPanel:
+    """A pair of axes of a figure."""
 
     title: str
-    rows: list[Row]
-    y: str = ""
+    rows: list[Row]  # one per point
+    y: str = ""  # the column on the y axis; empty for the figure's
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Times(ChartFigure):
     """What lines and bars have in common."""
 
     section = "times"
-    panels: tuple[Panel, ...]
+    panels: tuple[TimesPanel, ...]
     results: Results
 
     @cached_property
@@ -67,11 +67,11 @@ class Times(ChartFigure):
 
     @cached_property
     def finishes(self) -> set[str]:
-        """Where the results are completed."""
+        """The finishes: where partial results are combined."""
         return {row["finish"] for row in self.every}
 
     def rows(self) -> list[Row]:
-        """A row for each point."""
+        """One row per point."""
         return [
             {
                 "panel": panel.title,
@@ -84,7 +84,7 @@ class Times(ChartFigure):
         ]
 
     def quartiles(self, row: Row, y: str) -> tuple[float, float]:
-        """The quartiles in the unit of the y axis; the value twice where they are unknown."""
+        """The quartiles in the unit of the y axis; the value twice if they are unknown."""
         chosen = self.results.run.criterion
         by = chosen if y == chosen.name else Criterion(y)
         if absent(row["q1_us"]) or absent(row["q3_us"]) or row["q1_us"] <= 0:
@@ -94,7 +94,7 @@ class Times(ChartFigure):
         return low, high
 
     def name(self, row: Row) -> str:
-        """The name of a line or bar: the kernel, with its finish where finishes differ."""
+        """The name of a line or bar: the kernel, with its finish if finishes differ."""
         words = [row["finish"]] if len(self.finishes) > 1 and row["finish"] else []
         words += ["ceiling"] if row["ceiling"] == "True" else []
         return one_line(str(row["kernel"]), 28) + (f" ({', '.join(words)})" if words else "")
@@ -107,13 +107,13 @@ class Times(ChartFigure):
         return {"title": self.title, "where": where}
 
     def stroke(self, row: Row) -> Stroke:
-        """How the case's kernel is drawn."""
+        """The stroke of a case's kernel."""
         return CEILING if row["ceiling"] == "True" else self.results.looks[row["kernel"]]
 
 
 @dataclass(frozen=True)
-class Lines(Times):
-    """A line for each kernel, of column `y` against column `x`."""
+class LineChart(Times):
+    """One line per kernel, of column `y` against column `x`."""
 
     x: str
     y: str
@@ -164,8 +164,8 @@ class Lines(Times):
 
 
 @dataclass(frozen=True)
-class Bars(Times):
-    """A bar for each case, the fastest on top, named by the kernel and the values of the `named` parameters."""
+class BarChart(Times):
+    """One bar per case, the fastest on top, labelled by the kernel and the values of the `named` parameters."""
 
     named: tuple[str, ...]
 
@@ -210,11 +210,11 @@ class Bars(Times):
 
 
 def figures(results: Results) -> list[Times]:
-    """The figures of times of a run, most telling first."""
+    """Choose the figures of times of a run."""
     groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in results.run.measured.rows:
         groups.setdefault((str(row["device"]), str(row["place"]), str(row["family"])), []).append(row)
-    # A single block that shuffles once takes as long as any launch. Its picture is that of the lanes.
+    # The time of a single block that shuffles once is that of any launch; lane pictures show these cases.
     timed = {
         key: rows
         for key, rows in groups.items()
@@ -230,15 +230,15 @@ def figures(results: Results) -> list[Times]:
 
 @dataclass(frozen=True)
 class Choice:
-    """Chooses the figures of one family; their stems end with the suffix, their titles with `about`."""
+    """Chooses the figures of one family."""
 
     results: Results
     all: list[Row]
-    suffix: str
-    about: str
+    suffix: str  # of stems
+    about: str  # end of titles
 
     def figures(self) -> Iterator[Times]:
-        """Lines against the size, or bars at one size, and lines against what else varies at the largest size."""
+        """Lines against the size, or bars at a single size; and lines against each other parameter at the largest."""
         sizes = {row["size"] for row in self.all if not absent(row["size"])}
         last = [row for row in self.all if row["size"] == max(sizes)] if sizes else self.all
         by = self.results.run.criterion
@@ -260,20 +260,20 @@ class Choice:
                 yield self._lines(last, x, "median_us" if wavefronts else best, wavefronts)
 
     def _free(self, rows: list[Row], *but: str) -> list[str]:
-        """The parameters with several values that may be an axis, panels, or combined in a point."""
+        """The parameters with several values, except those in `APART` and `but`."""
         return [name for name in self.results.names if name not in (*APART, *but) and len(_values(rows, name)) > 1]
 
     def _named(self, rows: list[Row]) -> tuple[str, ...]:
-        """The parameters by which every case can have a bar of its own; none if that would be too many bars."""
+        """The parameters that label one bar per case; empty if that would be too many bars."""
         names, dtypes = self._free(rows), len(_values(rows, "dtype")) > 1
         alike = dtypes == (len(_values(rows, "kernel")) == 1) and len(_values(rows, "seed")) < 2
         few = len(rows) <= MOST_BARS and all(len(_values(rows, name)) <= FEW for name in names)
         return (*names, *(["dtype"] if dtypes else [])) if alike and few else ()
 
     def _wavefronts(self, rows: list[Row], x: str) -> list[str]:
-        """The wavefronts that change with a kernel's own parameter, where nothing else varies.
+        """The wavefront columns that change with a kernel's own parameter, if nothing else varies.
 
-        Where something else varies, a point is the fastest of several cases, and its wavefronts say nothing.
+        Otherwise a point is the fastest of several cases, and its wavefronts do not depend on `x` alone.
         """
         own = x in self.results.run.own_parameters
         if not own or self._free(rows, x) or len(_values(rows, "dtype")) > 1:
@@ -281,7 +281,7 @@ class Choice:
         return [name for name in PAIRS["wavefronts ld/st"] if len(_values(rows, name)) > 1]
 
     def _facets(self, rows: list[Row]) -> list[str]:
-        """The parameters that get panels, as long as these are few."""
+        """The parameters that are split into panels, up to `MOST_PANELS` panels."""
         panels, own = max(1, len(_values(rows, "dtype"))), []
         for name in self._free(rows, "block"):
             if (many := panels * len(_values(rows, name))) <= MOST_PANELS:
@@ -289,11 +289,13 @@ class Choice:
                 own.append(name)
         return own
 
-    def _lines(self, rows: list[Row], x: str, y: str, wavefronts: list[str] | None = None) -> Lines:
+    def _lines(self, rows: list[Row], x: str, y: str, wavefronts: list[str] | None = None) -> LineChart:
         own = self._facets(rows) if x == "size" else []
         rest = self._free(rows, x, *own)
         rows = [row for row in rows if value_of(x, row)]
-        panels = [Panel(title, _fastest(part, ("kernel", "finish", "size", x))) for title, part in _split(rows, own)]
+        panels = [
+            TimesPanel(title, _fastest(part, ("kernel", "finish", "size", x))) for title, part in _split(rows, own)
+        ]
         unread = [name for name in own if any(not value_of(name, row) for row in rows)]
         notes = [
             "Wavefronts: passes through shared memory that one request of a warp takes." if wavefronts else "",
@@ -301,21 +303,21 @@ class Choice:
             f"Kernels without {listed(unread)} are the same in all panels." if unread else "",
         ]
         if wavefronts:
-            panels = [Panel("time", panels[0].rows)]
+            panels = [TimesPanel("time", panels[0].rows)]
             for name in wavefronts:
                 known = [row for row in panels[0].rows if not absent(row[name])]
-                panels.append(Panel(f"wavefronts of a shared {name.split('_')[1]}", known, name))
+                panels.append(TimesPanel(f"wavefronts of a shared {name.split('_')[1]}", known, name))
         by = next((name for name in ("dtype", *own) if len(_values(rows, name)) > 1), "") if len(panels) > 1 else ""
         names = {"gbps": ("bandwidth", "Bandwidth"), "median_us": ("time", "Time of one launch")}
         short, long = names.get(y, (slug(y), y))
         title = f"{long} by {x}{'' if x == 'size' else _at(rows)}{self.about}"
         stem, caption = f"{short}-by-{slug(x)}{self.suffix}", _caption(rows, rest, notes)
-        return Lines(stem, title, caption, tuple(panels), self.results, x, y, by)
+        return LineChart(stem, title, caption, tuple(panels), self.results, x, y, by)
 
-    def _bars(self, rows: list[Row], named: tuple[str, ...]) -> Bars:
+    def _bars(self, rows: list[Row], named: tuple[str, ...]) -> BarChart:
         parts = [("", rows)] if "dtype" in named else _split(rows, [])
         chosen = [(title, _fastest(part, ("kernel", "finish", *named))) for title, part in parts]
-        panels = [Panel(title, sorted(part, key=_order)) for title, part in chosen]
+        panels = [TimesPanel(title, sorted(part, key=_order)) for title, part in chosen]
         words = explained([row for panel in panels for row in panel.rows])
         by = "dtype" if "dtype" in named else "kernel"
         title = f"Time of one launch by {by}{_at(rows)}{self.about}"
@@ -326,7 +328,7 @@ class Choice:
             words[:1].upper() + words[1:],
         ]
         caption = _caption(rows, self._free(rows, *named), notes)
-        return Bars(f"time-by-{by}{self.suffix}", title, caption, tuple(panels), self.results, named)
+        return BarChart(f"time-by-{by}{self.suffix}", title, caption, tuple(panels), self.results, named)
 
 
 def _caption(rows: list[Row], rest: list[str], notes: list[str]) -> str:
@@ -345,14 +347,14 @@ def _at(rows: list[Row]) -> str:
 
 
 def _values(rows: list[Row], name: str) -> list[str]:
-    """The values of a parameter, in the order of the rows. A kernel that does not read it adds none."""
+    """The values of a parameter, in the order of the rows, without empty ones of kernels that do not read it."""
     return [value for value in dict.fromkeys(value_of(name, row) for row in rows) if value]
 
 
 def _split(rows: list[Row], names: list[str]) -> list[tuple[str, list[Row]]]:
-    """The title and the rows of each panel: one for each dtype and each value of the given parameters.
+    """Split rows into panels by dtype and the given parameters. Returns title and rows of each panel.
 
-    A kernel that does not read a parameter is the same in all its panels, so it is in each of them.
+    A kernel that does not read a parameter appears in all of its panels.
     """
     parts = [("", rows)]
     for name in ["dtype", *names]:
@@ -377,13 +379,13 @@ def _fastest(rows: list[Row], names: tuple[str, ...]) -> list[Row]:
 
 
 def _order(row: Row) -> tuple[bool, float]:
-    """Sorts cases by what the run ranks them by, those without it last."""
+    """The sort key of a case: the run's criterion; cases without it come last."""
     unranked = absent(row["cost"])
     return unranked, float(row["median_us"] if unranked else row["cost"])
 
 
 def limits(rows: list[Row]) -> dict[str, float]:
-    """The bandwidth of which each column is the percentage, unless the rows disagree by more than rounding."""
+    """The bandwidth in GB/s that is 100 % of each column in `LIMITS`, unless rows disagree by more than rounding."""
     found = {}
     for column in LIMITS:
         known = sorted(100 * row["gbps"] / row[column] for row in rows if not absent(row[column]) and row[column] > 0)

@@ -1,7 +1,4 @@
-"""Kernels that were compiled for the checked device, and notes of what was found in a case.
-
-A note in the cache says what was made of a source, or found in a case, so that neither is done twice.
-"""
+"""The cache of the checked device: which library a source was compiled to, and what a stage found in a case."""
 
 from __future__ import annotations
 
@@ -26,19 +23,24 @@ if TYPE_CHECKING:
 
 
 def host_source(case: Case) -> Source:
-    """What is compiled for the host: cases that differ in options for a GPU's compiler share it."""
+    """Return the case's source without GPU compiler options, so that cases that differ only in those share a build."""
     return replace(case.source(), options=())
 
 
 def compiler(limits: Limits = Limits()) -> CpuCompiler:  # noqa: B008  (frozen)
-    """The host's C++ compiler, with instrumentation."""
-    from runner.device.cpu.build import CpuCompiler  # noqa: PLC0415  (a sweep on a GPU that counts nothing needs none)
+    """Make the host's C++ compiler, with instrumentation."""
+    from runner.device.cpu.build import CpuCompiler  # noqa: PLC0415  (only if a stage uses the checked device)
 
     return CpuCompiler(limits=limits, checked=True)
 
 
 def build(compiler: CpuCompiler, source: Source) -> Binary:
-    """Compile a kernel, and note what was made of it. Raises `CompileError` and `OSError`."""
+    """Compile a kernel and record the build in the cache.
+
+    Raises:
+        CompileError: The host's compiler rejects the source.
+        OSError: The cache cannot be written.
+    """
     binary = compiler.compile(source)
     with suppress(OSError):
         atomic.write_text(_note(source), f"{binary.path}\n{compiler.library}")
@@ -46,7 +48,7 @@ def build(compiler: CpuCompiler, source: Source) -> Binary:
 
 
 def built_before(source: Source) -> Binary | None:
-    """What was made of a kernel earlier. The compiler itself would have to be asked, and to parse the kernel."""
+    """Return the cached build of a source, or `None`. This neither starts the compiler nor parses the kernel."""
     try:
         binary, library = map(Path, _note(source).read_text(encoding="utf-8").split("\n"))
     except (OSError, ValueError):
@@ -55,15 +57,19 @@ def built_before(source: Source) -> Binary | None:
 
 
 def _note(source: Source) -> Path:
-    """The file that notes what was made of a kernel: its name depends on all that the result depends on."""
-    reached = (cache.read(path) for path in cache.includes(source.text, source.folders))
-    key = cache.key(*tools(os.environ.get("CXX", "")), repr(source), *reached)
+    """The cache file that names a source's build. Its key covers the source, its headers and the compilers."""
+    headers = (cache.read(path) for path in cache.includes(source.text, source.folders))
+    key = cache.key(*tools(os.environ.get("CXX", "")), repr(source), *headers)
     return cache.default_folder(CHECKED) / "lines" / f"{key}.built"
 
 
 @functools.cache
 def tools(wanted: str) -> tuple[str, ...]:
-    """The C++ compilers and the devices' own files, as they were last changed; `wanted` is the variable CXX."""
+    """Fingerprint the C++ compilers and the device package's files by time and size.
+
+    Args:
+        wanted: The value of the variable CXX.
+    """
     found = map(shutil.which, (*wanted.split()[:1], "c++", "g++", "clang++"))
     files = [Path(path).resolve() for path in found if path]
     own = Path(cache.__file__).parent.rglob("*")
@@ -73,20 +79,27 @@ def tools(wanted: str) -> tuple[str, ...]:
 
 
 def note_of(what: str, case: Case, binary: Binary, *further: str) -> Path:
-    """The file that notes what was found in a case: its name depends on all that this depends on."""
+    """The cache file of what a stage found in a case.
+
+    Args:
+        what: The stage's folder in the cache, such as `lines`.
+        case: The case; its launches, arrays and seed enter the key.
+        binary: The build that is launched; its digest enters the key.
+        further: Settings that change the result, such as the number of schedules.
+    """
     launch = repr(case.launches), repr(case.arrays()), str(case.seed)
     known = __version__, *tools(os.environ.get("CXX", "")), *further
     return cache.default_folder(CHECKED) / what / f"{cache.key(binary.digest, *launch, *known)}.json"
 
 
 def noted(path: Path) -> Any:
-    """What a note says; `None` if there is none."""
+    """Read a cached result; `None` if it is missing or unreadable."""
     with suppress(OSError, ValueError):
         return json.loads(path.read_text(encoding="utf-8"))
     return None
 
 
 def note(path: Path, found: Any) -> None:
-    """Note what was found. On a full disk the next run finds it again."""
+    """Cache a result. If the disk is full, the next run computes it again."""
     with suppress(OSError):
         atomic.write_text(path, json.dumps(found))

@@ -1,4 +1,4 @@
-"""Processes with a checked CPU device each, which the stages of a sweep share."""
+"""Worker processes with one checked CPU device each, shared by the stages of a sweep."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found")
 
-INPUTS_S = 60.0  # to make the inputs of a case
+INPUTS_S = 60.0  # allowed for making a case's inputs
 
 
 class Pool:
-    """Processes with a checked device each, of one thread, so that what it finds is the same in every run.
+    """Worker processes with one checked device each. The device has one thread, so every run finds the same.
 
-    A process belongs to a thread of this one, which compiles for it. All of them can be ended at any moment.
+    Each worker belongs to one thread of this process, which compiles for it. `close` ends them at any moment.
     """
 
     def __init__(self) -> None:
-        """Start nothing yet."""
+        """Create an empty pool; `start` and `call` open threads and workers."""
         self.most = len(os.sched_getaffinity(0))
         self._workers: dict[int, Worker] = {}  # by thread
         self._threads: ThreadPoolExecutor | None = None
@@ -42,13 +42,23 @@ class Pool:
         self._ended = False
 
     def start(self, work: Callable[..., Found], *given: Any) -> Future[Found]:
-        """Call `work(pool, *given)` in a thread; at most `most` run at once."""
+        """Call `work(pool, *given)` in a thread. At most `most` calls run at once.
+
+        Returns:
+            The future of what `work` returns.
+        """
         if self._threads is None:
             self._threads, self._ended = ThreadPoolExecutor(self.most, "checked"), False
         return self._threads.submit(work, self, *given)
 
     def compiled(self, case: Case, limits: Limits) -> Binary:
-        """A case's kernel, compiled for the checked device. Raises `CompileError`, `DeviceUnavailable`, `OSError`."""
+        """Compile a case's kernel for the checked device, or take it from the cache.
+
+        Raises:
+            CompileError: The host's compiler rejects the source.
+            DeviceUnavailable: The host has no C++ compiler.
+            OSError: The cache cannot be written.
+        """
         source = host_source(case)
         if found := built_before(source):
             return found
@@ -57,18 +67,25 @@ class Pool:
         return build(self._compiler, source)
 
     def call(self, config: DeviceConfig, function: Callable[..., Any], *given: Any, limit_s: float) -> Answer:
-        """Call `function(device, heartbeat, *given)` in this thread's process, on a device that is set like `config`.
+        """Call `function(device, heartbeat, *given)` in this thread's worker.
 
-        A process that is silent for longer than its launch may take, `limit_s`, and its inputs, is ended. The answer
-        is plain data, or has the reason why there is none.
+        Args:
+            config: The sweep's device settings; the checked device takes its schedules, sandbox and limits from them.
+            function: A module-level function that returns plain data.
+            given: Its further arguments.
+            limit_s: Time limit of one launch, in seconds. The worker is ended after twice that, a grace period and
+                `INPUTS_S` without a heartbeat.
+
+        Returns:
+            An answer with the function's value, or with the reason why there is no value.
         """
         try:
             return self._worker(config).call(function, *given, limit=2 * limit_s + GRACE_S + INPUTS_S)
-        except (DeviceUnavailable, OSError) as e:  # the latter if it is ended meanwhile
+        except (DeviceUnavailable, OSError) as e:  # OSError if `close` ended the worker meanwhile
             return Answer(reason=str(e))
 
     def close(self) -> None:
-        """End all processes, whatever they are doing. What is started later begins anew."""
+        """Kill all workers and the compiler. A later `start` opens new ones."""
         with self._lock:
             self._ended = True
             workers, compiler = list(self._workers.values()), self._compiler
@@ -82,7 +99,7 @@ class Pool:
             self._threads = None
 
     def _worker(self, config: DeviceConfig) -> Worker:
-        """The worker of this thread; a new one if there is none, or it ended."""
+        """The live worker of this thread for a configuration; opens one if needed."""
         wanted = replace(config, kind=CHECKED, threads=1, same_value_races="hazard")
         mine, before = threading.get_ident(), self._workers.get(threading.get_ident())
         if before and before.takes(wanted):
@@ -91,6 +108,6 @@ class Pool:
             before.kill()
         with self._lock:
             if self._ended:
-                raise DeviceUnavailable("it was ended")
+                raise DeviceUnavailable("the pool of checked devices was closed")
             self._workers[mine] = worker = Worker(wanted)
         return worker

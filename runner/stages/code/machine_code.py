@@ -1,7 +1,7 @@
-"""Machine code (SASS) as text, in a run folder, and compared: what a kernel's binary consists of.
+"""Read, write and compare the machine code (SASS) of binaries in a run folder.
 
-`machine/BINARY.txt` has the instructions of each function with their offsets, behind the line of the source that they
-were made from:
+`machine/BINARY.txt` lists the instructions of each function with their offsets. A line with `@` names the source line
+that the instructions below it were compiled from:
 
     reduceShfl:
      @ reduceShfl.cu:24
@@ -23,8 +23,8 @@ from pathlib import PurePosixPath
 from runner.errors import UsageError
 from runner.record.folder import RunFolder
 
-MOST_INSTRUCTIONS = 4000  # of a binary, in its file
-MOST_COMPARED = 3000  # lines of a binary that are compared
+MOST_INSTRUCTIONS = 4000  # per binary; the file says how many lines are left out
+MOST_COMPARED = 3000  # lines per binary
 MOST_BYTES = 1 << 20
 
 _FILE_AND_LINE = re.compile(r'\s*//## File "([^"]*)", line (\d+)')
@@ -37,15 +37,15 @@ _BINARY = re.compile(r"[0-9a-f]{12}")
 
 @dataclass(frozen=True)
 class Difference:
-    """What differs between two binaries."""
+    """The difference between two binaries."""
 
-    removed: int  # instructions
-    added: int
-    diff: str  # unified, without offsets and lines of the source
+    removed: int  # number of instructions
+    added: int  # number of instructions
+    diff: str  # unified diff, without offsets and source lines
 
 
 def text_of(disassembly: str) -> str:
-    """The output of nvdisasm in the form of the file, without directives, and padding behind the last instruction."""
+    """Convert nvdisasm's output to the file's form, without directives and trailing padding."""
     return "\n".join([*_short(_entries(disassembly.splitlines())), ""])
 
 
@@ -78,37 +78,42 @@ def _short(entries: Iterable[str]) -> list[str]:
 
 
 def instructions(text: str) -> list[str]:
-    """Functions, labels and instructions without offsets and lines of the source."""
+    """Return functions, labels and instructions, one string each, without offsets and source lines."""
     lines = [line for line in text.splitlines() if line and line[:2] != " @" and line[0] != ";"]
     return [line.split(" ", 2)[2] if line[0] == " " and line.count(" ") > 1 else line for line in lines]
 
 
 def with_lines(text: str, lined: str) -> str:
-    """The code with the lines of the source, if `lined` is the same code; else without."""
+    """Return `lined` if its instructions equal those of `text`, otherwise `text`.
+
+    Args:
+        text: The code of the measured binary.
+        lined: The code of a second compilation with line numbers.
+    """
     return lined if instructions(lined) == instructions(text) else text
 
 
 def count(text: str) -> int:
-    """How many instructions it has."""
+    """Count the instructions."""
     return sum(not line.endswith(":") for line in instructions(text))
 
 
 def spills(text: str) -> int:
-    """How many of them load from or store to local memory."""
+    """Count the instructions that load from or store to local memory."""
     return sum(bool(re.search(r"\b(LDL|STL)\b", line)) for line in instructions(text))
 
 
 def difference(before: str, after: str) -> Difference:
-    """The difference of two binaries. Which label it is, or which register if less differs then, is no difference."""
+    """Compare two binaries. Label names are ignored; register names are ignored if that gives a shorter diff."""
     sides = [instructions(text)[:MOST_COMPARED] for text in (before, after)]
-    diffs = [_unified(sides, [_renamed(side, registers=way) for side in sides]) for way in (False, True)]
+    diffs = [_unified(sides, [_renamed(side, registers=renamed) for side in sides]) for renamed in (False, True)]
     best = min(diffs, key=lambda lines: sum(line[0] in "+-" for line in lines))
     gone, new = (sum(line[0] == sign and not line.endswith(":") for line in best) for sign in "-+")
     return Difference(gone, new, "\n".join(best))
 
 
 def _unified(sides: Sequence[Sequence[str]], keys: Sequence[Sequence[str]]) -> list[str]:
-    """A unified diff of lines that are equal if their keys are."""
+    """Make a unified diff of two lists of lines, which are compared by their keys."""
     found = []
     for group in difflib.SequenceMatcher(None, keys[0], keys[1], autojunk=False).get_grouped_opcodes(3):
         found.append(f"@@ -{group[0][1] + 1} +{group[0][3] + 1} @@")
@@ -120,6 +125,7 @@ def _unified(sides: Sequence[Sequence[str]], keys: Sequence[Sequence[str]]) -> l
 
 
 def _renamed(lines: Sequence[str], *, registers: bool) -> list[str]:
+    """Number labels, and registers if wanted, in the order of their first use."""
     known: dict[str, str] = {}
     numbers: dict[str, int] = {}
 
@@ -136,13 +142,26 @@ def _renamed(lines: Sequence[str], *, registers: bool) -> list[str]:
 
 
 def keep(folder: RunFolder, binary: str, text: str, ptx: str) -> None:
-    """Write the machine code of a binary, and its PTX without what is above `MOST_BYTES`."""
+    """Write a binary's machine code, and its PTX cut off at `MOST_BYTES`.
+
+    Args:
+        folder: The run folder.
+        binary: The binary's name, as in the column `binary`.
+        text: The machine code, as `text_of` returns it.
+        ptx: The PTX; empty if unknown.
+    """
     folder.write(folder.machine_code(binary), text)
     folder.write(folder.ptx(binary), ptx.encode()[:MOST_BYTES].decode(errors="ignore"))
 
 
 def read(folder: RunFolder, binary: str, *, ptx: bool = False) -> str:
-    """The machine code, or the PTX, of a binary that a row names; empty if the folder has none."""
+    """Read a binary's machine code or PTX; empty if the folder does not have it.
+
+    Args:
+        folder: The run folder.
+        binary: The binary's name, as in the column `binary`.
+        ptx: Read the PTX instead of the machine code.
+    """
     if not _BINARY.fullmatch(binary):
         return ""
     with suppress(OSError, UsageError):

@@ -1,4 +1,4 @@
-"""The stage that keeps the machine code of a sweep's binaries in its folder: a report needs no tools."""
+"""The stage that writes the machine code of a sweep's binaries to its folder, so that a report needs no nvdisasm."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ from runner.record.folder import RunFolder
 from runner.stages.code import machine_code
 from runner.sweep.stage import Bench, Stage
 
-MOST = 64  # binaries of a sweep
-ENDINGS = (".sass", ".ptx")  # of what the cache keeps beside a binary: disassembling takes a second
+MOST = 64  # binaries per sweep
+ENDINGS = (".sass", ".ptx")  # the cache keeps both beside a binary, since disassembling takes a second
 
 Row = Mapping[str, Any]
 
 
 class MachineCode(Stage):
-    """Keeps the code of the right cases of a GPU; of many, that of the fastest of each family and size.
+    """Writes machine/BINARY.txt and .ptx for the correct cases of a GPU.
 
-    The source is compiled a second time, with line numbers, which do not change the code. It takes longer than
-    measuring a case, so a search keeps only the code of its best cases. It writes machine/BINARY.txt and .ptx.
+    If there are more than `MOST` binaries, the fastest of each family and size come first. The source is compiled a
+    second time with line numbers, which do not change the code. This takes longer than measuring a case, so a search
+    writes only the code of its best cases.
     """
 
     def lacks(self, job: Job, row: Row, folder: RunFolder) -> bool:
-        """Never: a compiler that has changed since would give another code."""
+        """Return `False`: missing code is no reason to resume a sweep, because the compiler may have changed since."""
         _ = job, row, folder
         return False
 
     def run(self, bench: Bench) -> None:
-        """Keep what the folder lacks."""
+        """Write the code of the binaries that the folder lacks."""
         rows = {job.number: row for job in bench.ledger.jobs if (row := bench.ledger.row(job))}
         timed = [
             job
@@ -67,7 +68,7 @@ class MachineCode(Stage):
 
 @dataclass(frozen=True)
 class _Wanted:
-    """A binary whose code is to be kept."""
+    """A binary to disassemble."""
 
     name: str
     job: Job
@@ -75,22 +76,30 @@ class _Wanted:
 
 
 def fastest(timed: Sequence[Job], rows: Mapping[int, Row]) -> list[tuple[str, int]]:
-    """The binaries by name, each with the number of a job; of many, those of the fastest of each family and size."""
+    """Choose up to `MOST` binaries, those of the fastest cases of each family and size first.
+
+    Args:
+        timed: The jobs with times.
+        rows: Their rows by job number.
+
+    Returns:
+        Pairs of a binary's name and the number of a job that uses it.
+    """
     groups: dict[tuple[Any, ...], list[Job]] = {}
     for job in sorted(timed, key=lambda job: float(rows[job.number]["median_us"])):
         row = rows[job.number]
         groups.setdefault((row["family"], row.get("size"), row.get("rows")), []).append(job)
-    wanted: dict[str, int] = {}  # a job of each binary
-    for _, number in sorted((rank, job.number) for of in groups.values() for rank, job in enumerate(of)):
+    wanted: dict[str, int] = {}  # job number by binary
+    for _, number in sorted((rank, job.number) for group in groups.values() for rank, job in enumerate(group)):
         wanted.setdefault(str(rows[number]["binary"]), number)
     return list(wanted.items())[:MOST]
 
 
 def _code(wanted: _Wanted) -> tuple[str, str] | None:
-    """The machine code and the PTX of a binary, from the cache or anew; `None` if it cannot be had."""
+    """Machine code and PTX of a binary, from the cache or disassembled now; `None` if the compiler has changed."""
     source, compiler = wanted.job.case.source(), wanted.compiler
-    with suppress(CompileError):  # of a toolkit that has changed meanwhile
-        binary = compiler.compile(source)  # the cache has it
+    with suppress(CompileError):  # if the toolkit has changed since the sweep
+        binary = compiler.compile(source)  # from the cache
         if binary.name != wanted.name:
             return None
         if known := _known(binary):
@@ -106,7 +115,7 @@ def _code(wanted: _Wanted) -> tuple[str, str] | None:
 
 
 def _known(binary: Binary) -> tuple[str, str] | None:
-    """The machine code and the PTX that an earlier sweep found out."""
+    """Machine code and PTX that the cache keeps beside a binary."""
     code, ptx = (binary.path.with_suffix(ending) for ending in ENDINGS)
     if not (cache.intact(code) and cache.intact(ptx)):
         return None

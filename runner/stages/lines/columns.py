@@ -1,4 +1,4 @@
-"""The columns that counting lines fills: of results.csv, and of its own table, lines.csv."""
+"""The columns that counting lines fills, in results.csv and in lines.csv."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each line of a kernel costs: lines.csv of a run folder. `runner.columns.OF_LINES` says what its columns mean."""
+"""Read and write lines.csv of a run folder: what each line costs. `columns.OF_LINES` defines its columns."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ DIGITS = 6
 GLOBAL, SHARED = "global", "shared"
 LOAD, STORE, ATOMIC, BRANCH = "load", "store", "atomic", "branch"
 
-UNITS = {GLOBAL: "sectors", SHARED: "wavefronts"}  # what a request to a memory is counted in
+UNITS = {GLOBAL: "sectors", SHARED: "wavefronts"}  # unit of a request's cost, by memory
 
 
 @dataclass(frozen=True)
 class LineCost:
-    """What one line's loads, stores, atomics or branches cost in one case."""
+    """Cost of one line's loads, stores, atomics or branches in one case; averages are per request (one warp)."""
 
     file: str
     line: int
-    memory: str
-    kind: str
-    blocks: int
+    memory: str  # `global` or `shared`; empty for a branch
+    kind: str  # `load`, `store`, `atomic` or `branch`
+    blocks: int  # that were run
     requests: int
     lanes: float | None = None
     bytes: float | None = None
@@ -41,26 +41,26 @@ class LineCost:
 
     @property
     def actual(self) -> float:
-        """Sectors or wavefronts of a request; of branches: the share that diverged."""
+        """Sectors or wavefronts per request; for a branch, the fraction that diverged."""
         if self.kind == BRANCH:
             return (self.divergent_branches or 0) / max(1, self.requests)
         return (self.sectors if self.memory == GLOBAL else self.wavefronts) or 0.0
 
     @property
     def ideal(self) -> float:
-        """The same if the addresses were the best ones; a branch had better not diverge."""
+        """The same for ideal addresses; 0 for a branch (no divergence)."""
         if self.kind == BRANCH:
             return 0.0
         return (self.ideal_sectors if self.memory == GLOBAL else self.ideal_wavefronts) or 0.0
 
     @property
     def excess(self) -> float:
-        """Sectors or wavefronts beyond the ideal, of all requests; divergent branches."""
+        """Sectors or wavefronts of all requests beyond the ideal; for a branch, the number that diverged."""
         return self.requests * max(0.0, self.actual - self.ideal)
 
     @property
     def unit(self) -> str:
-        """What `actual` counts."""
+        """The unit of `actual`."""
         return UNITS.get(self.memory, "divergent branches")
 
 
@@ -68,12 +68,12 @@ Key = tuple[str, int, str, str]
 
 
 def key(cost: LineCost) -> Key:
-    """Identifies what a cost belongs to within a case."""
+    """Identify a cost within a case: file, line, memory, kind."""
     return cost.file, cost.line, cost.memory, cost.kind
 
 
 def column(memory: str, kind: str) -> str:
-    """The column of results.csv for one kind of access, such as `shared_load_wavefronts`."""
+    """Name the column of results.csv for a kind of access, such as `shared_load_wavefronts`."""
     return f"{memory}_{kind}_{UNITS[memory]}"
 
 
@@ -81,7 +81,11 @@ REQUESTED = tuple((memory, kind) for memory in (SHARED, GLOBAL) for kind in (LOA
 
 
 def averages(costs: Sequence[LineCost]) -> dict[str, float | None]:
-    """The columns of results.csv: sectors or wavefronts of a request, on average over all lines."""
+    """Average the sectors or wavefronts per request over all lines.
+
+    Returns:
+        A value by column of results.csv; `None` if the case has no such access.
+    """
     row: dict[str, float | None] = {}
     for memory, kind in REQUESTED:
         own = [cost for cost in costs if (cost.memory, cost.kind) == (memory, kind)]
@@ -92,26 +96,26 @@ def averages(costs: Sequence[LineCost]) -> dict[str, float | None]:
 
 
 def keep(folder: RunFolder, job: int, case: str, kernel: str, costs: Iterable[LineCost], reason: str = "") -> None:
-    """Write what the lines of a job's case cost beside its row, or the reason why that is not known."""
+    """Write N/lines.json: the costs of a job's case, or the reason why they could not be counted."""
     why = {"reason": reason} if reason else {}
     known = {"case": case, "kernel": kernel, "lines": [asdict(cost) for cost in costs], **why}
     folder.write_json(folder.lines_of(job), known)
 
 
 def write(folder: RunFolder) -> None:
-    """Make lines.csv of what the jobs have; no file if none has any."""
+    """Write lines.csv from the jobs' records, if there are any."""
     if found := _of_jobs(folder):
         folder.write(folder.lines, as_csv(found))
 
 
 def _of_jobs(folder: RunFolder) -> list[dict[str, Any]]:
-    """The records of the jobs whose lines were counted."""
+    """The valid records of the jobs whose lines were counted."""
     found = (folder.json(folder.lines_of(job)) for job in folder.jobs())
     return [one for one in found if _is_record(one) and not one.get("reason")]
 
 
 def _is_record(one: Any) -> bool:
-    """Whether it is what `keep` writes: somebody else may have made the folder."""
+    """Whether a record has the form that `keep` writes; the folder may come from an untrusted source."""
     kinds: dict[str, Any] = {"text": str, "integer": int, "real": (int, float)}
     of = {c.name: kinds[c.type] for c in columns.OF_LINES}
     needed = {f.name for f in fields(LineCost) if f.default is MISSING}
@@ -130,7 +134,7 @@ def _is_record(one: Any) -> bool:
 
 
 def as_csv(jobs: Iterable[Mapping[str, Any]]) -> str:
-    """The table of some jobs' records. A case that ran on several devices stands in it once."""
+    """Format jobs' records as CSV. A case that ran on several devices appears once."""
     target = io.StringIO()
     lines = csv.writer(target, lineterminator="\n")
     lines.writerow([c.name for c in columns.OF_LINES])
@@ -142,9 +146,13 @@ def as_csv(jobs: Iterable[Mapping[str, Any]]) -> str:
 
 
 def read(folder: RunFolder) -> dict[str, list[LineCost]]:
-    """The costs of each case that lines.csv has; of a sweep that runs or was killed, those that its jobs have.
+    """Read the costs from lines.csv, or from the jobs' records while the sweep has not written the table.
 
-    A `UsageError` if the table cannot be read.
+    Returns:
+        Costs by case id.
+
+    Raises:
+        UsageError: lines.csv cannot be read.
     """
     if not folder.has(folder.lines):
         jobs = _of_jobs(folder) if folder.path.is_dir() else []

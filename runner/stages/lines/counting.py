@@ -1,4 +1,4 @@
-"""What each line of a case's kernel costs: a few of its blocks are run on the checked CPU device, and counted."""
+"""Count what each line of a case's kernel costs, by running a few of its blocks on the checked CPU device."""
 
 from __future__ import annotations
 
@@ -21,14 +21,24 @@ if TYPE_CHECKING:
     from runner.device.checked.counting import InstructionCost
     from runner.device.checked.device import CheckedDevice
 
-FEW = 3  # blocks that are run: the first, one in the middle, the last
-LIMIT_S = 2.0  # of a launch that counts
+FEW = 3  # blocks that are run: the first, the middle one, the last
+LIMIT_S = 2.0  # time limit of a counting launch
 
 
 def count(
     device: Device, heartbeat: Callable[[str], Any], case: Case, binary: Binary, limit_s: float
 ) -> list[dict[str, Any]]:
-    """Count in a process of the pool; gives the fields of each `LineCost`.
+    """Count a case's lines in a worker of the pool.
+
+    Args:
+        device: The worker's checked device.
+        heartbeat: Tells the pool which phase begins.
+        case: The case.
+        binary: Its kernel, compiled for the checked device.
+        limit_s: Time limit of a launch, in seconds.
+
+    Returns:
+        The fields of each `LineCost`.
 
     Raises:
         CaseError: The device refuses the launch, or it takes longer than `limit_s`.
@@ -41,11 +51,11 @@ def count(
 
 
 def of_case(case: Case) -> tuple[list[InstructionCost], list[LineCost]]:
-    """What each instruction of a case costs, and each line; without a sweep."""
-    from runner.device.checked.device import CheckedDevice  # noqa: PLC0415  (what is noted needs none)
+    """Count the costs of a case's instructions and lines in this process, without a sweep."""
+    from runner.device.checked.device import CheckedDevice  # noqa: PLC0415  (cached costs need no device)
 
     binary = builds.compiler(Limits()).compile(case.source())
-    device = CheckedDevice(threads=1)  # one, so that atomics come in order
+    device = CheckedDevice(threads=1)  # one thread, so that atomics run in a fixed order
     try:
         instructions, blocks = counted(device, case, binary, contents(case))
     finally:
@@ -53,13 +63,20 @@ def of_case(case: Case) -> tuple[list[InstructionCost], list[LineCost]]:
     return instructions, list(summed(instructions, blocks))
 
 
-_with_first_blocks: set[str] = set()  # digests of kernels whose blocks wait for those before them
+_with_first_blocks: set[str] = set()  # digests of kernels in which a block waits for the blocks before it
 
 
 def counted(
     device: CheckedDevice, case: Case, binary: Binary, inputs: Contents, limit_s: float = LIMIT_S
 ) -> tuple[list[InstructionCost], int]:
-    """What each instruction costs, and in how many blocks."""
+    """Count the costs of each instruction.
+
+    The first, the middle and the last block run. If that times out because a block waits for the blocks before it, the
+    first blocks run instead.
+
+    Returns:
+        The costs, and the number of blocks that ran.
+    """
     program = device.load(case.source(), binary)
     with ExitStack() as stack:
         launch, placed = upload(device, program, case, inputs, stack)
@@ -80,19 +97,20 @@ def counted(
 
 
 def _spread(number: int) -> list[int]:
+    """Up to `FEW` of a number of blocks: the first, the middle one, the last."""
     return sorted({0, number // 2, number - 1})
 
 
 def summed(instructions: Iterable[InstructionCost], blocks: int) -> Iterator[LineCost]:
-    """The costs of lines from those of their instructions."""
+    """Sum the costs of instructions by line, memory and kind."""
     by_line: dict[tuple[str, int, str, str], list[InstructionCost]] = {}
     for one in instructions:
         by_line.setdefault((one.file, one.line, one.memory, one.kind), []).append(one)
-    for (file, line, memory, kind), those in sorted(by_line.items()):
-        requests = sum(one.requests for one in those)
+    for (file, line, memory, kind), group in sorted(by_line.items()):
+        requests = sum(one.requests for one in group)
 
-        def average(name: str, those: list[InstructionCost] = those, requests: int = requests) -> float:
-            total: float = sum(getattr(one, name) / one.counted * one.requests for one in those)
+        def average(name: str, group: list[InstructionCost] = group, requests: int = requests) -> float:
+            total: float = sum(getattr(one, name) / one.counted * one.requests for one in group)
             return round(total / requests, DIGITS)
 
         actual, ideal, lanes = average("actual"), average("ideal"), average("lanes")

@@ -22,40 +22,40 @@ from runner.stages.lines.costs import LineCost
 from runner.stages.lines.counting import LIMIT_S, count
 from runner.sweep.stage import Bench, Stage
 
-MOST_MEMORY = 1 / 8  # of the host, for the arrays of a case that runs on a GPU; also of all that are counted at once
-SOON_S = 0.5  # between two looks for a signal
+MOST_MEMORY = 1 / 8  # of the host's memory, for the arrays of a GPU case, and of all cases that are counted at once
+SOON_S = 0.5  # between two checks for Ctrl-C
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What the lines of a case cost, or why that is not known."""
+    """The costs of a case's lines, or the reason why they could not be counted."""
 
     lines: tuple[LineCost, ...] = ()
     reason: str = ""
 
 
 class LineCosts(Stage):
-    """Counts the lines of each right case; a search does so for its winners alone.
+    """Counts the lines of each correct case; in a search, of its best cases only.
 
-    It writes N/lines.json and lines.csv, and columns such as `global_load_sectors`. What it never does: launch on the
-    device that is measured, or change a status.
+    It writes N/lines.json, lines.csv and columns such as `global_load_sectors`. It never launches on the measured
+    device and never changes a status.
     """
 
     def lacks(self, job: Job, row: Row, folder: RunFolder) -> bool:
-        """Whether the lines of a case are still to be counted; a reason why they cannot be is a record, too."""
+        """Whether a case's lines are still to be counted. A record with a reason counts as done."""
         return is_counted(job) and row["status"] == "ok" and not folder.has(folder.lines_of(job.number))
 
     def run(self, bench: Bench) -> None:
-        """Count them in all processes of the pool; what an earlier sweep has counted needs none."""
+        """Count the missing cases in the pool, except those that the cache has."""
         ledger, folder = bench.ledger, bench.folder
         rows = [(job, row) for job in ledger.jobs if (row := ledger.row(job)) and self.lacks(job, row, folder)]
         if not rows:
-            if not folder.has(folder.lines):  # a killed program left the records alone
+            if not folder.has(folder.lines):  # the program was killed before it wrote the table
                 self.gather(folder)
             return
-        folder.lines.unlink(missing_ok=True)  # as long as it lacks cases, the records are read
+        folder.lines.unlink(missing_ok=True)  # without the table, readers use the records, which are complete
         counting = _Counting(rows, bench)
         try:
             counting.run()
@@ -63,23 +63,23 @@ class LineCosts(Stage):
             self.gather(folder)
 
     def gather(self, folder: RunFolder) -> None:
-        """Make lines.csv."""
+        """Write lines.csv."""
         costs.write(folder)
 
 
 def is_counted(job: Job) -> bool:
-    """Whether the lines of a case are to be counted: one that breaks a rule on purpose would not end."""
+    """Whether a job's lines are to be counted. A case that breaks a rule on purpose might not terminate."""
     return job.lines and not job.look and not job.case.kernel.gpu_only and not job.case.hazard
 
 
 class _Counting:
-    """The cases of a sweep while they are counted."""
+    """Counts the cases of a sweep in parallel."""
 
     def __init__(self, rows: Sequence[tuple[Job, Row]], bench: Bench) -> None:
         self._waiting, self._bench = deque(rows), bench
         self._pool = bench.shared(Pool)
         self._running: dict[Future[Counted], tuple[Job, Row]] = {}
-        self._told: set[str] = set()  # kernels whose lines are not counted, and the reasons
+        self._reported: set[str] = set()  # kernels and reasons that a message has named
 
     def run(self) -> None:
         self._bench.progress.stage("counting what lines cost", len(self._waiting))
@@ -90,7 +90,7 @@ class _Counting:
                 self._take(*self._running.pop(future), future.result())
 
     def _begin(self) -> bool:
-        """Begin with as many cases as there are processes, and memory; whether any is running."""
+        """Start cases while workers and memory are free. Returns whether any is running."""
         while self._waiting and len(self._running) < self._pool.most:
             job, row = self._waiting[0]
             if reason := _too_large(job, row):
@@ -105,12 +105,12 @@ class _Counting:
         return bool(self._running)
 
     def _take(self, job: Job, row: Row, found: Counted) -> None:
-        """Write what was found in a case into its record and its row."""
+        """Write a case's costs to its record and its row."""
         costs.keep(self._bench.folder, job.number, job.case.id, job.case.kernel.name, found.lines, found.reason)
-        if found.reason and not {job.case.kernel.name, found.reason} & self._told:
+        if found.reason and not {job.case.kernel.name, found.reason} & self._reported:
             self._bench.progress.say(f"the cost of lines is not counted: {job.case.kernel.name}: {found.reason}")
         if found.reason:
-            self._told.update((job.case.kernel.name, found.reason))
+            self._reported.update((job.case.kernel.name, found.reason))
         else:
             new = {**row, **costs.averages(found.lines)}
             self._bench.ledger.add(job, {**new, **metrics.of_row(job.metrics, job.case.variables, new)})
@@ -118,7 +118,7 @@ class _Counting:
 
 
 def _count(pool: Pool, job: Job) -> Counted:
-    """Compile and count a case, in a thread of the pool."""
+    """Compile and count a case; runs in a thread of the pool."""
     case, limit_s = job.case, min(LIMIT_S, job.device.time_limit_s)
     try:
         binary = pool.compiled(case, job.device.compile_limits)
@@ -132,13 +132,13 @@ def _count(pool: Pool, job: Job) -> Counted:
 
 
 def _known(job: Job) -> Counted | None:
-    """What an earlier sweep has counted; `None` if none has."""
+    """The costs that the cache has from an earlier sweep, or `None`."""
     binary = builds.built_before(builds.host_source(job.case))
     return _read(builds.noted(builds.note_of("lines", job.case, binary))) if binary else None
 
 
 def _read(value: Any) -> Counted | None:
-    """The lines in an answer, or in a note; `None` if it is neither, such as one of another version."""
+    """Parse the costs in an answer or a cached result; `None` if the form is unknown, as of another version."""
     if not isinstance(value, list) or not all(isinstance(line, Mapping) for line in value):
         return None
     try:
@@ -148,7 +148,7 @@ def _read(value: Any) -> Counted | None:
 
 
 def _too_large(job: Job, row: Row) -> str:
-    """Why a case is not counted on this host; empty if it is."""
+    """Why a GPU case needs too much of the host's memory; empty if it does not."""
     needed = _bytes(job)
     if is_gpu(str(row["device"])) and needed > _most_bytes():
         return f"{job.case.label}: the arrays need {needed} bytes of the host's memory"

@@ -1,6 +1,7 @@
-"""The stages that the group `profile` asks for: counters, ceilings, energy, compute-sanitizer.
+"""The stages of the config group `profile`: ncu counters, roofline ceilings, energy, compute-sanitizer.
 
-Takes cases that a GPU has timed. Gives each job's profile.json, with a record by the stage's name, and columns of rows;
-the sanitizer may find a hazard. Everything is launched in processes of its own, so nothing that a profiler does reaches
-the times. What these stages find is read by reports, which know no tool.
+Door: `stage.ProfileStage` and its four subclasses; `stage.known` reads what they recorded.
+Takes: cases that a GPU has timed.
+Gives: N/profile.json with a record per stage, and columns of results.csv. The sanitizer may turn a row into a `hazard`.
+What may not cross: a profiler's effect on times. Every launch is in a process of its own, after the timed rounds.
 """

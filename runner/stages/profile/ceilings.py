@@ -1,4 +1,4 @@
-"""`profile.roofline=true`: the ceilings of the GPU, for the roofline figure."""
+"""`profile.roofline=true`: measure the GPU's ceilings (bandwidth, arithmetic) for the roofline figure."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from collections.abc import Iterator, Sequence
 
 from runner import children
 from runner.jobs.job import Job
-from runner.stages.profile.stage import Asked, Result, Row, Tools
+from runner.stages.profile.stage import ProfileStage, Row, StageResult, Tools
 
 NAME = "roofline"
 LIMIT_S = 120.0
 
 
-class Ceilings(Asked):
-    """The stage: every job's record holds the ceilings of its GPU, which are measured once."""
+class Ceilings(ProfileStage):
+    """Measures the ceilings of a GPU once and writes them to the record of each job."""
 
     name = NAME
 
     def wants(self, job: Job, row: Row) -> bool:
-        """Every case that is right."""
+        """Select the correct cases."""
         return job.profile.roofline and row["status"] == "ok"
 
-    def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, Result]]:
-        """Measure in a process of its own."""
+    def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, StageResult]]:
+        """Measure the ceilings in a process of its own."""
         tools.progress.now("measuring the ceilings of the GPU")
         words = [sys.executable, "-m", "runner.device.cuda.ceilings", str(jobs[0].device.index)]
         try:
@@ -38,4 +38,4 @@ class Ceilings(Asked):
             tools.say(f"no ceilings: {said.strip().splitlines()[-1] if said.strip() else type(e).__name__}")
             return
         for job in jobs:
-            yield job, Result({"ceilings": found})
+            yield job, StageResult({"ceilings": found})

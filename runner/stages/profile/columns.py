@@ -1,4 +1,4 @@
-"""The columns of results.csv that the stages of the group `profile` fill."""
+"""The columns of results.csv that the stages of the config group `profile` fill."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`profile=ncu`: Nsight Compute counts what one launch of a case does, in a process beside the sweep."""
+"""`profile=ncu`: collect Nsight Compute metrics of one launch of each case, in a separate process."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any
 from runner.device import plain
 from runner.jobs.job import Job
 from runner.kernel.case import Case
-from runner.stages.profile.stage import Asked, Result, Row, Tools
+from runner.stages.profile.stage import ProfileStage, Row, StageResult, Tools
 from runner.stages.profile.watched import OUTPUT, watch_all
 
 NAME = "ncu"
 DEFAULT = "default"
 
-TIME = "gpu__time_duration.sum"  # ns; weighs the launches of a case
+TIME = "gpu__time_duration.sum"  # ns; the weight of a launch in a case's averages
 STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 STALLS = (
     "barrier", "branch_resolving", "dispatch_stall", "drain", "gmma", "imc_miss", "lg_throttle", "long_scoreboard",
     "math_pipe_throttle", "membar", "mio_throttle", "misc", "no_instruction", "not_selected", "selected",
     "short_scoreboard", "sleeping", "tex_throttle", "wait",
 )  # fmt: skip
-"""The warp states of the Nsight Compute documentation: why a warp does not issue; `selected` is one that does."""
+"""The warp states of the Nsight Compute documentation: why a warp does not issue. In `selected` it issues."""
 
 GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
 SHARED = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum", "smsp__inst_executed_op_shared_{}.sum"
@@ -49,7 +49,7 @@ COUNTERS: Mapping[str, tuple[str, ...]] = {
     "ncu_fp64_percent": (BUSY.format("fp64"),),
     "ncu_tensor_percent": (BUSY.format("tensor"),),
 }
-"""By column of results.csv: a metric, or two whose ratio it is."""
+"""By column of results.csv: one metric, or the two metrics of a ratio."""
 
 EXECUTED = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
 OPERATIONS = {
@@ -57,32 +57,32 @@ OPERATIONS = {
     "float64": {"dadd": 1, "dmul": 1, "dfma": 2},
     "float16": {"hadd": 1, "hmul": 1, "hfma": 2},
 }
-"""By precision: instructions of a thread, and the operations of each; for a roofline of counted operations."""
+"""By precision: thread instructions, and floating-point operations of each; for a roofline of counted operations."""
 
-NO_RIGHT = "ERR_NVGPUCTRPERM"
+NO_PERMISSION = "ERR_NVGPUCTRPERM"
 
 
-class Ncu(Asked):
-    """The stage."""
+class Ncu(ProfileStage):
+    """Collects ncu's metrics of each correct case."""
 
     name = NAME
 
     def wants(self, job: Job, row: Row) -> bool:
-        """Only cases that are right."""
+        """Select the correct cases."""
         return bool(job.profile.metrics) and row["status"] == "ok"
 
-    def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, Result]]:
-        """Count in one process, and in another one after a case that the GPU did not survive."""
+    def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, StageResult]]:
+        """Launch all cases in one process under ncu; after a case that breaks the GPU's context, in a new one."""
         if shutil.which("ncu") is None:
             tools.say("no counters: ncu (Nsight Compute) is not on the PATH; it comes with the CUDA toolkit")
             return
         asked = metrics(jobs[0].profile.metrics, operations=jobs[0].profile.roofline)
         lacking: set[str] = set()
         for seen in watch_all(command(asked), jobs, tools):
-            if NO_RIGHT in f"{seen.output}{seen.said}":
+            if NO_PERMISSION in f"{seen.output}{seen.said}":
                 tools.say(
-                    f"no counters: this user may not read them ({NO_RIGHT}); an administrator allows it by the "
-                    f"driver's option NVreg_RestrictProfilingToAdminUsers=0, or run the sweep with CAP_SYS_ADMIN"
+                    f"no counters: this user has no permission to read them ({NO_PERMISSION}); an administrator sets "
+                    f"the driver's option NVreg_RestrictProfilingToAdminUsers=0, or run the sweep with CAP_SYS_ADMIN"
                 )
                 return
             if seen.broken:
@@ -90,30 +90,37 @@ class Ncu(Asked):
             launches = read(seen.output, asked)
             if seen.done and not launches:
                 errors = [line for line in seen.output.splitlines() if line.startswith("==ERROR==")]
-                tools.say(f"no counters: ncu counted nothing{': ' if errors else ''}{'; '.join(errors[:2])}")
+                tools.say(f"no counters: ncu returned no metrics{': ' if errors else ''}{'; '.join(errors[:2])}")
                 return
             for job, result in _results(seen.done, launches, asked):
                 unknown = set(result.record.get("missing", ())) - lacking - {STALL.format(reason) for reason in STALLS}
                 if unknown:
-                    tools.say(f"{', '.join(sorted(unknown))}: not counted; this GPU, or this ncu, lacks the metric")
+                    tools.say(f"{', '.join(sorted(unknown))}: not counted; this GPU or this ncu lacks the metric")
                 lacking |= unknown
                 yield job, result
             if seen.failed:
-                yield seen.failed, Result({"reason": f"the launch failed under ncu: {seen.reason}"})
+                yield seen.failed, StageResult({"reason": f"the launch failed under ncu: {seen.reason}"})
 
 
 def metrics(names: Iterable[str], *, operations: bool = False) -> list[str]:
-    """The metrics behind the names of `profile.metrics`, each once."""
-    useful = [*(m for those in COUNTERS.values() for m in those), *map(STALL.format, STALLS)]
-    given = [metric for name in names for metric in (useful if name == DEFAULT else [name])]
+    """Expand the names of `profile.metrics` to ncu's metrics, each once.
+
+    Args:
+        names: Metrics of ncu, or `default`.
+        operations: Also count floating-point operations, for a roofline.
+    """
+    default = [*(m for used in COUNTERS.values() for m in used), *map(STALL.format, STALLS)]
+    given = [metric for name in names for metric in (default if name == DEFAULT else [name])]
     counted = [EXECUTED.format(op) for ops in OPERATIONS.values() for op in ops] if operations else []
     return list(dict.fromkeys([TIME, *given, *counted]))
 
 
 def command(asked: Sequence[str], caches: str = "all") -> list[str]:
-    """The words before a command that make ncu count. Clocks stay as they are.
+    """Build the ncu command line, to be followed by the command to profile. ncu leaves the clocks as they are.
 
-    With `caches="all"` each launch finds cold caches, as in the timing; with "none" nothing is flushed.
+    Args:
+        asked: The metrics to collect.
+        caches: `all` flushes the caches before each launch, as the timing does; `none` does not.
     """
     options = f"--clock-control none --cache-control {caches} --profile-from-start off --target-processes all"
     form = f"--csv --page raw --print-units base --print-kernel-base function --log-file {OUTPUT}"
@@ -121,16 +128,24 @@ def command(asked: Sequence[str], caches: str = "all") -> list[str]:
 
 
 @dataclass(frozen=True)
-class Launch:
-    """What ncu counted of one launch of a kernel."""
+class CountedLaunch:
+    """The metrics of one launch of a kernel."""
 
-    kernel: str
-    values: Mapping[str, float]
-    units: Mapping[str, str]
+    kernel: str  # function, without namespaces and template arguments
+    values: Mapping[str, float]  # by metric
+    units: Mapping[str, str]  # by metric
 
 
-def read(text: str, asked: Sequence[str]) -> list[Launch]:
-    """The launches in ncu's table, in order, with the metrics that were asked for. ncu's messages begin with `==`."""
+def read(text: str, asked: Sequence[str]) -> list[CountedLaunch]:
+    """Parse ncu's CSV output, skipping its messages (lines that begin with `==`).
+
+    Args:
+        text: The output.
+        asked: The metrics to return.
+
+    Returns:
+        The launches in order; empty if there is no table.
+    """
     lines = csv.reader(line for line in text.splitlines() if line.startswith('"'))
     head = next(lines, [])
     if "Kernel Name" not in head:
@@ -140,12 +155,12 @@ def read(text: str, asked: Sequence[str]) -> list[Launch]:
     for line in lines:
         row = dict(zip(head, line, strict=False))
         values = {name: number for name in asked if (number := _number(row.get(name, ""))) is not None}
-        found.append(Launch(plain(row["Kernel Name"]), values, units))
+        found.append(CountedLaunch(plain(row["Kernel Name"]), values, units))
     return found
 
 
-def summed(launches: Sequence[Launch]) -> dict[str, float]:
-    """The metrics of a case: sums of its launches' sums, and their other values, weighted by the launches' times."""
+def summed(launches: Sequence[CountedLaunch]) -> dict[str, float]:
+    """Combine the metrics of a case's launches: `.sum` metrics are added, the others averaged by time."""
     weights = [launch.values.get(TIME, 1.0) for launch in launches]
     found = {}
     for name in dict.fromkeys(name for launch in launches for name in launch.values):
@@ -157,18 +172,18 @@ def summed(launches: Sequence[Launch]) -> dict[str, float]:
 
 
 def columns(values: Mapping[str, float]) -> dict[str, Any]:
-    """The columns of results.csv from a case's metrics; those of other metrics are called `ncu_` and the metric."""
+    """Compute the columns of results.csv from a case's metrics. A metric without a column becomes `ncu_METRIC`."""
     row: dict[str, Any] = {}
-    for name, (of, *per) in COUNTERS.items():
-        if of not in values:
+    for name, (metric, *per) in COUNTERS.items():
+        if metric not in values:
             continue
         if not per:
-            row[name] = values[of]
+            row[name] = values[metric]
         elif values.get(per[0]):
-            row[name] = values[of] / values[per[0]] * (100 if name.endswith("percent") else 1)
-    for whole in ("ncu_dram_read", "ncu_dram_written", "ncu_instructions"):
-        if whole in row:
-            row[whole] = round(row[whole])
+            row[name] = values[metric] / values[per[0]] * (100 if name.endswith("percent") else 1)
+    for integer in ("ncu_dram_read", "ncu_dram_written", "ncu_instructions"):
+        if integer in row:
+            row[integer] = round(row[integer])
     if shares := [one for one in stalls(values) if one[0] != "selected"]:
         row["ncu_stalls"] = ", ".join(f"{reason} {100 * share:.0f} %" for reason, share in shares[:3])
     known = {*metrics([DEFAULT], operations=True)}
@@ -176,41 +191,43 @@ def columns(values: Mapping[str, float]) -> dict[str, Any]:
 
 
 def functions(case: Case) -> list[str]:
-    """The kernels that a launch of a case runs, in order, without namespaces and template arguments."""
+    """List the kernels that a case launches, in order, without namespaces and template arguments."""
     return [plain(one.function or case.source().function) for one in case.launches]
 
 
 def stalls(values: Mapping[str, float]) -> list[tuple[str, float]]:
-    """The states of a warp, and which part of its time it is in each, the longest first."""
+    """Compute the fraction of a warp's time in each state, the longest first."""
     waits = {reason: values.get(STALL.format(reason), 0.0) for reason in STALLS}
-    whole = sum(waits.values())
-    shares = [(reason, wait / whole) for reason, wait in waits.items() if whole and wait]
+    total = sum(waits.values())
+    shares = [(reason, wait / total) for reason, wait in waits.items() if total and wait]
     return sorted(shares, key=lambda one: -one[1])
 
 
 def operations(values: Mapping[str, float], precision: str) -> float | None:
-    """The operations that threads executed in a precision; `None` if they were not counted."""
+    """Sum the floating-point operations of a precision, such as `float32`; `None` if they were not counted."""
     counted = [(values.get(EXECUTED.format(op)), each) for op, each in OPERATIONS.get(precision, {}).items()]
     known = [number * each for number, each in counted if number is not None]
     return sum(known) if known and len(known) == len(counted) else None
 
 
-def _results(done: Sequence[Job], launches: Sequence[Launch], asked: Sequence[str]) -> Iterator[tuple[Job, Result]]:
-    """Each case with its launches, which come in order."""
+def _results(
+    done: Sequence[Job], launches: Sequence[CountedLaunch], asked: Sequence[str]
+) -> Iterator[tuple[Job, StageResult]]:
+    """Assign the launches, which are in order, to their cases."""
     left = list(launches)
     for job in done:
         names = functions(job.case)
         own, left = left[: len(names)], left[len(names) :]
         if [launch.kernel for launch in own] != names:
             counted = ", ".join(launch.kernel for launch in own) or "none"
-            yield job, Result({"reason": f"ncu counted the launches {counted} instead of {', '.join(names)}"})
+            yield job, StageResult({"reason": f"ncu counted the launches {counted} instead of {', '.join(names)}"})
             continue
         values = summed(own)
         units = {name: own[0].units.get(name, "") for name in values}
         kept = [{"kernel": launch.kernel, "metrics": dict(launch.values)} for launch in own]
         missing = [name for name in asked if name not in values]
         record = {"launches": kept, "units": units, "metrics": values, **({"missing": missing} if missing else {})}
-        yield job, Result(record, columns(values))
+        yield job, StageResult(record, columns(values))
 
 
 def _number(text: str) -> float | None:

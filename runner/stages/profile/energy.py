@@ -1,7 +1,7 @@
-"""`profile.energy=true`: the energy of a launch, in batches of launches back to back after the timed rounds.
+"""`profile.energy=true`: measure the energy of a launch in batches of back-to-back launches, after the timed rounds.
 
-Each case has several batches, all other cases come between two of them, and their order differs, so that a GPU that
-gets warmer affects all cases equally and the interval shows it.
+Each pass runs one batch of every case, in a random order of its own. So a GPU that gets warmer affects all cases
+equally, and the interval shows it.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from runner import device, interruption
-from runner.device import Binary, Device
+from runner import interruption
+from runner.device import Binary, Device, Energy
 from runner.device.kinds import compiler_for
 from runner.display.terminal import duration
 from runner.errors import CompileError, DeviceUnavailable
 from runner.jobs.job import Job
 from runner.kernel.case import Case
 from runner.kernel.inputs import contents
-from runner.stages.profile.stage import Asked, Result, Row, Tools
+from runner.stages.profile.stage import ProfileStage, Row, StageResult, Tools
 from runner.statistics import mean_interval
 from runner.sweep.trial import upload
 from runner.sweep.worker import PATIENCE_S, Worker
@@ -28,24 +28,24 @@ from runner.sweep.worker import PATIENCE_S, Worker
 NAME = "energy"
 BATCHES = 5
 BATCH_S = 2.0
-ABOUT_S = 4.0  # with what a batch takes beside: inputs, launches that warm up, the way to the counter's next update
+ABOUT_S = 4.0  # a batch with its overhead: inputs, warm-up launches, waiting for the counter's next update
 
 
-class Energy(Asked):
-    """The stage."""
+class BoardEnergy(ProfileStage):
+    """Measures the energy of each correct case, by NVML's counter of the whole board."""
 
     name = NAME
 
     def wants(self, job: Job, row: Row) -> bool:
-        """Every case that is right."""
+        """Select the correct cases."""
         return job.profile.energy and row["status"] == "ok"
 
-    def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, Result]]:
-        """Measure in a worker of its own, in as many passes over the cases as each has batches."""
+    def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, StageResult]]:
+        """Measure in a worker of its own, in `BATCHES` passes over the cases."""
         seconds = duration(len(jobs) * BATCHES * ABOUT_S)
         tools.progress.say(f"energy: {BATCHES} batches of {BATCH_S:g} s for each case take about {seconds}")
-        told: set[str] = set()
-        measured: dict[int, list[device.Energy]] = {job.number: [] for job in jobs}
+        reported: set[str] = set()
+        measured: dict[int, list[Energy]] = {job.number: [] for job in jobs}
         worker = Worker(jobs[0].device)
         try:
             compiler = compiler_for(jobs[0].device, worker.info, jobs[0].compiler)
@@ -58,16 +58,16 @@ class Energy(Asked):
                     worker = Worker(jobs[0].device)
                 tools.progress.now(f"{job.case.label}: batch {number} of {BATCHES}")
                 found = self._batch(worker, job, binaries[job.number])
-                if isinstance(found, device.Energy):
+                if isinstance(found, Energy):
                     measured[job.number].append(found)
                     if number == BATCHES:
                         yield job, _result(measured[job.number], tools.rows[job.number])
                     continue
                 left.remove(job)
-                if found not in told:
+                if found not in reported:
                     tools.say(f"no energy of {job.case.label}: {found}")
-                told.add(found)
-                yield job, Result({"reason": found})
+                reported.add(found)
+                yield job, StageResult({"reason": found})
             if not all(one.alone for batches in measured.values() for one in batches):
                 tools.say(
                     "another process used the GPU during the energy measurement, so the joules include its energy"
@@ -78,18 +78,28 @@ class Energy(Asked):
         finally:
             worker.kill()
 
-    def _batch(self, worker: Worker, job: Job, binary: Binary) -> device.Energy | str:
+    def _batch(self, worker: Worker, job: Job, binary: Binary) -> Energy | str:
         answer = worker.call(batch, job.case, binary, job.device.time_limit_s, limit=PATIENCE_S)
-        return device.Energy(**answer.value) if isinstance(answer.value, dict) else answer.value or answer.reason
+        return Energy(**answer.value) if isinstance(answer.value, dict) else answer.value or answer.reason
 
 
 def batch(
     on: Device, heartbeat: Callable[[str], Any], case: Case, binary: Binary, time_limit_s: float
 ) -> dict[str, Any] | str:
-    """Measure one batch in the worker; gives the fields of `device.Energy`, or why there is none.
+    """Measure one batch of a case; runs in the worker.
+
+    Args:
+        on: The worker's device.
+        heartbeat: Tells the parent which phase begins.
+        case: The case.
+        binary: Its compiled kernel.
+        time_limit_s: Time limit of a launch, in seconds.
+
+    Returns:
+        The fields of `runner.device.Energy`, or the reason why the energy is unknown.
 
     Raises:
-        CaseError: A launch of a case that earlier launches have shown to be right.
+        CaseError: The launch failed, although it succeeded in the timed rounds.
     """
     heartbeat("inputs")
     with ExitStack() as stack:
@@ -102,13 +112,14 @@ def batch(
 
 
 def _turns(left: list[Job], seed: int) -> Iterator[tuple[int, Job]]:
-    """The passes over the jobs that are left, each in an order of its own."""
+    """Yield the number of a pass and a job of it, each pass in a random order. Callers may remove jobs from `left`."""
     for number in range(1, BATCHES + 1):
         random.Random(f"{seed} {number}").shuffle(left)  # noqa: S311  (an order)
         yield from ((number, job) for job in list(left))
 
 
-def _result(batches: Sequence[device.Energy], row: Row) -> Result:
+def _result(batches: Sequence[Energy], row: Row) -> StageResult:
+    """Average a case's batches into columns."""
     joules, half = mean_interval([one.joules for one in batches])
     watts, _ = mean_interval([one.watts for one in batches])
     us, _ = mean_interval([one.us for one in batches])
@@ -121,4 +132,4 @@ def _result(batches: Sequence[device.Energy], row: Row) -> Result:
         "energy_w": watts,
         "idle_w": batches[0].idle_w,
     }
-    return Result({"batches": [dataclasses.asdict(one) for one in batches]}, columns)
+    return StageResult({"batches": [dataclasses.asdict(one) for one in batches]}, columns)

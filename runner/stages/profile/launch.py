@@ -1,4 +1,4 @@
-"""`python -m runner.stages.profile.launch FOLDER JOB...`: launch cases of a sweep once each, for a tool that watches.
+"""`python -m runner.stages.profile.launch FOLDER JOB...`: launch cases of a sweep once each, under a profiling tool.
 
 The cases are built from the run folder as the worker builds them. Only their launches lie between the calls that start
 and stop a profiler:
@@ -28,18 +28,20 @@ from runner.record import stored_sweep
 from runner.record.folder import RunFolder
 from runner.sweep.trial import poison, upload
 
-LOST = 3  # exit status: the GPU must be opened anew for the rest
+LOST = 3  # exit status: the GPU's context is broken; launch the remaining jobs in a new process
 
 Log = Callable[[int, str], None]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Launch the cases; the exit status is `LOST` after one that the GPU did not survive."""
+    """Launch the cases. Returns 0, or exits with `LOST` after a case that broke the GPU's context."""
     parser = argparse.ArgumentParser("python -m runner.stages.profile.launch", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("job", type=int, nargs="+")
     parser.add_argument("--log", type=Path, help="gets a line of JSON for each launch")
-    parser.add_argument("--checked", action="store_true", help="line numbers, and arrays as a program would have them")
+    parser.add_argument(
+        "--checked", action="store_true", help="compile with line numbers, and leave outputs uninitialized"
+    )
     given = parser.parse_args(arguments)
 
     def log(job: int, state: str) -> None:
@@ -56,13 +58,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for job in jobs:
         if not launched(device, job, log, checked=given.checked):
             sys.stdout.flush()
-            os._exit(LOST)  # an orderly end fails after a fault
+            os._exit(LOST)  # after a fault, normal exit fails in the driver
     device.close()
     return 0
 
 
 def launched(device: Device, job: Job, log: Log, *, checked: bool) -> bool:
-    """Launch a case and wait for its end; `False` if the GPU did not survive that. Errors are logged."""
+    """Launch a case and wait until it ends.
+
+    Args:
+        device: The GPU.
+        job: The case's job.
+        log: Called with the job's number and `launching`, then `done` or the error.
+        checked: Compile with line numbers and leave outputs uninitialized, for compute-sanitizer.
+
+    Returns:
+        Whether the GPU can be used further.
+    """
     from runner.device.cuda.exact import profiler  # noqa: PLC0415  (only where there is a GPU)
 
     try:
@@ -71,7 +83,7 @@ def launched(device: Device, job: Job, log: Log, *, checked: bool) -> bool:
         program = device.load(source, binary)
         with ExitStack() as stack:
             launch, arrays = upload(device, program, job.case, contents(job.case), stack)
-            if not checked:  # initcheck should see reads of what nobody wrote
+            if not checked:  # initcheck must see reads of uninitialized memory
                 poison(job.case, arrays)
             log(job.number, "launching")
             with profiler():
@@ -84,7 +96,7 @@ def launched(device: Device, job: Job, log: Log, *, checked: bool) -> bool:
 
 
 def _compile(device: Device, jobs: Sequence[Job], *, lines: bool) -> None:
-    """Fill the compiler's cache on all cores; an error comes again at the launch."""
+    """Fill the compiler's cache on all cores. `launched` reports the errors."""
 
     def work(job: Job) -> None:
         with suppress(RunnerError):

@@ -1,7 +1,7 @@
-"""`profile=sanitizer`: compute-sanitizer looks for errors in one launch of a case, in a process beside the sweep.
+"""`profile=sanitizer`: run compute-sanitizer over one launch of each case, in a separate process.
 
-All cases are launched in one process of each tool. compute-sanitizer does not say which launch an error belongs to, so
-the cases of a kernel that it names are launched again, each in a process of its own.
+Each tool launches all cases in one process. compute-sanitizer does not say which launch an error belongs to, so the
+cases of a kernel that it names are launched again, each in a process of its own.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 from runner.errors import Finding, Place, told
 from runner.jobs.job import Job
 from runner.stages.profile.counters import functions
-from runner.stages.profile.stage import Asked, Result, Row, Tools
-from runner.stages.profile.watched import OUTPUT, Watched, watch, watch_all
+from runner.stages.profile.stage import ProfileStage, Row, StageResult, Tools
+from runner.stages.profile.watched import OUTPUT, ToolRun, watch, watch_all
 
 NAME = "sanitizer"
 STATUSES = ("ok", "mismatch", "launch_error", "crashed", "timeout")
@@ -37,69 +37,74 @@ _NOWHERE = (0, 0, 0)
 
 
 @dataclass(frozen=True)
-class Said:
-    """One record of compute-sanitizer."""
+class Record:
+    """One error record of compute-sanitizer."""
 
     kernel: str  # the function in which it happened
-    words: str  # its first line, without positions
-    lines: tuple[int, ...]  # the source lines that it names, in order
-    files: tuple[str, ...] = ()  # the names of their files
-    threads: tuple[Place, ...] = ()  # that it names, in order
-    block: Place | None = None  # the first one that it names
-    near: str = ""  # what is wrong with the address: misaligned, or where it lies beside an array
+    words: str  # the record's first line, without positions
+    lines: tuple[int, ...]  # source lines, in the record's order
+    files: tuple[str, ...] = ()  # names of their files
+    threads: tuple[Place, ...] = ()  # in the record's order
+    block: Place | None = None  # the record's first block
+    near: str = ""  # what is wrong with the address: misaligned, or its distance from an array
     count: int = 1  # how often it happened
 
 
-def sanitizer_records(text: str, kernels: Collection[str]) -> list[Said]:
-    """The records of one log that name one of the kernels."""
+def sanitizer_records(text: str, kernels: Collection[str]) -> list[Record]:
+    """Parse compute-sanitizer's log.
+
+    Args:
+        text: The log.
+        kernels: Names of functions; records of other functions are skipped.
+    """
     found = []
     for record in _records(text):
         named = [function.rpartition(":")[2] for line in record for function in _FUNCTION.findall(line)]
         kernel = next((name for name in named if name in kernels), "")
-        whole = " ".join(record)
+        joined = " ".join(record)
         if not kernel:
-            kernel = next((name for name in kernels if re.search(rf"\b{name}\b", whole)), "")
+            kernel = next((name for name in kernels if re.search(rf"\b{name}\b", joined)), "")
         if kernel:
             places = dict.fromkeys((file, int(number)) for line in record for file, number in _LINE.findall(line))
             words = re.split(r" at | between ", record[0])[0].strip()
-            near = _NEAR.search(whole)
+            near = _NEAR.search(joined)
             where = f"{near[1]} an allocation of {near[2]} bytes" if near else ""
-            hazards = _HAZARDS.search(whole)
+            hazards = _HAZARDS.search(joined)
             found.append(
-                Said(
+                Record(
                     kernel,
                     words,
                     tuple(line for _, line in places),
                     tuple(file for file, _ in places),
-                    tuple(_place(numbers) for numbers in _THREAD.findall(whole)),
-                    next(map(_place, _BLOCK.findall(whole)), None),
-                    f"misaligned, {where}" if " is misaligned" in whole else where,
+                    tuple(_place(numbers) for numbers in _THREAD.findall(joined)),
+                    next(map(_place, _BLOCK.findall(joined)), None),
+                    f"misaligned, {where}" if " is misaligned" in joined else where,
                     int(hazards[1]) if hazards else 1,
                 )
             )
     return found
 
 
-def findings(records: Sequence[Said], tool: str) -> list[Finding]:
-    """One finding for each mistake: a kind at one pair of lines, with its first thread."""
-    groups: dict[tuple[str, frozenset[tuple[str, int]]], list[Said]] = {}
+def findings(records: Sequence[Record], tool: str) -> list[Finding]:
+    """Merge records of the same kind at the same lines into one finding, with its first thread."""
+    groups: dict[tuple[str, frozenset[tuple[str, int]]], list[Record]] = {}
     for one in records:
         if not one.words.startswith(("Warning", "Info", "Unused")):
             groups.setdefault((_kind(one, tool), frozenset(zip(one.files, one.lines, strict=True))), []).append(one)
     return [_finding(kind, sorted(group, key=lambda one: not one.threads), tool) for (kind, _), group in groups.items()]
 
 
-class Sanitizer(Asked):
-    """The stage."""
+class Sanitizer(ProfileStage):
+    """Runs compute-sanitizer's tools over each case and turns findings into hazards."""
 
     name = NAME
 
     def wants(self, job: Job, row: Row) -> bool:
-        """Also cases that are wrong, crashed or did not end: these are worth looking at."""
+        """Select the cases that were launched, including those that mismatch, crash or time out."""
         return bool(job.profile.sanitizer) and row["status"] in STATUSES
 
-    def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, Result]]:
-        """Run each tool over all cases, then give each case what was found in it."""
+    def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, StageResult]]:
+        """Run each tool over all cases, then yield the findings of each case."""
         if shutil.which("compute-sanitizer") is None:
             tools.say("no sanitizer: compute-sanitizer is not on the PATH; it comes with the CUDA toolkit")
             return
@@ -121,10 +126,10 @@ class Sanitizer(Asked):
             record: dict[str, object] = {"tools": jobs[0].profile.sanitizer, "findings": len(kept)}
             if failed[job.number] and not kept:
                 record["reason"] = f"the launch failed under {'; '.join(failed[job.number])}"
-            yield job, Result(record, _hazard(tools, job, kept))
+            yield job, StageResult(record, _hazard(tools, job, kept))
 
-    def _alone(self, tool: str, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, Watched]]:
-        """The cases with errors, each with what was said in a process that launched nothing else."""
+    def _alone(self, tool: str, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, ToolRun]]:
+        """Yield each case with errors, and a run of the tool that launched only this case."""
         for seen in watch_all(command(tool), jobs, tools, "--checked"):
             if seen.broken:
                 yield jobs[0], seen
@@ -140,14 +145,14 @@ class Sanitizer(Asked):
 
 
 def command(tool: str) -> list[str]:
-    """The words before a command that make compute-sanitizer watch it."""
+    """Build the compute-sanitizer command line, to be followed by the command to check."""
     options = ["--destroy-on-device-error", "kernel", "--show-backtrace", "no", "--print-limit", "1000"]
     options += ["--target-processes", "all", "--log-file", OUTPUT]
     return ["compute-sanitizer", "--tool", tool, *options, *OPTIONS.get(tool, ())]
 
 
 def _hazard(tools: Tools, job: Job, found: tuple[Finding, ...]) -> Row:
-    """The columns of a case in which something was found; its findings enter the job's hazards.json."""
+    """Write a case's findings to its hazards.json, and return the columns that they change."""
     if not found:
         return {}
     tools.folder.write_json(tools.folder.hazards(job.number), [asdict(one) for one in found])
@@ -157,7 +162,7 @@ def _hazard(tools: Tools, job: Job, found: tuple[Finding, ...]) -> Row:
 
 
 def _records(text: str) -> Iterator[list[str]]:
-    """The lines of each record, without the bar; a record begins with a word such as `Error`."""
+    """Split a log into the lines of each record, without the bar. A record begins with a word such as `Error`."""
     record: list[str] = []
     for line in text.splitlines():
         if not line.startswith(_BAR):
@@ -177,7 +182,7 @@ def _records(text: str) -> Iterator[list[str]]:
         yield record
 
 
-def _kind(one: Said, tool: str) -> str:
+def _kind(one: Record, tool: str) -> str:
     if tool == "racecheck":
         return "race"
     if tool == "initcheck":
@@ -187,7 +192,7 @@ def _kind(one: Said, tool: str) -> str:
     return "misaligned" if "isaligned" in f"{one.words} {one.near}" else "outside"
 
 
-def _finding(kind: str, group: Sequence[Said], tool: str) -> Finding:
+def _finding(kind: str, group: Sequence[Record], tool: str) -> Finding:
     one = group[0]
     places = [f"{Path(file).name}:{line}" for file, line in zip(one.files, one.lines, strict=True)]
     line, other = (*places, "", "")[:2]

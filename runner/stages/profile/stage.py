@@ -1,7 +1,7 @@
-"""A stage that the group `profile` asks for: which cases it takes, and where its results go.
+"""The base class of the `profile` stages: which cases a stage measures, and where its results go.
 
-A stage's result is kept in the job's profile.json under the stage's name, and its columns enter the job's row. So a
-resumed sweep runs what is missing.
+A stage's record is kept in the job's profile.json under the stage's name, and its columns enter the job's row. So a
+resumed sweep runs only what is missing.
 """
 
 from __future__ import annotations
@@ -23,37 +23,41 @@ from runner.sweep.stage import Bench, Stage
 
 Row = Mapping[str, Any]
 Best = tuple[frozenset[int], frozenset[int]]
-"""The jobs of the fastest cases, and of those that cannot be told from them."""
+"""The numbers of the jobs of the fastest cases, and of those that are tied with them."""
 
 
 @dataclass(frozen=True)
-class Result:
-    """What a stage has to say about a case."""
+class StageResult:
+    """What a stage found in a case."""
 
-    record: Mapping[str, Any]  # for profile.json; `reason` says why nothing could be measured
+    record: Mapping[str, Any]  # for profile.json; `reason` says why the measurement failed
     columns: Mapping[str, Any] = field(default_factory=dict)  # of results.csv
 
 
 @dataclass(frozen=True)
 class Tools:
-    """What a stage measures with."""
+    """The sweep's folder, rows and progress, for a stage's `measure`."""
 
     folder: RunFolder
-    rows: Mapping[int, Row]  # by job
+    rows: Mapping[int, Row]  # by job number
     progress: SweepProgress
 
     def say(self, sentence: str) -> None:
-        """Print a sentence that stays, also in quiet mode."""
+        """Print a warning, also in quiet mode."""
         self.progress.warn(f"profile: {sentence}")
 
 
-class Asked(Stage):
-    """Measures the jobs that ask for it and lack it, however long it takes: the user asked for it."""
+class ProfileStage(Stage):
+    """Measures the jobs that ask for it and lack it, without a time limit, since the user asked for it."""
 
-    name: str  # of its records
+    name: str  # key of its records in profile.json
 
     def __init__(self, best: Callable[[Path], Best]) -> None:
-        """`best` says which cases of a folder `profile.cases` means."""
+        """Make the stage.
+
+        Args:
+            best: Finds the fastest and the tied jobs of a run folder, for `profile.cases`.
+        """
         self._best = best
 
     @abstractmethod
@@ -61,23 +65,23 @@ class Asked(Stage):
         """Whether a case is to be measured, given its finished row."""
 
     @abstractmethod
-    def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, Result]]:
-        """Measure cases of one device configuration, and give each result as soon as it is known."""
+    def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, StageResult]]:
+        """Measure cases of one device configuration, and yield each result as soon as it is known."""
 
     def lacks(self, job: Job, row: Row, folder: RunFolder) -> bool:
-        """Whether a job that has its times still lacks the stage; which cases are the fastest is not asked."""
+        """Whether a timed job lacks this stage's record. `profile.cases` is not considered."""
         if not job.profile.asks or not is_gpu(str(row["device"])):
             return False
         return self.wants(job, row) and self.name not in known(folder, job.number)
 
     def run(self, bench: Bench) -> None:
-        """Measure what is lacking, and keep each result as soon as it is known."""
+        """Measure the jobs that lack a record, and write each result as soon as it is known."""
         ledger, folder = bench.ledger, bench.folder
         asking = [job for job in ledger.jobs if job.profile.asks and ledger.row(job)]
         kinds = {str((ledger.row(job) or {})["device"]) for job in asking}
         if asking and not any(map(is_gpu, kinds)):
             where = label(next(iter(kinds)))
-            bench.say_once(f"profile: nothing is profiled on {where}: counters and energy need a GPU")
+            bench.say_once(f"profile: cannot profile on {where}: counters and energy need a GPU")
             return
         lacking = [job for job in asking if (row := ledger.row(job)) and self.lacks(job, row, folder)]
         chosen = self._chosen(lacking, ledger, folder)
@@ -89,7 +93,7 @@ class Asked(Stage):
         ledger.write()
 
     def _chosen(self, jobs: Sequence[Job], ledger: Ledger, folder: RunFolder) -> list[Job]:
-        """The jobs that `profile.cases` asks for."""
+        """Select the jobs of `profile.cases`."""
         if all(job.profile.cases == "all" for job in jobs):
             return list(jobs)
         ledger.write()
@@ -112,12 +116,17 @@ class Asked(Stage):
 
 
 def known(folder: RunFolder, job: int) -> dict[str, Any]:
-    """What the stages said about a job, by the stage's name."""
+    """Read N/profile.json.
+
+    Returns:
+        A record by stage name; empty if the job was not profiled.
+    """
     content = folder.json(folder.profile(job))
     return content if isinstance(content, dict) else {}
 
 
 def _alike(jobs: Sequence[Job]) -> list[list[Job]]:
+    """Group jobs by device configuration, compiler and profile settings."""
     groups: dict[tuple[str, ...], list[Job]] = {}
     for job in jobs:
         groups.setdefault((*job.device.key, job.compiler, str(job.profile)), []).append(job)

@@ -1,4 +1,4 @@
-"""Launch cases in a process of their own under a tool that watches it, such as ncu or compute-sanitizer."""
+"""Launch cases in a separate process under a tool such as ncu or compute-sanitizer."""
 
 from __future__ import annotations
 
@@ -19,28 +19,35 @@ from runner.jobs.job import Job
 from runner.stages.profile.stage import Tools
 
 POLL_S = 0.1
-SILENT_S = 120.0  # beside a launch's own limit: a tool replays a launch, and slows it down
-OUTPUT = "{output}"  # in a command: the file that the tool shall write
+SILENT_S = 120.0  # added to a launch's time limit, since a tool replays a launch and slows it down
+OUTPUT = "{output}"  # in a command: the tool's output file
 
 
 @dataclass(frozen=True)
-class Watched:
-    """What one process under a tool did."""
+class ToolRun:
+    """The outcome of one process under a tool."""
 
     done: tuple[Job, ...]  # launched to the end, in order
-    failed: Job | None  # the one after which nothing more could be launched; None also if none was begun
-    reason: str  # why
-    output: str  # what the tool wrote into its file
-    said: str  # what was printed
+    failed: Job | None  # the job that stopped the process; None if all ended, or no launch began
+    reason: str  # why it stopped
+    output: str  # the tool's output file
+    said: str  # stdout and stderr
 
     @property
     def broken(self) -> bool:
-        """Whether no launch was even begun: then the tool does not work here."""
+        """Whether the process ended before its first launch, so that the tool does not work here."""
         return not self.done and self.failed is None
 
 
-def watch_all(command: Sequence[str], jobs: Sequence[Job], tools: Tools, *options: str) -> Iterator[Watched]:
-    """Launch all jobs, in another process after each one that fails. A tool that does not work is not tried again."""
+def watch_all(command: Sequence[str], jobs: Sequence[Job], tools: Tools, *options: str) -> Iterator[ToolRun]:
+    """Launch all jobs, in a new process after each job that fails. Stops if the tool does not work.
+
+    Args:
+        command: The tool's command line; `OUTPUT` in it becomes a file name.
+        jobs: Jobs of one device configuration.
+        tools: The sweep's folder and progress.
+        options: Options of `runner.stages.profile.launch`.
+    """
     left = list(jobs)
     while left:
         seen = watch(command, left, tools, *options)
@@ -50,8 +57,8 @@ def watch_all(command: Sequence[str], jobs: Sequence[Job], tools: Tools, *option
         left = [job for job in left if job not in seen.done and job is not seen.failed]
 
 
-def watch(command: Sequence[str], jobs: Sequence[Job], tools: Tools, *options: str) -> Watched:
-    """Launch jobs of one device configuration, in order, until one fails."""
+def watch(command: Sequence[str], jobs: Sequence[Job], tools: Tools, *options: str) -> ToolRun:
+    """Launch jobs in order until one fails; the arguments are those of `watch_all`."""
     with tempfile.TemporaryDirectory(prefix="runner-profile-") as scratch:
         log, output, said = (Path(scratch) / name for name in ("log", "output", "said"))
         numbers = [str(job.number) for job in jobs]
@@ -70,11 +77,11 @@ def watch(command: Sequence[str], jobs: Sequence[Job], tools: Tools, *options: s
         if left and reason == silent and (last := text[1].strip().splitlines()):
             reason = f"{reason}: {' '.join(last[-1].split())[:200]}"
         failed = left[0] if left and states else None
-        return Watched(done, failed, reason, *text)
+        return ToolRun(done, failed, reason, *text)
 
 
 def _run(command: Sequence[str], jobs: Sequence[Job], tools: Tools, log: Path, said: Path) -> str:
-    """Run a command while it goes on; why it did not end well, or the empty string."""
+    """Run a command until it ends or its log is silent for too long. Returns how it ended."""
     labels = {job.number: job.case.label for job in jobs}
     limit = SILENT_S + max(job.device.time_limit_s for job in jobs)
     with said.open("wb") as printed:
@@ -95,7 +102,7 @@ def _run(command: Sequence[str], jobs: Sequence[Job], tools: Tools, log: Path, s
                     heard, since = len(states) + sum(state == "done" for state in states.values()), time.monotonic()
                     tools.progress.now(labels[list(states)[-1]])
                 if time.monotonic() - since > limit:
-                    return f"nothing happened for {limit:g} s; the process was ended"
+                    return f"no progress for {limit:g} s; the process was ended"
                 time.sleep(POLL_S)
         finally:
             with contextlib.suppress(ProcessLookupError):
@@ -105,6 +112,7 @@ def _run(command: Sequence[str], jobs: Sequence[Job], tools: Tools, log: Path, s
 
 
 def _states(log: Path) -> dict[int, str]:
+    """The last logged state of each job."""
     found: dict[int, str] = {}
     for line in _text(log).splitlines():
         with contextlib.suppress(ValueError, KeyError):  # the last line may be incomplete

@@ -1,13 +1,13 @@
-"""Races, uninitialized and out-of-bounds accesses, looked for in what a sweep found right: on the host, by default.
+"""The check for races, uninitialized and out-of-bounds accesses, which every sweep runs by default.
 
-The door is `stage.Races`: once a sweep's times and verdicts are on disk, it launches a small case of each compiled
-variant on the checked CPU device, in processes of its own, and a finding makes the variant's rows a `hazard`. The room
-reads jobs and rows, and writes the columns `races_at` and `races_skipped`, and hazards.json. What it never does: launch
-on the device that is measured, or change a time.
+Door: `stage.Races`. Once times and verdicts are on disk, it launches a small case of each compiled variant on the
+checked CPU device, in worker processes. A finding turns the variant's rows into a `hazard`.
+Takes: jobs and rows. Gives: the columns `races_at` and `races_skipped`, and hazards.json.
+What may not cross: nothing is launched on the measured device, and no time changes.
 
-    stage      which rows, how long, what becomes of them
-    variants   which cases are one variant, and in which order they are looked at
-    small      the small case of a variant
-    small_launches  what a launch of it found, now or in an earlier run
-    launched   one launch in each schedule, in a process of the pool
+    stage           which rows are checked, for how long, and how their rows change
+    variants        which cases are one variant, and the order of variants
+    small           the small case of a variant
+    small_launches  the findings of a small case, from the cache or a launch
+    launched        one launch in each schedule; runs in a worker
 """

@@ -1,4 +1,4 @@
-"""The columns of results.csv that the search for races fills."""
+"""The columns of results.csv that the check for races fills."""
 
 from __future__ import annotations
 

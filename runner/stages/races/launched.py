@@ -1,4 +1,4 @@
-"""What a worker process does: launch a case on its checked device in each schedule, and give what was found."""
+"""Launch a case on the checked device in each schedule, and collect the findings; runs in a worker process."""
 
 from __future__ import annotations
 
@@ -17,14 +17,21 @@ Plain = dict[str, Any]
 
 
 def launched(device: Device, heartbeat: Callable[[str], Any], case: Case, binary: Binary, limit: float) -> Plain:
-    """Launch a case once in each schedule of a checked device; each launch may take `limit` seconds.
+    """Launch a case once in each schedule of a checked device.
+
+    Args:
+        device: The worker's checked device.
+        heartbeat: Tells the pool which phase begins.
+        case: The case.
+        binary: Its kernel, compiled for the checked device.
+        limit: Time limit of a launch, in seconds.
 
     Returns:
-        `findings`, as hazards.json has them; `said`, of rules that were broken at no line, such as a barrier that not
-        all threads reach; `late`, how many schedules took too long.
+        `findings`: in the form of hazards.json. `said`: violations without a source line, such as a barrier that not
+        all threads reach. `late`: number of schedules that timed out.
 
     Raises:
-        CaseError: If the device refuses the launch.
+        CaseError: The device refuses the launch.
     """
     found: dict[tuple[object, ...], Finding] = {}
     said: dict[str, None] = {}
@@ -47,5 +54,5 @@ def launched(device: Device, heartbeat: Callable[[str], Any], case: Case, binary
                     said[str(e)] = None
             except LaunchTimeout:
                 late += 1
-                break  # the further schedules would take as long
+                break  # the other schedules would time out, too
     return {"findings": [dataclasses.asdict(f) for f in found.values()], "said": list(said), "late": late}

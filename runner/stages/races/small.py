@@ -1,4 +1,4 @@
-"""The small case of a variant: few blocks, an odd remainder, and the same compiled kernel."""
+"""Find a small case of a variant: few blocks, an odd remainder, and the same compiled kernel."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from runner.kernel.resolve import make
 from runner.kernel.sizes import others
 from runner.stages.checked.builds import host_source
 
-BLOCKS = 3  # of a small case: races between blocks need two, and the last one is often special
-FILLED = 2  # blocks of a small case that have an element for each of their threads
-FEW = 1 << 12  # elements that are not worth a smaller case
-MOST_THREADS = 1 << 20  # in all blocks of a launch: that takes a second or so
+BLOCKS = 3  # least blocks of a small case: races between blocks need two, and the last block is often special
+FILLED = 2  # least blocks of a small case in which each thread has an element
+FEW = 1 << 12  # a case of at most this many elements is launched at its own size
+MOST_THREADS = 1 << 20  # in all blocks of a launch, which then takes about a second
 MOST_BYTES = 64 << 20  # of all arrays
-EXPONENTS = range(5, 18)  # of the sizes that are tried: 2**n, and one more
+EXPONENTS = range(5, 18)  # the sizes that are tried are 2**n + 1 and 2**n
 TALL = ((33, 65), (65, 129), (64, 64), (64, 128), (129, 257), (128, 256), (256, 512), (512, 512))
 
 
 def small_case(case: Case) -> Case | str:
-    """A small case of the same variant, or why there is none that is small enough.
+    """Find a small case of the same variant.
 
-    The first size with enough blocks counts, and the case itself where it is small or no other size is allowed.
+    Returns:
+        The smallest case with enough blocks; the case itself if it is small or no other size is allowed; or the reason
+        why every size is too large for the checked device.
     """
     if _elements(case) <= FEW and not _too_large(case):
         return case
@@ -43,14 +45,14 @@ def small_case(case: Case) -> Case | str:
 
 
 def words(case: Case, other: Case) -> str:
-    """The parameters in which another case of the variant differs: `size=2049`; empty if it is the case itself."""
+    """Format the parameters in which another case of the variant differs, such as `size=2049`; empty if none does."""
     kinds = {p.name: p.kind for p in case.kernel.parameters}
     own = dict(case.parameters)
     return " ".join(f"{n}={written(kinds[n], v)}" for n, v in other.parameters if own[n] != v)
 
 
 def _at_sizes(case: Case) -> Iterator[Case]:
-    """The case at sizes of our own, as far as its constraints allow and the compiled kernel is the same."""
+    """Yield the case at the sizes of `EXPONENTS` or `TALL` that its constraints allow and that compile to the same."""
     declared = [p.name for p in case.kernel.parameters if p.kind is Kind.SIZE]
     if len(declared) != 1:
         return
@@ -62,23 +64,24 @@ def _at_sizes(case: Case) -> Iterator[Case]:
     for size in sizes:
         try:
             other = make(case.kernel, {**values, declared[0]: size}, case.seed)
-        except UsageError:  # an expression that has no value there
+        except UsageError:  # an expression is undefined at this size
             continue
         if not other.excluded and not other.hazard and host_source(other) == source:
             yield other
 
 
 def _of_the_check(case: Case) -> list[Case]:
-    """The other sizes at which values are checked: these know more constraints, and other parameters."""
+    """The sizes at which values are checked; they also respect constraints between several parameters."""
     return sorted(others(case, math.inf).cases, key=_elements)
 
 
 def _is_enough(case: Case) -> bool:
+    """Whether a case has enough blocks to show a race between them."""
     return math.prod(case.grid) >= BLOCKS and _elements(case) > FILLED * math.prod(case.block)
 
 
 def _too_large(case: Case) -> str:
-    """Why a case would take too long on the checked device; empty if it would not."""
+    """Why a case is too large for the checked device; empty if it is not."""
     threads = sum(math.prod(one.grid) * math.prod(one.block) for one in case.launches)
     if threads > MOST_THREADS:
         return f"{threads:,} threads are too many for the checked CPU device"
@@ -87,5 +90,5 @@ def _too_large(case: Case) -> str:
 
 
 def _elements(case: Case) -> int:
-    """The elements of its largest array."""
+    """Number of elements of the case's largest array."""
     return max((math.prod(a.shape) for a in case.arrays()), default=0)

@@ -1,4 +1,4 @@
-"""The stage that looks for races in the rows of a sweep: which rows, how long, and what becomes of them."""
+"""The stage that checks a sweep for races: which rows are checked, for how long, and how their rows change."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ from runner.kernel.case import Case
 from runner.record.folder import RunFolder
 from runner.stages.checked.pool import Pool
 from runner.stages.races.small import small_case, words
-from runner.stages.races.small_launches import Found, Task, found_before, look
+from runner.stages.races.small_launches import Findings, SmallLaunch, found_before, look
 from runner.stages.races.variants import Row, Variant, in_order, variants
 from runner.sweep.stage import Bench, Stage
 
 RIGHT = ("ok", "unproven")
-WRONG = ("mismatch", "hazard")  # their reasons get what is found, unless they name a line
+WRONG = ("mismatch", "hazard")  # findings are added to their reasons, unless these name a line
 _LINE = re.compile(r"\.cuh?:\d+: ")
 
-LIMIT_S = 2.0  # of a launch
-SHARE, SHARE_ON_GPU = 0.25, 0.10  # of the time that the sweep took
-LEAST_S, LEAST_ON_GPU_S = 2.0, 2.0
-EACH, EACH_ON_GPU = 8, 1  # variants for which another process is worth its start: a GPU's machine has idle cores
-SOON_S = 0.5  # between two looks for a signal
-NAMED = 2  # findings behind the reason of a row that is wrong anyway
+LIMIT_S = 2.0  # time limit of a launch
+SHARE, SHARE_ON_GPU = 0.25, 0.10  # fraction of the sweep's time that the check may take
+LEAST_S, LEAST_ON_GPU_S = 2.0, 2.0  # the check's time limit is at least this
+EACH, EACH_ON_GPU = 8, 1  # variants per worker process; a GPU's machine has idle cores
+SOON_S = 0.5  # between two checks for Ctrl-C
+NAMED = 2  # findings that are added to the reason of a wrong row
 
 INTERRUPTED = "interrupted"
 UNMEANT = "if the kernel is not meant for this size, say so under 'constraints'"
 
 
 class Races(Stage):
-    """Looks for races in the variants of a sweep, and writes what is found into their rows.
+    """Checks the variants of a sweep for races, and writes the findings to their rows.
 
-    On the CPU device one variant of each kernel is always looked at; the others as long as that takes at most a quarter
-    of the sweep's time. On a GPU it ends after a tenth of that, or two seconds. `racecheck=all` has no such limit.
+    On the CPU device it always checks one variant of each kernel, and the others for at most a quarter of the sweep's
+    time. On a GPU it ends after a tenth of that time, or two seconds. `racecheck=all` removes the limit.
     """
 
     def lacks(self, job: Job, row: Row, folder: RunFolder) -> bool:
-        """Whether races are still to be looked for in a case that has its row."""
-        _ = folder  # the row says it
+        """Whether a finished case is still to be checked for races."""
+        _ = folder  # the row has this
         return _is_wanted(job, row) and not _is_looked_at(row)
 
     def run(self, bench: Bench) -> None:
-        """Look at the cases that lack it. After Ctrl-C the rows that were not reached say so."""
+        """Check the cases that lack it. After Ctrl-C, rows that were not reached get the reason `interrupted`."""
         cases = []
         for job in bench.ledger.jobs:
             row = bench.ledger.row(job)
@@ -63,11 +63,11 @@ class Races(Stage):
                 cases.append((job, row))
         for on_gpu in (True, False):
             if own := [(job, row) for job, row in cases if is_gpu(str(row["device"])) == on_gpu]:
-                _Looking(own, bench).run()
+                _Checking(own, bench).run()
 
 
-class _Looking:
-    """The variants of a sweep while they are looked at."""
+class _Checking:
+    """Checks the variants of a sweep in parallel."""
 
     def __init__(self, cases: Sequence[tuple[Job, Row]], bench: Bench) -> None:
         self._ledger, self._folder, self._progress = bench.ledger, bench.folder, bench.progress
@@ -79,13 +79,13 @@ class _Looking:
         self._opened = False
         least = LEAST_ON_GPU_S if self._on_gpu else LEAST_S
         self._until = time.monotonic() + max(least, self._share * bench.spent_s)
-        self._running: dict[Future[Found], tuple[Variant, Case]] = {}
+        self._running: dict[Future[Findings], tuple[Variant, Case]] = {}
         each = EACH_ON_GPU if self._on_gpu else EACH
         self._pool = bench.shared(Pool)
         self._most = min(self._pool.most, 1 + len(self._waiting) // each)
 
     def run(self) -> None:
-        """Look at them all, or at as many as the time allows."""
+        """Check all variants, or as many as the time allows."""
         self._progress.stage("looking for races", len(self._waiting))
         why = f"not reached in {self._share:.0%} of the sweep's time".replace("%", " %")
         try:
@@ -97,11 +97,11 @@ class _Looking:
                     done, _ = wait(self._running, min(left, SOON_S), FIRST_COMPLETED)
                     interruption.check()
                     self._progress.now(next(small for _, small in self._running.values()).label)
-                    if done and not self._on_gpu and not self._opened:  # a process is open, which may take long
+                    if done and not self._on_gpu and not self._opened:  # starting a worker took part of the time
                         self._opened, self._until = True, max(self._until, time.monotonic() + LEAST_S)
                     for future in done:
                         self._take(*self._running.pop(future), future.result())
-        except (KeyboardInterrupt, OSError):  # the latter of a worker that was ended in the middle of a message
+        except (KeyboardInterrupt, OSError):  # OSError if a worker was killed in the middle of a message
             interruption.check()
             raise
         finally:
@@ -110,7 +110,7 @@ class _Looking:
                 self._skip(variant, why)
 
     def _begin(self) -> bool:
-        """Begin with as many variants as there are processes; whether any is running."""
+        """Start variants while workers and time are left. Returns whether any is running."""
         while self._waiting and len(self._running) < self._most and self._left(self._waiting[0]) > 0:
             variant = self._waiting[0]
             job = variant.job
@@ -119,7 +119,7 @@ class _Looking:
                 self._skip(self._waiting.popleft(), small)
                 continue
             limit = job.device.time_limit_s if job.racecheck == RACES_ALL else LIMIT_S
-            task = Task(small, job.device, min(limit, job.device.time_limit_s))
+            task = SmallLaunch(small, job.device, min(limit, job.device.time_limit_s))
             if before := found_before(task):
                 self._take(self._waiting.popleft(), small, before)
             else:
@@ -128,13 +128,13 @@ class _Looking:
         return bool(self._running)
 
     def _left(self, variant: Variant) -> float:
-        """The seconds in which a variant must have been looked at."""
+        """The seconds that are left for a variant."""
         if id(variant) in self._always or variant.job.racecheck == RACES_ALL:
             return math.inf
         return self._until - time.monotonic()
 
-    def _take(self, variant: Variant, small: Case, found: Found) -> None:
-        """Write what was found in a variant into its rows."""
+    def _take(self, variant: Variant, small: Case, found: Findings) -> None:
+        """Write the findings in a variant's small case to the variant's rows."""
         if found.reason:
             self._skip(variant, found.reason)
             return
@@ -154,8 +154,8 @@ class _Looking:
         self._progress.step()
 
 
-def _columns(row: Row, at: str, found: Found) -> Row:
-    """The columns of a row that findings at a small case change; `at` says in what that differs."""
+def _columns(row: Row, at: str, found: Findings) -> Row:
+    """The columns of a row that findings change; `at` names the small case's size."""
     where = f" at {at}" if at else ""
     meant = f"; {UNMEANT}" if at and any(f["kind"] == "outside" for f in found.findings) else ""
     texts, same = _texts(found), [str(f["text"]) for f in found.findings if f["same_value"]]
@@ -163,19 +163,19 @@ def _columns(row: Row, at: str, found: Found) -> Row:
         return {"status": "hazard", "reason": f"on the checked CPU device{where}: {told(texts)}{meant}"}
     if row["status"] in WRONG and texts:
         return {"reason": f"{row['reason']}; the checked CPU device finds{where}: {told(texts[:NAMED])}"}
-    if same:  # as for compute-sanitizer, a remark
+    if same:  # a note only, as in compute-sanitizer
         remark = f"on the checked CPU device{where}: {told(same[:NAMED])}"
         return {"note": "; ".join(filter(None, (row.get("note"), remark)))}
     return {}
 
 
-def _texts(found: Found) -> list[str]:
-    """What is wrong, a sentence each. Threads that store the same value race, too, but no order of them matters."""
+def _texts(found: Findings) -> list[str]:
+    """The violations, one sentence each, without races in which all threads store the same value."""
     return [*found.said, *(str(f["text"]) for f in found.findings if not f["same_value"])]
 
 
 def _is_wanted(job: Job, row: Row) -> bool:
-    """Whether races are to be looked for in a case; a search does so in its winners alone."""
+    """Whether a case is to be checked; in a search, only its best cases are."""
     if job.racecheck == RACES_NONE or job.look or row.get("device") == CHECKED:
         return False
     if row["status"] in RIGHT:
@@ -188,7 +188,7 @@ def _is_looked_at(row: Row) -> bool:
 
 
 def _refusal(case: Case) -> str:
-    """Why a case cannot be looked at; empty if it can."""
+    """Why a case cannot be checked; empty if it can."""
     if case.hazard:
         return "its YAML declares a hazard"
     return f"GPU only: {case.kernel.gpu_only}" if case.kernel.gpu_only else ""

@@ -1,4 +1,4 @@
-"""Which cases are one variant: the same compiled kernel with the same parameters but the size and what fills arrays."""
+"""Group cases into variants: the same compiled kernel and parameters, apart from the size and the arrays' contents."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from runner.stages.checked.builds import host_source
 Row = dict[str, Any]
 
 APART = ("size", "rows", "cols", "seed", "fill", "cache", "compile_options")
-"""Parameters that make no other variant: the host's compiler and the order of accesses do not depend on them."""
+"""Parameters that may differ within a variant: the host's build and the order of accesses do not depend on them."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """The cases of a variant, the smallest first, with their rows."""
+    """The cases of a variant with their rows, the smallest first."""
 
     cases: tuple[tuple[Job, Row], ...]
 
     @property
     def job(self) -> Job:
-        """The one whose case is made smaller."""
+        """The job of the smallest case, from which the small case is made."""
         return self.cases[0][0]
 
     @property
     def kernel(self) -> str:
-        """Its kernel's name."""
+        """The kernel's name."""
         return self.job.case.kernel.name
 
 
 def variants(cases: Iterable[tuple[Job, Row]]) -> list[Variant]:
-    """The variants of a sweep's cases, in the order of their first cases."""
+    """Group a sweep's cases into variants, in the order of their first cases."""
     groups: dict[tuple[object, ...], list[tuple[Job, Row]]] = {}
     for job, row in cases:
         groups.setdefault(_key(job), []).append((job, row))
@@ -43,10 +43,11 @@ def variants(cases: Iterable[tuple[Job, Row]]) -> list[Variant]:
 
 
 def in_order(found: Sequence[Variant]) -> tuple[list[Variant], list[Variant]]:
-    """One variant of each kernel, and the others.
+    """Order variants for checking.
 
-    What is wrong already comes first, as it most needs a reason. Otherwise the fastest at the largest size, where times
-    mean something, and else the first.
+    Returns:
+        One variant of each kernel, and the remaining variants. Variants with wrong rows come first, because they need a
+        reason most; then the variant that is fastest at the largest size.
     """
     first: dict[str, Variant] = {}
     for variant in sorted(found, key=_rank):
@@ -71,6 +72,6 @@ def _key(job: Job) -> tuple[object, ...]:
 
 
 def _size(job: Job) -> int:
-    """The elements that the parameters of kind `size` say; without one, the bytes of all arrays."""
+    """The product of the parameters of kind `size`; without one, the bytes of all arrays."""
     sizes = [p.name for p in job.case.kernel.parameters if p.kind is Kind.SIZE]
     return math.prod(int(job.case.variables[n]) for n in sizes) if sizes else sum(a.nbytes for a in job.case.arrays())

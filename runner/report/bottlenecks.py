@@ -1,7 +1,7 @@
-"""Why the fast cases take the time that they take, in words: rules with thresholds, each with its source.
+"""The bottlenecks of the fast cases in words, by rules with thresholds, each with its source.
 
-A case gets the first rule of `BOUNDS` whose numbers are there and carry it, and the remarks of `REMARKS`. Numbers that
-carry nothing give no words.
+A case gets the first rule of `BOUNDS` that holds, and all of `REMARKS` that hold. A rule whose numbers are missing does
+not hold.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from runner.stages.lines import costs as lines
 from runner.stages.lines.costs import BRANCH, GLOBAL, SHARED, LineCost
 from runner.stages.profile import ceilings, counters
 
-MOST_CASES = 10  # of each ranking
+MOST_CASES = 10  # per ranking
 
 HIGH, LOW = 80.0, 60.0  # percent
 WASTED, FULL, WAITING = 10.0, 1.0, 30.0  # percent, waves, percent
@@ -30,53 +30,53 @@ SPEED_OF_LIGHT = NCU.format("SOLBottleneck")
 
 
 @dataclass(frozen=True)
-class Known:
-    """What is known of a case; a number that is not known is `None`."""
+class CaseFacts:
+    """The numbers of a case that rules use; an unknown number is `None`."""
 
     row: Mapping[str, Any]  # of results.csv
-    reached: float | None  # its declared bytes a second, in percent of a copy on this GPU
-    dram: float | None  # throughput under ncu, in percent of the same copy; of its peak where no copy was measured
-    of: str  # what `reached` and `dram` are shares of, in words
-    waits: Sequence[tuple[str, float]]  # what its warps waited for, and which part of the time, the longest first
-    costs: Sequence[LineCost]  # what its lines cost
+    reached: float | None  # declared bytes per second, in percent of `of`
+    dram: float | None  # DRAM throughput under ncu, in percent of `of`
+    of: str  # `a copy` on this GPU, or `the peak` if no copy was measured
+    waits: Sequence[tuple[str, float]]  # warp states and their fraction of the time, the longest first
+    costs: Sequence[LineCost]  # of its lines
 
     def __getitem__(self, name: str) -> float | None:
         return None if absent(self.row.get(name)) else float(self.row[name])
 
     @property
     def moved(self) -> float | None:
-        """DRAM bytes that were moved for each that is declared."""
+        """DRAM bytes moved per declared byte."""
         moved, declared = (self["ncu_dram_read"], self["ncu_dram_written"]), (self["bytes_read"], self["bytes_written"])
-        whole = sum(n or 0.0 for n in declared)
-        return sum(n or 0.0 for n in moved) / whole if whole and None not in moved else None
+        total = sum(n or 0.0 for n in declared)
+        return sum(n or 0.0 for n in moved) / total if total and None not in moved else None
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A rule: its name, when it holds, where that comes from, and what it says; empty where it does not hold."""
+class BottleneckRule:
+    """A rule with a threshold."""
 
     name: str
-    when: str
-    source: str
-    says: Callable[[Known], str]
+    when: str  # the condition, in words
+    source: str  # of the threshold
+    says: Callable[[CaseFacts], str]  # a phrase; empty if the rule does not hold
 
 
-def _launch(case: Known) -> str:
+def _launch(case: CaseFacts) -> str:
     return "launch-bound: less than twice an empty kernel's time" if str(case.row["timer_limited"]) == "True" else ""
 
 
-def _memory(case: Known) -> str:
-    whole = case["ncu_memory_percent"]
+def _memory(case: CaseFacts) -> str:
+    memory = case["ncu_memory_percent"]
     if case.reached is not None and case.reached >= HIGH:
         return f"memory-bound at {case.reached:.0f} % of {case.of}"
     if case.dram is not None and case.dram >= HIGH:
         return f"memory-bound: DRAM works at {case.dram:.0f} % of {case.of}"
-    if whole is not None and whole >= HIGH and whole >= (case["ncu_sm_percent"] or 0.0):
-        return f"memory-bound: the busiest cache works at {whole:.0f} % of its peak"
+    if memory is not None and memory >= HIGH and memory >= (case["ncu_sm_percent"] or 0.0):
+        return f"memory-bound: the busiest cache works at {memory:.0f} % of its peak"
     return ""
 
 
-def _compute(case: Known) -> str:
+def _compute(case: CaseFacts) -> str:
     busiest = case["ncu_sm_percent"]
     if busiest is None or busiest < HIGH:
         return ""
@@ -85,7 +85,7 @@ def _compute(case: Known) -> str:
     return f"compute-bound: the SM's busiest part works at {busiest:.0f} %" + (f" ({', '.join(busy)})" if busy else "")
 
 
-def _latency(case: Known) -> str:
+def _latency(case: CaseFacts) -> str:
     memory, busiest = case["ncu_memory_percent"], case["ncu_sm_percent"]
     if memory is None or busiest is None or max(memory, busiest, case.reached or 0.0, case.dram or 0.0) >= LOW:
         return ""
@@ -99,56 +99,61 @@ def _latency(case: Known) -> str:
 
 
 BOUNDS = (
-    Rule("launch-bound", "less than 2 x an empty kernel", "`timer_limited` in docs/results.md", _launch),
-    Rule("memory-bound", f"{HIGH:.0f} % of a copy, or a cache at {HIGH:.0f} % of its peak", SPEED_OF_LIGHT, _memory),
-    Rule("compute-bound", f"the SM's busiest part at {HIGH:.0f} % of its peak", SPEED_OF_LIGHT, _compute),
-    Rule("latency-bound", f"memory and SM below {LOW:.0f} %; names a stall of {WAITING:.0f} %",
-         f"{SPEED_OF_LIGHT}, and rule CPIStall", _latency),
+    BottleneckRule("launch-bound", "less than 2 x an empty kernel", "`timer_limited` in docs/results.md", _launch),
+    BottleneckRule("memory-bound", f"{HIGH:.0f} % of a copy, or a cache at {HIGH:.0f} % of its peak",
+                   SPEED_OF_LIGHT, _memory),
+    BottleneckRule("compute-bound", f"the SM's busiest part at {HIGH:.0f} % of its peak", SPEED_OF_LIGHT, _compute),
+    BottleneckRule("latency-bound", f"memory and SM below {LOW:.0f} %; names a stall of {WAITING:.0f} %",
+                   f"{SPEED_OF_LIGHT}, and rule CPIStall", _latency),
 )  # fmt: skip
-"""What bounds a case: the first that holds. Between the thresholds there is no verdict."""
+"""What bounds a case: the first rule that holds. Between the thresholds no rule holds."""
 
 
-def _grid(case: Known) -> str:
+def _grid(case: CaseFacts) -> str:
     waves = case["waves"]
     return f"its blocks fill {100 * waves:.0f} % of the GPU" if waves is not None and waves < FULL else ""
 
 
-def _waste(case: Known) -> str:
+def _waste(case: CaseFacts) -> str:
     return f"DRAM moves {case.moved:.1f} times the declared bytes" if case.moved and case.moved >= MOVED else ""
 
 
-def _worst(case: Known, memory: str, what: str) -> str:
-    """The line with most units beyond the ideal, if those of all lines are a tenth of the units or more."""
+def _worst(case: CaseFacts, memory: str, what: str) -> str:
+    """The line with the largest excess, if the excess of all lines is at least `WASTED` percent."""
     if case.reached is not None and case.reached >= HIGH:
-        return ""  # nothing could be gained
+        return ""  # the case is memory-bound already
     costs = [cost for cost in case.costs if cost.memory == memory and cost.kind != BRANCH]
-    whole = sum(cost.actual * cost.requests for cost in costs)
-    if not whole or 100 * sum(cost.excess for cost in costs) < WASTED * whole:
+    total = sum(cost.actual * cost.requests for cost in costs)
+    if not total or 100 * sum(cost.excess for cost in costs) < WASTED * total:
         return ""
     one = max(costs, key=lambda cost: cost.excess)
     return f"{what} on line {one.line} of {one.file} ({one.actual:.4g} {one.unit} per request, at best {one.ideal:.4g})"
 
 
 REMARKS = (
-    Rule("small grid", "less than one wave of blocks", SPEED_OF_LIGHT, _grid),
-    Rule("more traffic", f"{MOVED:g} x the declared bytes", "none: a choice of this project", _waste),
-    Rule("bank conflicts", f"{WASTED:.0f} % of the wavefronts, unless memory-bound",
-         NCU.format("SharedMemoryConflicts"), lambda case: _worst(case, SHARED, "bank conflicts")),
-    Rule("scattered accesses", f"{WASTED:.0f} % of the sectors, unless memory-bound",
-         NCU.format("UncoalescedGlobalAccess") + ", which has no threshold",
-         lambda case: _worst(case, GLOBAL, "scattered accesses")),
+    BottleneckRule("small grid", "less than one wave of blocks", SPEED_OF_LIGHT, _grid),
+    BottleneckRule("more traffic", f"{MOVED:g} x the declared bytes", "none: a choice of this project", _waste),
+    BottleneckRule("bank conflicts", f"{WASTED:.0f} % of the wavefronts, unless memory-bound",
+                   NCU.format("SharedMemoryConflicts"), lambda case: _worst(case, SHARED, "bank conflicts")),
+    BottleneckRule("scattered accesses", f"{WASTED:.0f} % of the sectors, unless memory-bound",
+                   NCU.format("UncoalescedGlobalAccess") + ", which has no threshold",
+                   lambda case: _worst(case, GLOBAL, "scattered accesses")),
 )  # fmt: skip
-"""What else the numbers say of a case: all that hold."""
+"""Further remarks on a case: all rules that hold."""
 
 
-def judge(case: Known) -> str:
-    """The words on a case; empty if the numbers carry none."""
+def judge(case: CaseFacts) -> str:
+    """Describe a case's bottlenecks; empty if no rule holds."""
     bound = next(filter(None, (rule.says(case) for rule in BOUNDS)), "")
     return "; ".join(filter(None, [bound, *(rule.says(case) for rule in REMARKS)]))
 
 
 def sentences(run: Run) -> list[tuple[int, str]]:
-    """Rows and sentences: of each ranking the fastest case, those tied with it, and each other kernel's fastest."""
+    """Describe the fastest case of each ranking, those tied with it, and the fastest case of each other kernel.
+
+    Returns:
+        Row numbers and sentences; empty without ncu's counters.
+    """
     counted = {row["row"]: record for row, record in profiled.cases(run, counters.NAME)}
     if not counted:
         return []
@@ -171,14 +176,14 @@ def sentences(run: Run) -> list[tuple[int, str]]:
 
 
 def _alike(row: Mapping[str, Any], first: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a case is of the same ranking, and of a kernel that none of the first is."""
+    """Whether a case belongs to the same ranking, but to another kernel, which is not a ceiling."""
     same = all(row[name] == first[0][name] for name in PEERS)
     return same and row["kernel"] not in {one["kernel"] for one in first} and str(row["ceiling"]) != "True"
 
 
 def _known(
     row: Mapping[str, Any], limits: Mapping[str, Any], waits: Sequence[tuple[str, float]], costs: Sequence[LineCost]
-) -> Known:
+) -> CaseFacts:
     def number(name: str) -> float | None:
         return None if absent(row.get(name)) else float(row[name])
 
@@ -189,4 +194,4 @@ def _known(
     dram = number("ncu_dram_percent")
     reached = number("percent_copy") if share else number("percent_peak")
     counted = None if dram is None else dram / share if share else dram
-    return Known(row, reached, counted, "a copy" if share else "the peak", waits, costs)
+    return CaseFacts(row, reached, counted, "a copy" if share else "the peak", waits, costs)
