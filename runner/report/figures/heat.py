@@ -107,7 +107,7 @@ class HeatMap(ChartFigure):
             panels.append(chart.Panel(panel.title, x, y, [self._cells(panel)]))
         return Chart(panels, beside, 0.25 * len(self.lines) + 0.55, share_x=True, share_y=True)
 
-    def _cells(self, panel: Panel) -> chart.Cells:
+    def _cells(self, panel: HeatPanel) -> chart.Cells:
         numbers, places = len(self.columns) <= MOST_NUMBERS, list(panel.rows)
         percents = [panel.percents.get(place) for place in places]
         words = [

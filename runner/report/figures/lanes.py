@@ -20,7 +20,7 @@ from runner.display.text import count, listed, one_line, plain, slug
 from runner.kernel.lanes import MOST_RECEIVED
 from runner.report.figures.chart import CRIMSON, INK, PALE
 from runner.report.figures.figure import Figure, Results, Row
-from runner.report.figures.lane_steps import NAMED, Element, Step, read
+from runner.report.figures.lane_steps import NAMED, Element, LaneStep, read
 
 FEW, MOST_STEPS = 2, 10
 """A kernel with more than `FEW` steps has a figure of its own. A figure has at most `MOST_STEPS`."""
@@ -74,7 +74,7 @@ class Lanes(Figure):
     """Steps below one another, in the order of the run, with notes on what they have in common."""
 
     section = "lanes"
-    steps: tuple[Step, ...]
+    steps: tuple[LaneStep, ...]
     notes: str
 
     def rows(self) -> list[Row]:

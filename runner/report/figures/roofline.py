@@ -94,7 +94,7 @@ class Roofline(ChartFigure):
 
     def _names(self) -> Iterator[chart.Note]:
         """The names of the kernels, one below the other where their points are near each other."""
-        fastest: dict[str, Point] = {}
+        fastest: dict[str, RooflinePoint] = {}
         for one in sorted(self.points, key=lambda one: -one.gflops):
             fastest.setdefault(str(one.row["kernel"]), one)
         last: dict[int, float] = {}  # the lowest name so far, by place

@@ -88,7 +88,7 @@ class Speedups(ChartFigure):
             panels.append(chart.Panel(title, x, y, self._marks(panel, places), small=True))
         return Chart(panels, columns, 2.1, share_x=True, share_y=True)
 
-    def _marks(self, panel: Panel, places: dict[str, float]) -> list[chart.Mark]:
+    def _marks(self, panel: SpeedupPanel, places: dict[str, float]) -> list[chart.Mark]:
         """Best against best with its intervals, the single pairs in grey below, and the last ratio as a number."""
         stroke, pairs = self.results.looks[panel.kernel], [pair for point in panel.points for pair in point.pairs]
         fastest = [point.fastest for point in panel.points]

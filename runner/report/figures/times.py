@@ -152,7 +152,7 @@ class LineChart(Times):
             return chart.Axis(label, low / 1.15, high * 1.15, log=True)
         return chart.Axis(label, 0, high * 1.06)
 
-    def _lines(self, panel: Panel, y: str, places: dict[str, float]) -> Iterator[chart.Mark]:
+    def _lines(self, panel: TimesPanel, y: str, places: dict[str, float]) -> Iterator[chart.Mark]:
         lines: dict[str, list[Row]] = {}
         for row in sorted(panel.rows, key=lambda row: places[value_of(self.x, row)]):
             lines.setdefault(self.name(row), []).append(row)
@@ -181,7 +181,7 @@ class BarChart(Times):
         end = 1.02 * max(max(self.quartiles(row, "median_us")[1], row["median_us"]) for row in self.every)
         return Chart([self._panel(panel, end) for panel in self.panels], 1, 0.32 * most + 0.75)
 
-    def _panel(self, panel: Panel, end: float) -> chart.Panel:
+    def _panel(self, panel: TimesPanel, end: float) -> chart.Panel:
         rows, at = panel.rows, range(len(panel.rows))
         low, high = zip(*(self.quartiles(row, "median_us") for row in rows), strict=True)
         colours = [self.stroke(row).colour for row in rows]
