@@ -223,12 +223,12 @@ def test_a_t1_file_gives_blocks_sizes_and_roles(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("filters.cu", "--kernel", "smoth"), "filters.cu: has no kernel 'smoth'; its kernels are filters::smooth<typename T"),
+        (("filters.cu", "--kernel", "smoth"), "filters.cu: it has no kernel 'smoth'; available: filters::smooth<typename T"),
         (("nothing.cu",), "nothing.cu: No such file or directory"),
         (("host.cu",), "host.cu: it has no __global__ function"),
-        (("host.py",), "host.py: there is no call of tune_kernel"),
-        (("host.cu.py",), "host.cu.py: this is not a Python script"),
-        (("host.json",), "host.json: this is not a T1 file"),
+        (("host.py",), "host.py: it does not call tune_kernel"),
+        (("host.cu.py",), "host.cu.py: not a Python script"),
+        (("host.json",), "host.json: not a T1 file"),
         (("filters.cu", "--kernel", "plane"), "my_kernels/kernel/plane.yaml: already exists; nothing is written"),
     ],
 )  # fmt: skip

@@ -141,7 +141,7 @@ def test_a_killed_sweep_is_repeated_and_compared_as_far_as_it_got(job, original,
             path.unlink()
     done = repeat(tmp_path, "first")
     assert done.code == 0, done.err
-    assert ("first has no finished case: nothing is compared" in done.err) == (job == "none")
+    assert ("first has no finished case, so nothing is compared" in done.err) == (job == "none")
     assert len(table(done.folder)) == 4
     assert not (original / "results.csv").exists()
 
@@ -168,7 +168,7 @@ def test_another_version_is_told_and_no_obstacle(environment, original, tmp_path
             path.write_text('{"runner": "0.')
     done = repeat(tmp_path, "first", "block=32", "seed=1")
     assert done.code in (0, 1), done.err
-    assert f"run by version {'0.0.1' if environment == 'another' else 'unknown'} of the runner" in done.err
+    assert f"the run used version {'0.0.1' if environment == 'another' else 'unknown'} of the runner" in done.err
     assert len(table(done.folder)) == 1
 
 

@@ -60,7 +60,7 @@ def test_an_exported_run_comes_back_when_it_is_imported(tmp_path):
     assert list(taken.us) == pytest.approx(list(runner.open(tmp_path / "first").samples(first[0]["case"]).us))
     is_a_told_mistake(run(tmp_path, "export", "first", "--to", "first.json"), "already exists")
     is_a_told_mistake(run(tmp_path, "import", "first.json", "--into", "again"), "again: already exists", "--into")
-    is_a_told_mistake(run(tmp_path, "export", "again"), "it was imported from first.json")
+    is_a_told_mistake(run(tmp_path, "export", "again"), "this run was imported from first.json")
     said = run(tmp_path, "report", "again").out
     assert "2 of 3 cases are correct in the recording" in said
     assert "Checked on" not in said, "we have checked nothing of what somebody's file says"

@@ -1,4 +1,4 @@
-"""`python -m runner.calibrate`: measure how much the times of a GPU differ although nothing changes (an A/A test).
+"""`python -m runner.calibrate`: measure the noise of a GPU's times with identical cases (an A/A test).
 
 Measure how much the times of identical cases differ on this GPU. Later sweeps use this noise to decide which cases are
 tied. One kernel runs at several sizes; at each size four cases differ only in their seed, on which their input does not
@@ -35,7 +35,7 @@ KERNEL = ("kernel=reduceShflUnroll", "block=256", "unroll=8", "fill=index", "dty
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, store, and show the noise of a GPU."""
+    """Measure, store and show the noise of a GPU; returns the exit status."""
     parser = Parser("calibrate", (__doc__ or "").partition("\n\n")[2])
     parser.add_argument("--device", choices=CHOICES, default=AUTO, help=f"the device; default: {AUTO}")
     device = parser.parse_args(arguments).device
@@ -53,13 +53,13 @@ def _calibrate(device: str) -> int:
     if status := run_sweep(session, lambda: app.run(command, session)):
         return status
     folder = session.folder
-    assert folder is not None  # noqa: S101  (a sweep that succeeded has one)
+    assert folder is not None  # noqa: S101  (a successful sweep has a folder)
     keep(folder, Console())
     return 0
 
 
 def keep(folder: RunFolder, console: Console) -> None:
-    """Store and show the noise that the sweep of identical cases found."""
+    """Compute the noise from a finished sweep of identical cases, store it and print a table by size."""
     rows = sorted(read(folder.path).measured.rows, key=lambda row: int(row["size"]))
     device: dict[str, Any] = next(iter((folder.json(folder.environment) or {})["devices"].values()))
     groups = [list(group) for _, group in itertools.groupby(rows, lambda row: row["size"])]

@@ -1,7 +1,7 @@
 """Completion in a shell: `eval "$(runner -sc install=bash)"`. Hydra completes overrides; this adds the rest.
 
-The shell asks `runner -sc query=bash` with the line so far in COMP_LINE. Words that are no overrides are answered here:
-subcommands, options, run folders, kernels to show. For the rest of a sweep the line goes on to Hydra.
+The shell calls `runner -sc query=bash` with the line so far in COMP_LINE. This module completes subcommands, options,
+run folders and kernel names. Hydra completes the overrides of a sweep.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from runner.errors import UsageError
 from runner.sweep.session import Session
 
 WITH_FILE = ("--config-dir", "-cd", "--config-path", "-cp", "--html", "--csv", "--into", "--source")
-OF_RUNS = ("compare", "repeat", "report", "resume")  # whose words are runs
+OF_RUNS = ("compare", "repeat", "report", "resume")  # subcommands whose arguments are runs
 INTERNAL = ("family=", "schema=", "kernel.", "on_cpu.")  # keys that a command line cannot set
 NEWEST = 20  # runs that are offered
 
-# Not Hydra's own script: that changes COMP_WORDBREAKS for every command, and never puts a blank behind a whole word.
+# Replaces Hydra's own script, which changes COMP_WORDBREAKS for every command and adds no space after a complete word.
 BASH = """\
 _runner_completion()
 {
@@ -42,7 +42,11 @@ complete -o nospace -o default -F _runner_completion runner
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Answer `-sc install=bash` and a shell's query. Hydra installs the completion of other shells."""
+    """Answer `-sc install=bash` and a shell's query. Hydra installs the completion of other shells.
+
+    Raises:
+        UsageError: `-sc` has none of install, uninstall and query.
+    """
     wanted = next((a for a in arguments if a.startswith(("query=", "install=", "uninstall="))), "")
     if wanted == "install=bash":
         sys.stdout.write(BASH)
@@ -62,11 +66,11 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def candidates(line: str) -> list[str]:
-    """The candidates for the last word of a line; none where the shell completes files."""
+    """List the candidates for the last word of a line; empty where the shell completes file names."""
     words = line.split()[1:]
     last = words.pop() if words and not line[-1].isspace() else ""
     command, before = split(words)
-    named = len(before) < len(words)  # the subcommand stands there
+    named = len(before) < len(words)  # the line names its subcommand
     if last.startswith("-"):
         return _beginning(last, OF_A_SWEEP if command == "sweep" else _options_of(command))
     if before and before[-1] in WITH_FILE:
@@ -94,7 +98,7 @@ def _options_of(command: str) -> list[str]:
 
 
 def _runs() -> list[str]:
-    from runner.record import runs  # noqa: PLC0415  (most questions need no folder)
+    from runner.record import runs  # noqa: PLC0415  (slow; only completing a run needs it)
 
     return [runs.LATEST, f"{runs.LATEST}~1", *map(str, runs.below(runs.OUTPUTS)[:NEWEST])]
 
@@ -106,7 +110,7 @@ def _kernels() -> list[str]:
 
 
 def _overrides(last: str, before: Sequence[str]) -> list[str]:
-    """Hydra's candidates, also after a comma, which Hydra does not support."""
+    """List Hydra's candidates. Completing after a comma, which Hydra cannot do, is added here."""
     from runner.compose import app  # noqa: PLC0415
 
     _, before = options(before)

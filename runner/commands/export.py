@@ -1,4 +1,4 @@
-"""`python -m runner.export --format t4 FOLDER`: a run as a T4 file, for Kernel Tuner and other tuners."""
+"""`python -m runner.export --format t4 FOLDER`: write a run as a T4 file, for Kernel Tuner and other tuners."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the file."""
+    """Export a run; returns the exit status."""
     parser = Parser("export", "Write a run's results in a format that other tools read.")
     parser.add_argument("folder", help="a run's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
     parser.add_argument(
-        "--format", choices=("t4",), default="t4", help="the format; t4: that of Kernel Tuner and other tuners"
+        "--format",
+        choices=("t4",),
+        default="t4",
+        help="the format; t4: the results format of Kernel Tuner and other tuners",
     )
     parser.add_argument("--to", type=Path, metavar="FILE", help="FILE.json or FILE.json.gz; default: stdout")
     given = parser.parse_args(arguments)
@@ -47,13 +50,17 @@ def _export(name: str, to: Path | None) -> int:
 
 
 def _rows(folder: RunFolder) -> list[dict[str, Any]]:
-    """The finished cases of a run, which has one device."""
+    """Collect the rows of the finished cases.
+
+    Raises:
+        UsageError: No case is finished, or the run has several devices.
+    """
     from runner.errors import UsageError  # noqa: PLC0415
     from runner.record import runs, stored_rows  # noqa: PLC0415
 
     rows = [row for row in stored_rows.collect(folder) if row["status"] != "not_run"]
     if not rows and (origin := runs.environment(folder.path).get("imported")):
-        raise UsageError(f"{folder.path}: it was imported from {origin}, which has these results")
+        raise UsageError(f"{folder.path}: this run was imported from {origin}; use that file instead")
     if not rows:
         raise UsageError(f"{folder.path}: no case of this run is finished")
     if len({row["device"] for row in rows}) > 1:
@@ -62,7 +69,7 @@ def _rows(folder: RunFolder) -> list[dict[str, Any]]:
 
 
 def _results(folder: RunFolder, rows: Sequence[Mapping[str, Any]]) -> Iterator[Result]:
-    """Rows as T4 has them. Those of several kernels name their kernel, too, and `NONE` where it lacks a parameter."""
+    """Convert rows to T4 results. With several kernels, add the key `kernel`, and `NONE` for missing keys."""
     import numpy as np  # noqa: PLC0415
 
     from runner.errors import UsageError  # noqa: PLC0415
@@ -82,8 +89,8 @@ def _results(folder: RunFolder, rows: Sequence[Mapping[str, Any]]) -> Iterator[R
         configuration = ({"kernel": row["kernel"]} if several else {}) | {name: own.get(name, NONE) for name in names}
         if (key := tuple(configuration.values())) in written:
             raise UsageError(
-                f"{folder.path}: several cases have the parameters of {row['kernel']}, job {row['job']}; a T4 file has "
-                "one time per configuration"
+                f"{folder.path}: several cases have the same parameters as {row['kernel']}, job {row['job']}; a T4 "
+                "file has one time per configuration"
             )
         written.add(key)
         yield Result(configuration, row["status"], times, metrics.any_time(row))

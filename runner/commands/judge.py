@@ -1,9 +1,9 @@
-"""`python -m runner.judge --kernel K --baseline B`: whether K is right, and whether it is faster than B.
+"""`python -m runner.judge --kernel K --baseline B`: check that K is correct and faster than B.
 
-It is for CI and for programs that write kernels: one command, an exit status, and `verdict.json` in the run's folder.
+For CI and for programs that write kernels: one command, an exit status, and `verdict.json` in the run's folder.
 
-Exit status: 0 right and faster in every case, 1 wrong, 2 a mistake, 3 right but not faster, 4 right but undecided, as
-on the CPU device, whose times say nothing. 130 interrupted.
+Exit status: 0 correct and faster in every case, 1 wrong, 2 usage error, 3 correct but not faster, 4 correct but
+undecided (always so on the CPU device, whose times say nothing about a GPU), 130 interrupted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NOT_FASTER, UNDECIDED = 3, 4
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Judge a kernel against a baseline."""
+    """Judge a kernel against a baseline; returns the exit status."""
     from runner.cli import Parser, run_command  # noqa: PLC0415
 
     parser = Parser("judge", "Say whether a kernel is right, and faster than a baseline.")
@@ -34,9 +34,9 @@ def _judged(kernel: str, baseline: str, config_dir: str | None, overrides: Seque
     from runner.sweep.session import Session  # noqa: PLC0415
 
     if kernel == baseline:
-        raise UsageError(f"--baseline {baseline}: name another kernel than --kernel; this one is compared with it")
+        raise UsageError(f"--baseline {baseline}: expected a kernel other than --kernel, to compare with it")
     for option, name in (("--kernel", kernel), ("--baseline", baseline)):
-        if "," in name or "(" in name:  # Hydra's words for several
+        if "," in name or "(" in name:  # Hydra's syntax for several values
             raise UsageError(f"{option} {name}: expected the name of one kernel; `runner show` lists all")
     for override in overrides:
         if override.lstrip("+~").partition("=")[0] == "kernel":
@@ -63,7 +63,16 @@ def _judged(kernel: str, baseline: str, config_dir: str | None, overrides: Seque
 
 
 def judgement(kernel: str, baseline: str, cases: Sequence[dict[str, Any]]) -> tuple[list[str], int]:
-    """The judgement in words, and the exit status. A case that cannot run counts for nothing, in either direction."""
+    """Judge the cases of a verdict. Skipped cases are ignored.
+
+    Args:
+        kernel: The kernel to judge.
+        baseline: The kernel to beat.
+        cases: The entries of `cases` in verdict.json.
+
+    Returns:
+        The lines to print, and the exit status.
+    """
     own = [case for case in cases if case["kernel"] == kernel and case["status"] != "skipped"]
     wrong = [case for case in cases if case["status"] not in ("ok", "skipped")]
     if wrong or not own:

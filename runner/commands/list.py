@@ -1,4 +1,4 @@
-"""`python -m runner.list`: the run folders, newest first, with what was run and what came of it."""
+"""`python -m runner.list`: list the run folders, newest first, with their cases, failures and best case."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST = 20  # runs that are shown unless more are asked for
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """List runs."""
+    """List runs; returns the exit status."""
     parser = Parser("list", "List the run folders, newest first.")
     parser.add_argument("folder", nargs="?", type=Path, default=runs.OUTPUTS, help="where to look; default: outputs")
     parser.add_argument("-n", type=_number, default=MOST, metavar="N", help=f"how many to show; default: {MOST}")
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _list(folder: Path, most: int) -> int:
-    from runner.commands.overview import print_runs  # noqa: PLC0415 - Ctrl-C is quiet from the start, see `run_command`
+    from runner.commands.overview import print_runs  # noqa: PLC0415 - slow; Ctrl-C is quiet from the start, see `run_command`
 
     print_runs(folder, most)
     return 0
@@ -31,7 +31,7 @@ def _list(folder: Path, most: int) -> int:
 
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and int(text)):
-        raise argparse.ArgumentTypeError(f"{text}: expected a number of runs, 1 or more")
+        raise argparse.ArgumentTypeError(f"{text}: expected a whole number of runs, at least 1")
     return int(text)
 
 

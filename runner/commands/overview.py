@@ -1,4 +1,4 @@
-"""The list of runs, from results.csv, plan.json and environment.json alone, any of which may be torn."""
+"""The table of `runner list`. It reads results.csv, plan.json and environment.json, any of which may be damaged."""
 
 from __future__ import annotations
 
@@ -28,25 +28,33 @@ from runner.record.run import Run
 from runner.record.runs import section
 from runner.record.shards import running
 
-NAMED = 2  # kernels that are named; of more, only the number is shown
+NAMED = 2  # most kernels to list by name; above that, their number is shown
 
 
 @dataclass(frozen=True)
 class Overview:
-    """What is known about a run, in words; a word is empty where nothing is known."""
+    """One line of the table. A text is empty if it is unknown."""
 
     path: Path
     started: str
     what: str  # its experiment, or its kernels
     device: str
-    cases: int  # that it has or plans
+    cases: int  # measured or planned
     failures: str
-    best: str  # the case that the report calls the fastest, with its time
+    best: str  # the fastest case of the report's headline, with its time
     style: str
 
 
 def print_runs(root: Path, most: int) -> None:
-    """Print the newest runs below a folder; a `UsageError` if there is no such folder."""
+    """Print the newest runs below a folder.
+
+    Args:
+        root: The folder.
+        most: How many runs to print.
+
+    Raises:
+        UsageError: The folder does not exist.
+    """
     if root != runs.OUTPUTS and not root.is_dir():
         raise UsageError(f"{root}: there is no such folder")
     known = runs.below(root)
@@ -74,7 +82,7 @@ def print_runs(root: Path, most: int) -> None:
 
 
 def read(path: Path) -> Overview:
-    """The overview of a run."""
+    """Read a run's files into its line of the table."""
     known, planned = runs.environment(path), _planned(RunFolder(path))
     try:
         run = reader.read(path)
@@ -98,7 +106,7 @@ def read(path: Path) -> Overview:
 
 
 def show(found: Sequence[Overview], console: RichConsole) -> None:
-    """Print a line per run. In a terminal that is too narrow for that, the folder has a line of its own."""
+    """Print one line per run, or two if the terminal is narrow: the folder, then the rest."""
     heads = ("folder", "started", "what", "device", "cases", "failures", "best")
     cells = [
         (_pasted(run.path), run.started, run.what, run.device, f"{run.cases:,}", run.failures or "none", run.best)
@@ -142,7 +150,7 @@ def _what(command: str, kernels: Sequence[str]) -> str:
 
 
 def _device(known: dict[str, Any], kinds: Sequence[str]) -> str:
-    """The names of the GPUs, and the CPU device; for a run without a row, of what was opened."""
+    """Name the devices of a run's rows, or, without rows, the devices that were opened."""
     devices = [device for device in section(known, "devices").values() if isinstance(device, dict)]
     used = [kind for kind in kinds if kind not in ("", AUTO)] or [str(device.get("kind", "")) for device in devices]
     found = []
@@ -164,7 +172,7 @@ def _state(path: Path, run: Run | None, not_run: int) -> str:
 
 
 def _best(run: Run) -> str:
-    """The case that the report's first sentence calls the fastest; empty if it names none."""
+    """Describe the fastest case of the report's headline; empty if there is no ranking."""
     try:
         row = headline_groups(run)[0].fastest
     except (IndexError, *runs.MALFORMED):
@@ -175,6 +183,6 @@ def _best(run: Run) -> str:
 
 
 def _pasted(path: Path) -> str:
-    """A path as a shell takes it."""
+    """Quote a path for a shell, with unprintable characters replaced."""
     text = shlex.quote(shown(path))
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

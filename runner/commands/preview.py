@@ -1,6 +1,6 @@
-"""`runner --dry-run`: the cases that a sweep would run or skip, and an estimate of the time if there is one.
+"""`runner --dry-run`: print the cases that a sweep would run or skip, and an estimate of the time if possible.
 
-The devices are opened, since they say what they refuse; nothing is compiled, launched or written.
+This opens the devices, because they decide what to skip. It compiles, launches and writes nothing.
 """
 
 from __future__ import annotations
@@ -24,13 +24,22 @@ from runner.sweep import case_row, pace
 from runner.sweep.compiling import reason_to_skip
 from runner.sweep.worker import Worker
 
-MOST = 200  # cases that are shown; --json has all
+MOST = 200  # cases to print; --json prints all
 
 Line = dict[str, str]
 
 
 def show(planned: Sequence[Job], launcher: str, options: Options) -> int:
-    """Print the plan; the exit status is 0 if at least one case would run, else 2."""
+    """Print the plan.
+
+    Args:
+        planned: The sweep's jobs; equal cases are listed once.
+        launcher: The launcher's name, for the rows of `--json`.
+        options: The runner's own options.
+
+    Returns:
+        The exit status: 0 if at least one case would run, else 2.
+    """
     jobs = list({job.key: job for job in reversed(planned)}.values())[::-1]  # equal cases run once
     opened = {job.device.key: job.device for job in jobs}
     devices = {key: _opened(config) for key, config in opened.items()}
@@ -64,7 +73,7 @@ def show(planned: Sequence[Job], launcher: str, options: Options) -> int:
 
 
 def _opened(config: DeviceConfig) -> tuple[DeviceInfo | None, str]:
-    """A device's properties and a sentence about it; `None` and a sentence if the device is unavailable."""
+    """Open a device; returns its properties (`None` if it is unavailable) and a sentence to print."""
     started = time.monotonic()
     worker = Worker(config)
     try:
@@ -83,7 +92,7 @@ def _line(job: Job) -> Line:
 
 
 def _constant(lines: Sequence[Line]) -> Line:
-    """The parameters with one value in all cases; empty for a single case."""
+    """Select the parameters that have the same value in all cases; empty for a single case."""
     first = lines[0]
     if len(lines) == 1:
         return {}

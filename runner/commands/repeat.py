@@ -1,10 +1,10 @@
 """`python -m runner.repeat outputs/X`: run a sweep again in a new folder, from its folder alone, and compare the two.
 
-Jobs and sources are those that the folder keeps. With overrides, Hydra composes the sweep again from the kept
+It uses the jobs and sources that the folder stores. With overrides, Hydra composes the sweep again from the stored
 configuration.
 
-Exit status: 2 or 130 if the new sweep ended so. Otherwise that of the comparison: a case that fails as it did before is
-no news. 1 also if a case fails that the old sweep did not have. Without a common case, that of the new sweep.
+Exit status: 2 or 130 if the new sweep ended with it. Otherwise the comparison's, in which a case that already failed
+before is not a change. 1 also if a case fails that the old sweep lacks. Without common cases, the new sweep's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Repeat a sweep, and compare both."""
+    """Repeat a sweep and compare the two; returns the exit status."""
     from runner.cli import Parser, run_command  # noqa: PLC0415
 
     parser = Parser(
@@ -39,12 +39,12 @@ def _repeated(name: str, overrides: Sequence[str]) -> int:
     from runner.sweep.session import Session  # noqa: PLC0415
 
     session = Session()
-    original = runs.one(name)  # before `latest` names the new one
+    original = runs.one(name)  # resolved now, because `latest` will be the new run
     if RunFolder(original).results.exists():
         from runner.record.run import read  # noqa: PLC0415
 
         with runs.reading(name):
-            read(original)  # a damaged table is a mistake now, not after the sweep
+            read(original)  # report a damaged table now, before the sweep
 
     def work() -> None:
         if not overrides:
@@ -66,12 +66,12 @@ def _compared(old: RunFolder, new: RunFolder, status: int) -> int:
 
     rows = stored_rows.collect(old)
     if rows and all(row["status"] == "not_run" for row in rows):
-        sys.stderr.write(f"runner: {old.path} has no finished case: nothing is compared\n")
+        sys.stderr.write(f"runner: {old.path} has no finished case, so nothing is compared\n")
         return status
     before = {row["case"] for row in rows}
     now = stored_rows.collect(new)
     if before.isdisjoint(row["case"] for row in now):
-        sys.stderr.write(f"runner: {old.path} has none of these cases: there is nothing to compare\n")
+        sys.stderr.write(f"runner: {old.path} has no case in common with the new run, so there is nothing to compare\n")
         return status
     compared = compare([str(old.path), str(new.path), "--html", str(new.path / "compare.html")])
     failed = any(row["status"] not in stored_rows.FINE for row in now if row["case"] not in before)

@@ -1,4 +1,4 @@
-"""Runs a stored sweep: what it lacks, or all of it again, with the folder's own code."""
+"""Run a stored sweep, with the sources in its folder: only the missing cases (`resume`), or all (`repeat`)."""
 
 from __future__ import annotations
 
@@ -26,9 +26,15 @@ ONE_BY_ONE = "its jobs were planned one by one, so the folder lacks those that i
 
 
 def resume(path: Path, session: Session) -> None:
-    """Run the cases and rounds that a sweep's folder lacks.
+    """Run the cases and rounds that are missing from a sweep's folder.
 
-    Device and toolchain must be the same, since all rows enter one table. If it cannot be resumed, nothing is changed.
+    Args:
+        path: The sweep's folder.
+        session: Receives the folder; its `ended_early` is set if a shard ended early.
+
+    Raises:
+        UsageError: The runner, sources, device or toolchain changed since the run. The rows are then left as they are.
+        DeviceUnavailable: The device cannot be opened.
     """
     found = _taken_up(path, session)
     with runs.reading(path):
@@ -61,7 +67,7 @@ def resume(path: Path, session: Session) -> None:
             progress.say(words)
             engine.run(found.jobs, found.folder, progress, found.launcher, session.take_worker(), stages=ALL)
     else:
-        ledger.write_plan(found.jobs, found.folder, found.launcher)  # a power cut may have torn a case.json
+        ledger.write_plan(found.jobs, found.folder, found.launcher)  # a power cut may have damaged a case.json
         sys.stderr.write(
             f"{path}: the sweep is complete: {done} of {done} cases are finished; writing its report again\n"
         )
@@ -75,7 +81,11 @@ def is_search(path: Path) -> bool:
 
 
 def resume_search(path: Path, session: Session) -> RunFolder | None:
-    """Take up the folder of a search that was interrupted; `None` if it is complete."""
+    """Lock the folder of an interrupted search and prepare it for resuming.
+
+    Returns:
+        The folder, or `None` if the search is complete.
+    """
     found = _taken_up(path, session)
     if not found.folder.unfinished:
         sys.stderr.write(f"{path}: the search is complete; writing its report again\n")
@@ -88,13 +98,13 @@ def resume_search(path: Path, session: Session) -> RunFolder | None:
 
 
 def repeat(path: Path, session: Session) -> None:
-    """Run a sweep again in a new folder; nothing is written in the old one."""
+    """Run a sweep again in a new folder. The old folder is only read."""
     found = read_to_repeat(path)
     old, known = found.folder, runs.environment(path)
     what = named(re.sub(r"^\d\d-\d\d-\d\d-", "", old.path.name)) or "sweep"
     new = session.reserve(runs.OUTPUTS / f"{datetime.now().astimezone():%Y-%m-%d/%H-%M-%S}-{what}")
     here = environment.gather((), record_host="host" in known)
-    kept = {name: known[name] for name in ("command", "sources") if name in known}  # the kernels are those of then
+    kept = {name: known[name] for name in ("command", "sources") if name in known}  # the run uses the stored kernels
     new.write_json(new.environment, {**here, **kept, "planned_at_once": True})
     for job in found.jobs:
         if (files := old.job(job.number) / ".hydra").is_dir():
@@ -109,17 +119,23 @@ def repeat(path: Path, session: Session) -> None:
 
 
 def read_to_repeat(path: Path) -> StoredSweep:
-    """Read a sweep's folder, and say if the runner or the kept sources have changed since."""
+    """Read a sweep's folder; warns on stderr if the runner or the stored sources have changed since."""
     found = read(path)
     for changed in changed_sources(found):
         sys.stderr.write(f"{path}: {changed} has changed since the run; the new run uses it as it is now\n")
     if (then := runs.environment(path).get("runner")) != __version__:
-        sys.stderr.write(f"{path}: run by version {then or 'unknown'} of the runner; this is version {__version__}\n")
+        sys.stderr.write(
+            f"{path}: the run used version {then or 'unknown'} of the runner; this is version {__version__}\n"
+        )
     return found
 
 
 def _taken_up(path: Path, session: Session) -> StoredSweep:
-    """A sweep to resume, whose folder is locked; neither the runner nor its sources may have changed."""
+    """Read and lock a sweep to resume.
+
+    Raises:
+        UsageError: environment.json is unreadable, or the runner or a source has changed.
+    """
     found = read(path)
     session.resume(found.folder)
     if not (known := runs.environment(path)):
@@ -135,7 +151,7 @@ def _taken_up(path: Path, session: Session) -> StoredSweep:
 
 
 def note_resumed(folder: RunFolder) -> None:
-    """Note the time in environment.json."""
+    """Append the time to `resumed_utc` in environment.json."""
     known = folder.json(folder.environment)
     known.setdefault("resumed_utc", []).append(datetime.now(UTC).isoformat(timespec="seconds"))
     folder.write_json(folder.environment, known)

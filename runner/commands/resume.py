@@ -1,4 +1,4 @@
-"""`python -m runner.resume outputs/X`: run what an interrupted sweep lacks, and nothing else."""
+"""`python -m runner.resume outputs/X`: run the missing cases of an interrupted sweep."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runner.cli import Options
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Resume a sweep; the exit status is that of its rows, or 2 if it cannot be resumed."""
+    """Resume a sweep; returns the exit status of its rows, or 2 if it cannot be resumed."""
     from runner.cli import Parser, run_command  # noqa: PLC0415
 
     parser = Parser("resume", "Finish an interrupted sweep. This runs the folder's code.")

@@ -1,4 +1,4 @@
-"""`runner show KERNEL` prints its YAML merged with its family's. Without a name it lists all that can be chosen."""
+"""`runner show KERNEL` prints its YAML merged with its family's. Without a name it lists kernels and experiments."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from runner.cli import Parser, run_command
 from runner.display.console import shown
 from runner.errors import UsageError
 
-NEAR, LIKENESS = 3, 0.75  # names that are suggested
-ONE_LINE = 110  # characters, quotes included
-UNBROKEN = 4096
+NEAR, LIKENESS = 3, 0.75  # most names to suggest, and their least similarity
+ONE_LINE = 110  # most characters of a collection on one line, quotes included
+UNBROKEN = 4096  # line width for PyYAML, so that it breaks no text
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Show a kernel or an experiment, or list all."""
+    """Show a kernel or an experiment, or list all; returns the exit status."""
     parser = Parser("show", "Show the YAML of a kernel or an experiment; without a name, list what can be chosen.")
     parser.add_argument("name", nargs="?", help="a kernel or an experiment")
     parser.add_argument("--config-dir", "-cd", metavar="DIR", help="the folder with your own kernel/NAME.yaml")
@@ -82,14 +82,14 @@ def _kernel(path: Path, content: Any, folders: Sequence[Path]) -> str:
 
 
 class _Scalar(str):
-    """A scalar as it was written: 0xffffffff, not 4294967295."""
+    """A scalar as written in the file: 0xffffffff, not 4294967295."""
 
     __slots__ = ("tag",)
-    tag: str  # YAML's word for its type
+    tag: str  # its YAML tag
 
 
 class _Loader(yaml.SafeLoader):
-    """Keeps scalars as they were written."""
+    """Keeps scalars as written."""
 
     def construct_as_written(self, node: yaml.ScalarNode) -> _Scalar:
         scalar = _Scalar(self.construct_scalar(node))
@@ -98,7 +98,7 @@ class _Loader(yaml.SafeLoader):
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes scalars as they were written, and puts a collection on one line if it fits."""
+    """Writes scalars as written, and puts a collection on one line if it fits."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
         return True
@@ -110,7 +110,7 @@ class _Dumper(yaml.SafeDumper):
         return super().represent_sequence(tag, sequence, flow_style or _fits(sequence))
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002
-        """Called by PyYAML; a list is indented below its key."""
+        """Indent a list below its key; PyYAML calls this."""
         super().increase_indent(flow, indentless=False)
 
 

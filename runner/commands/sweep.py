@@ -1,6 +1,6 @@
-"""Runs a sweep's cases for a command, and reports on them: whatever ends it, finished cases are kept.
+"""Run a sweep for a command and write its report. Finished cases are kept, even after an error or Ctrl-C.
 
-Nothing heavy is imported at the top, so that Ctrl-C is quiet from the start.
+Slow imports are inside functions, so that Ctrl-C during the start prints no traceback.
 """
 
 from __future__ import annotations
@@ -23,9 +23,19 @@ if TYPE_CHECKING:
 
 
 def run_sweep(session: Session, work: Callable[[], object]) -> int:
-    """Run a sweep's cases and report on them; whatever ends it, finished cases are kept.
+    """Run a sweep's cases and report on them. Finished cases are kept, even after an error or Ctrl-C.
 
-    Gives the exit status of the sweep's rows; 0 if there was nothing to run, as after `--help`.
+    Args:
+        session: Receives the sweep's folder from `work`.
+        work: Runs the cases.
+
+    Returns:
+        The exit status of the sweep's rows; 0 if there was nothing to run, as after `--help`.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C or another signal; the table and report of the finished cases are written.
+        UsageError: The command line or a file is invalid.
+        DeviceUnavailable: A device cannot be opened.
     """
     try:
         work()
@@ -39,12 +49,12 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
     except (UsageError, DeviceUnavailable):
         session.discard_if_unused()
         raise
-    except BrokenPipeError:  # the reader of --help left
+    except BrokenPipeError:  # stdout was closed, as by `| head`
         raise
     except OSError as e:
         return _stopped(e, session.folder)
     finally:
-        if worker := session.take_worker():  # nobody took it
+        if worker := session.take_worker():  # not used by a sweep
             worker.kill()
     if session.options.dry_run and session.folder:
         from runner.commands.preview import show  # noqa: PLC0415
@@ -59,7 +69,7 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
 
 
 def _lacking(session: Session, status: int) -> int:
-    """Say what the sweep lacks although it came to its end; gives the exit status."""
+    """Report cases that a completed sweep is missing; returns the exit status."""
     if session.ended_early and session.folder:
         status = say(f"a shard ended early; {_resume(session.folder)} runs the rest", status or FAILED)
     if session.left_out:
@@ -69,13 +79,13 @@ def _lacking(session: Session, status: int) -> int:
 
 
 def _stopped(error: OSError, folder: RunFolder | None) -> int:
-    """Say what the system refused, and where: the error of a full disk names no file."""
+    """Report an `OSError` with a path: a full disk's error has no file name. Returns the exit status."""
     what = error.strerror or str(error)
     where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
     if folder is None:
         return say(f"{where or 'a file'}: {what}", MISTAKE if error.errno == errno.ENAMETOOLONG else FAILED)
     if not where or Path(where).absolute().is_relative_to(folder.path):
-        where = str(folder.path)  # which of its files does not matter
+        where = str(folder.path)  # the folder says enough
     if not folder.has(folder.plan) and not any(folder.has(folder.result(job)) for job in folder.jobs()):
         return say(f"{where}: {what}; nothing was measured", FAILED)
     return say(f"{where}: {what}; finished cases are kept, and {_resume(folder)} runs the rest", FAILED)
@@ -95,12 +105,12 @@ def _finish(folder: RunFolder, options: Options) -> int:
     try:
         return finish(folder, options)
     except KeyboardInterrupt:
-        how = f"python -m runner.report {_here(folder)} makes the table and the report of all finished cases"
+        how = f"python -m runner.report {_here(folder)} writes the table and the report of all finished cases"
         raise KeyboardInterrupt(say(f"interrupted before the report was written; {how}", INTERRUPTED)) from None
 
 
 def finish(folder: RunFolder, options: Options) -> int:
-    """Write table, figures, report and summary from the folder alone; the status is that of its rows."""
+    """Write table, figures, report and summary from the folder; returns the exit status of its rows."""
     from runner import report  # noqa: PLC0415
     from runner.display.terminal import Console  # noqa: PLC0415
     from runner.record import stored_rows  # noqa: PLC0415

@@ -1,1 +1,7 @@
-"""Writes a kernel's YAML from what others have: a `.cu`, a script for Kernel Tuner, or a T1 file."""
+"""The importer: a kernel's YAML from existing code, and a run folder from another tuner's results.
+
+Door: `__main__.main` for the command, and `t4_format` to read and write T4 files.
+Takes: a `.cu`, a script for Kernel Tuner, a T1 file, or a T4 file.
+Gives: `kernel/NAME.yaml` with `???` for what only the author knows; a run folder for T4.
+What may not cross: the importer parses code and never compiles or runs it. It overwrites no file.
+"""

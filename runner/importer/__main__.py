@@ -1,7 +1,7 @@
-"""`python -m runner.importer FILE`: a YAML for each kernel of a `.cu`, a script for Kernel Tuner, or a T1 file.
+"""`python -m runner.importer FILE`: write a YAML for each kernel of a `.cu`, a script for Kernel Tuner, or a T1 file.
 
-It writes what the parser finds, and `???` where only a person knows. Of a T4 file, which has results, it writes a run
-folder. It never overwrites.
+The YAML has what the parser finds, and `???` for what only the author knows. A T4 file, which has results, becomes a
+run folder. Existing files are never overwritten.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write YAMLs."""
+    """Import a file; returns the exit status."""
     parser = Parser(
         "import", "Write a YAML for each kernel of a file, with ??? where you must fill in; or read a T4 file."
     )
     parser.add_argument("file", type=Path, help="a .cu, a script for Kernel Tuner (.py), or a T1 or T4 file (.json)")
-    parser.add_argument("--kernel", metavar="NAME", help="only this kernel; default: each one of the file")
+    parser.add_argument("--kernel", metavar="NAME", help="only this kernel; default: all kernels of the file")
     parser.add_argument(
         "--source", type=Path, metavar="FILE.cu", help="the kernel's file, if the script does not name it"
     )
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--into",
         type=Path,
         metavar="FOLDER",
-        help="for --config-dir, default: my_kernels; of a T4 file the run folder, default: outputs/imported/NAME",
+        help="for --config-dir, default: my_kernels; for a T4 file, the run folder, default: outputs/imported/NAME",
     )
     given = parser.parse_args(arguments)
     return run_command(lambda: _import(given.file, given.kernel, given.source, given.into))
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _import(file: Path, kernel: str | None, source: Path | None, into: Path | None) -> int:
     for given in filter(None, (file, source)):
-        if given.exists() and not (given.is_file() or given.is_dir()):  # a pipe would be waited for
+        if given.exists() and not (given.is_file() or given.is_dir()):  # reading a pipe would block
             raise UsageError(f"{given}: expected a regular file")
     if _is_t4(file):
         from runner.importer.recorded import of_t4  # noqa: PLC0415
@@ -61,7 +61,7 @@ def _import(file: Path, kernel: str | None, source: Path | None, into: Path | No
 
 
 def _is_t4(file: Path) -> bool:
-    """Whether a file has results; other JSON declares a kernel, as T1 does."""
+    """Whether a file is T4: a .json with results, or a .json.gz. Other JSON is T1."""
     if file.name.endswith(".json.gz"):
         return True
     try:
@@ -85,18 +85,18 @@ def _written(file: Path, tuning: Tuning | None, kernel: str | None, source: Path
         path = folder / f"{kernel}.cu"
         files[path], text = tuning.text, tuning.text
     elif path is None:
-        raise UsageError(f"{file}: it does not name the kernel's file; add --source FILE.cu")
+        raise UsageError(f"{file}: it does not name the kernel's source file; add --source FILE.cu")
     else:
         text = cache.read(path)
     plain = re.sub(r"<.*", "", kernel or "").rpartition("::")[2]
     chosen: list[Kernel] = []
     kernels: list[Kernel] = []
-    for _, part in reached(Source(path, text, "")):  # what it includes, if it has no such kernel itself
+    for _, part in reached(Source(path, text, "")):  # then its includes, if the file itself lacks the kernel
         kernels += [k for k in part.kernels if k.has_body]
         chosen = chosen or [k for k in kernels if not plain or k.name.rpartition("::")[2] == plain]
     if not chosen:
-        names = f"its kernels are {', '.join(map(str, kernels))}" if kernels else "it has no __global__ function"
-        raise UsageError(f"{path}: has no kernel '{kernel}'; {names}" if kernel else f"{path}: {names}")
+        names = f"available: {', '.join(map(str, kernels))}" if kernels else "it has no __global__ function"
+        raise UsageError(f"{path}: it has no kernel '{kernel}'; {names}" if kernel else f"{path}: {names}")
     named: dict[str, Path] = {}
     for one in chosen:
         include = tuple(folders_nearby(Source(path, text, one.name)))

@@ -1,4 +1,4 @@
-"""What the parser finds out about a kernel: its arguments, their roles, the macros that are missing, shared memory."""
+"""Find a kernel's argument roles, undeclared macros, shared memory and launches in its parsed source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runner.device import Source, cache
 from runner.device.excerpt import needed, reached
 from runner.device.syntax import IDENTIFIERS, File, Kernel, Parameter, What, below, parse, text_of
 
-# Names that CUDA or C declares.
+# Names that CUDA, C or C++ declares.
 _KNOWN = re.compile(
     r"(threadIdx|blockIdx|blockDim|gridDim|warpSize|std|cuda|cg|cooperative_groups|nvcuda|NULL|nullptr|true|false|void|throw|const|_|"
     r"bool|signed|unsigned|half2?|dim3|\w+_t|(u?(char|short|int|long|longlong)|float|double)[1-4]?|"
@@ -50,23 +50,23 @@ class Constant:
 
 @dataclass(frozen=True)
 class Found:
-    """A kernel, and what its text shows."""
+    """A kernel and the facts found in its source."""
 
     kernel: Kernel
     source: Source
     includers: tuple[str, ...]  # files nearby that include the kernel's file
     roles: dict[str, str]  # of each pointer: in, out or inout
-    macros: tuple[str, ...]  # names that nothing declares
+    macros: tuple[str, ...]  # undeclared names
     shared: tuple[Shared, ...]
     constants: tuple[Constant, ...]
     dimensions: int  # of a block: 1, 2 or 3
-    grid: int  # axes of the grid that it reads
-    types: Mapping[str, str]  # what its own names of types stand for, as far as the files decide it
-    launches: tuple[str, ...]  # how the file launches it, as written
+    grid: int  # axes of the grid that the kernel reads: 1, 2 or 3
+    types: Mapping[str, str]  # underlying types of its type aliases, where the files determine them
+    launches: tuple[str, ...]  # launches in the files, as written
 
 
 def find(source: Source, kernel: Kernel) -> Found:
-    """Look at a kernel of a source."""
+    """Analyse a kernel of a source and of the files that it includes."""
     files = dict(reached(source))
     taken = needed(source, files)
     nodes = [item.node for items in taken.values() for item in items if item.what is not What.USING]
@@ -108,11 +108,11 @@ def _unseen(body: list[tree_sitter.Node]) -> Iterator[str]:
 
 
 def _role(p: Parameter, kernel: tree_sitter.Node) -> str:
-    """What the uses of a pointer show: `in` if elements are only read, `out` if they are only assigned to."""
+    """Guess a pointer's role: `in` if its elements are only read, `out` if only assigned, else `inout`."""
     if "const" in p.type.split():
         return "in"
     names, count = {p.name}, 0
-    while len(names) > count:  # pointers that are made from it: `T* row = p + i * n`
+    while len(names) > count:  # follow pointers derived from it: `T* row = p + i * n`
         count = len(names)
         for n in below(kernel):
             if n.type == "init_declarator" and _points(n.child_by_field_name("value"), names):
@@ -138,7 +138,7 @@ def _declares(node: tree_sitter.Node) -> bool:
 
 
 def _use(node: tree_sitter.Node) -> str:
-    """What becomes of a pointer here: its element is read or assigned to, it is moved, or something else."""
+    """Classify one use of a pointer: `read` or `assigned` (its element), `moved` (the pointer itself), or `other`."""
     parent = node.parent
     if parent is not None and parent.type == "assignment_expression" and parent.child_by_field_name("left") == node:
         return "moved"  # p += n
@@ -191,7 +191,7 @@ def _passed(pointer: tree_sitter.Node) -> str:
 
 
 def _undeclared(body: list[tree_sitter.Node]) -> Iterator[str]:
-    """Names in expressions that are no calls, and types in capitals."""
+    """Names in expressions, except called functions, and type names in capitals."""
     inside = {n for node in body if node.type in ("preproc_def", "preproc_function_def") for n in below(node)}
     for node in body:
         parent = node.parent
@@ -222,7 +222,7 @@ def _constants(body: list[tree_sitter.Node]) -> Iterator[Constant]:
 
 
 def _launches(source: Source, kernel: Kernel) -> Iterator[str]:
-    """Each launch in the files, and what its function says about the names between `<<<` and `>>>`."""
+    """Each launch in the files, with the definitions of the names between `<<<` and `>>>`."""
     plain = kernel.name.rpartition("::")[2]
     for _, file in reached(source):
         for node in below(file.root):
@@ -235,7 +235,7 @@ def _launches(source: Source, kernel: Kernel) -> Iterator[str]:
 
 
 def _where(launch: tree_sitter.Node, shape: str) -> str:
-    """How the launch's function makes the names in the launch's shape, and those that it makes them from."""
+    """The definitions of the names in the launch's shape, and of the names that they use, in the launching function."""
     function = launch
     while function.parent is not None and function.type != "function_definition":
         function = function.parent
@@ -250,7 +250,7 @@ def _where(launch: tree_sitter.Node, shape: str) -> str:
 
 
 def folders_nearby(source: Source) -> Iterator[Path]:
-    """Folders around a kernel's file, within its repository, with headers that it includes and needs."""
+    """Find include folders near a kernel's file, within its repository, that hold headers the kernel needs."""
     files = dict(reached(source))
     words = {w for items in needed(source, files).values() for i in items for w in i.mentions} | {"operator"}
     wanted = {i.path for file in files.values() for i in file.items if i.what is What.INCLUDE and i.path}
@@ -268,7 +268,7 @@ def folders_nearby(source: Source) -> Iterator[Path]:
 
 
 def includers(path: Path) -> Iterator[str]:
-    """Sources beside a file, or one folder up, that include it."""
+    """Find sources in a file's folder, or one folder up, that include it."""
     for folder in filter(Path.is_dir, (path.parent, path.parent.parent)):
         for other in sorted(p for p in folder.iterdir() if p.suffix in (".cu", ".c", ".cpp", ".cc") and p != path):
             names = (found["name"] for found in cache.INCLUDE.finditer(cache.read(other)) if found["open"] == '"')
@@ -277,7 +277,7 @@ def includers(path: Path) -> Iterator[str]:
 
 
 _CONDITION = re.compile(r"#\s*(?:el)?if(n?)def\s+(\w+)|#\s*(?:el)?if\s+(!?)\s*defined\s*\(?\s*(\w+)\s*\)?")
-# By kind of declaration: the fields of the name and of what it stands for.
+# By kind of declaration: the fields of the alias and of the type.
 _NAMING = {
     "type_definition": ("declarator", "type"),
     "alias_declaration": ("name", "type"),
@@ -286,12 +286,16 @@ _NAMING = {
 
 
 def plain_type(kind: str) -> str:
-    """A parameter's type without qualifiers."""
+    """Remove `const`, `volatile` and `struct` from a type."""
     return " ".join(word for word in kind.split() if word not in ("const", "volatile", "struct"))
 
 
 def resolved(kinds: Iterable[str], files: list[File]) -> dict[str, str]:
-    """What the names among some types stand for, by `typedef`, `using` or `#define`, through all of these."""
+    """Resolve type aliases through `typedef`, `using` and `#define`.
+
+    Returns:
+        The underlying type, by alias. Types that are no alias are left out.
+    """
     nodes = [node for file in files for node in below(file.root) if node.type in _NAMING]
     defined = {text_of(n.child_by_field_name("name")) for n in nodes if n.type == "preproc_def"}
     found = {}
@@ -306,7 +310,7 @@ def resolved(kinds: Iterable[str], files: list[File]) -> dict[str, str]:
 
 
 def _type(name: str, nodes: list[tree_sitter.Node], defined: set[str]) -> str:
-    """The type behind one name; empty if it is not defined, or only under an undecidable condition."""
+    """The type that one alias names; empty if it is undefined, or if an `#if` around it cannot be decided."""
     found = ""
     for node in nodes:
         fields = _NAMING[node.type]
@@ -319,7 +323,7 @@ def _type(name: str, nodes: list[tree_sitter.Node], defined: set[str]) -> str:
 
 
 def _holds(node: tree_sitter.Node, defined: set[str]) -> bool | None:
-    """Whether every `#if` around a node takes it; `None` if one is more than `defined(NAME)`."""
+    """Whether every `#if` around a node is true for it; `None` if one tests more than `defined(NAME)`."""
     below_it, parent = node, node.parent
     while parent is not None:
         if parent.type in ("preproc_if", "preproc_elif", "preproc_ifdef"):

@@ -1,4 +1,4 @@
-"""Turns a T4 file, the results of another tuner, into a run folder that `report`, `list`, `compare` and Python read."""
+"""Convert a T4 file, the results of another tuner, to a run folder for `report`, `list`, `compare` and Python."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from runner.record.samples import append_round
 from runner.record.stored_rows import Row
 from runner.statistics import SAMPLE, Samples, of_rounds
 
-KERNEL = "kernel"  # the parameter by which an exported run of several kernels tells them apart
-IMPORTED = "imported"  # the folder below outputs/ of what is given no folder
+KERNEL = "kernel"  # the key that names the kernel in an exported run of several kernels
+IMPORTED = "imported"  # the default folder below outputs/
 
 
 def of_t4(file: Path, kernel: str | None, into: Path | None) -> str:
@@ -34,14 +34,14 @@ def of_t4(file: Path, kernel: str | None, into: Path | None) -> str:
 
     Args:
         file: The T4 file; it may be compressed by gzip.
-        kernel: The name of the kernel; without one, that in the file, and otherwise the file's own name.
-        into: The folder, which must not be there; without one, `outputs/imported/FILE`.
+        kernel: The kernel's name for results that do not name it; default: the file's name.
+        into: The folder to create; default: `outputs/imported/FILE`.
 
     Returns:
-        What to say.
+        The line to print.
 
     Raises:
-        UsageError: The file is not T4, the folder is there, or a parameter has the name of a column.
+        UsageError: The file is not T4, the folder exists, or a parameter has the name of a column.
     """
     entries, metadata = t4_format.read(file)
     stem = re.sub(r"\W+", "_", file.name.partition(".")[0]).strip("_") or "recorded"
@@ -71,7 +71,7 @@ def of_t4(file: Path, kernel: str | None, into: Path | None) -> str:
 
 
 def _row(number: int, entry: t4_format.Result, kernel: str, file: Path, *, on_gpu: bool) -> Row:
-    """The row of an entry. Times that no GPU took stay apart, as those of the CPU device do."""
+    """Make the row of an entry. Times that were not measured on a GPU go to `emulated_us`."""
     values = {name: value for name, value in entry.configuration.items() if value != t4_format.NONE}
     kernel = str(values.pop(KERNEL, kernel))
     given: Row = {}
@@ -89,7 +89,11 @@ def _row(number: int, entry: t4_format.Result, kernel: str, file: Path, *, on_gp
 
 
 def _parameter(name: str, value: Any, where: str) -> Row:
-    """The columns of a parameter; a `UsageError` if it is called as one of ours, and its value cannot be one."""
+    """Make the columns of a parameter.
+
+    Raises:
+        UsageError: The parameter has the name of a built-in one, and its value is invalid for it.
+    """
     kind = VOCABULARY.get(name)
     if kind is None or name not in columns.BY_NAME:
         return {name: value}
@@ -113,5 +117,5 @@ def _samples(entry: t4_format.Result) -> Samples:
 
 
 def _hash(kernel: str, values: Mapping[str, Any]) -> str:
-    """What joins the cases of two imports."""
+    """The case id, equal for equal cases of two imports."""
     return hashlib.sha256(json.dumps([kernel, values], sort_keys=True).encode()).hexdigest()[:12]

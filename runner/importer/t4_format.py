@@ -27,8 +27,8 @@ STATUS = {
     "correct": "ok", "compile": "compile_error", "runtime": "launch_error", "timeout": "timeout",
     "correctness": "mismatch", "constraints": "skipped",
 }  # fmt: skip
-NONE = "None"  # of a parameter that the configuration's kernel does not have
-_WRONG = ("mismatch", "hazard", "implausible", "unproven")  # of our statuses: a result that cannot be trusted
+NONE = "None"  # the value of a parameter that the kernel lacks
+_WRONG = ("mismatch", "hazard", "implausible", "unproven")  # statuses of incorrect or doubtful results
 _INVALIDITY = {
     **{status: word for word, status in STATUS.items()}, **dict.fromkeys(_WRONG, "correctness"),
 }  # fmt: skip
@@ -36,18 +36,22 @@ _INVALIDITY = {
 
 @dataclass(frozen=True)
 class Result:
-    """One combination of parameters."""
+    """The result of one combination of parameters."""
 
     configuration: Mapping[str, Any]
-    status: str  # as rows have it
-    times_us: Times  # of single launches, in order; empty if they were not kept
-    time_us: float | None  # of the combination, as the file says it; `None` if it has none
+    status: str  # as in results.csv
+    times_us: Times  # us, shape (launches,), in order; empty if they were not recorded
+    time_us: float | None  # us; the median of `times_us`, else the objective in the file; `None` if not correct
 
 
 def read(path: Path) -> tuple[list[Result], Mapping[str, Any]]:
-    """Read the results and the metadata of a T4 file, which may be compressed by gzip.
+    """Read a T4 file, which may be compressed by gzip.
 
-    A `UsageError` names the file and the entry if it is not T4.
+    Returns:
+        The results and the metadata.
+
+    Raises:
+        UsageError: The file is unreadable, too large, or not T4. The message names the entry.
     """
     try:
         with path.open("rb") as file:
@@ -64,7 +68,7 @@ def read(path: Path) -> tuple[list[Result], Mapping[str, Any]]:
         raise UsageError(f"{path}: {len(entries):,} results; at most {limited.MOST_ROWS:,} are read")
     metadata = content.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
-    scale = US.get(str(metadata.get("timeunit")), US["ms"])  # "miliseconds" is written, too
+    scale = US.get(str(metadata.get("timeunit")), US["ms"])  # some tuners write "miliseconds"
     found = []
     for number, entry in enumerate(entries):
         try:
@@ -91,14 +95,14 @@ def _unpacked(packed: bytes) -> bytes:
 
 def _result(entry: Mapping[str, Any], scale: float) -> Result:
     if (word := entry["invalidity"]) not in list(STATUS):
-        raise ValueError(f"invalidity {word!r} is none of {', '.join(STATUS)}")
+        raise ValueError(f"invalidity {word!r} is not one of {', '.join(STATUS)}")
     status = STATUS[word]
     configuration = dict(entry["configuration"])
     if not all(isinstance(value, str | int | float) for value in configuration.values()):
-        raise TypeError("a configuration has numbers and words")
+        raise TypeError("a value of the configuration is neither a number nor a string")
     runtimes = np.array(entry.get("times", {}).get("runtimes") or [], np.float64) * scale
     if runtimes.ndim != 1 or not (np.isfinite(runtimes) & (runtimes > 0)).all():
-        raise ValueError("a runtime is a number above 0")
+        raise ValueError("each runtime must be a number above 0")
     wanted = (entry.get("objectives") or ["time"])[0]
     time_us = None
     for measured in entry.get("measurements") or []:
@@ -107,12 +111,12 @@ def _result(entry: Mapping[str, Any], scale: float) -> Result:
     if len(runtimes):
         time_us = float(np.median(runtimes))
     if status == "ok" and not (time_us and math.isfinite(time_us) and time_us > 0):
-        raise ValueError("a correct result has a time above 0")
+        raise ValueError("a correct result must have a time above 0")
     return Result(configuration, status, runtimes, time_us if status == "ok" else None)
 
 
 def written(results: Iterable[Result], metadata: Mapping[str, Any]) -> str:
-    """The text of a T4 file."""
+    """Format results and metadata as the text of a T4 file."""
     entries = [
         {
             "configuration": dict(r.configuration),
@@ -130,7 +134,11 @@ def written(results: Iterable[Result], metadata: Mapping[str, Any]) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file that is not there yet; compressed if it is called so."""
+    """Write a new file, compressed if its name ends in .gz.
+
+    Raises:
+        UsageError: The file exists or cannot be written.
+    """
     content = text.encode()
     try:
         with path.open("xb") as file:

@@ -1,4 +1,4 @@
-"""What a script for Kernel Tuner, or a T1 file, says about a kernel. The script is read, never run."""
+"""Read a kernel's launch and parameters from a script for Kernel Tuner or a T1 file. Scripts are parsed, never run."""
 
 from __future__ import annotations
 
@@ -28,50 +28,64 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "max": max, "min": min, "sum": sum, "int": int, "float": float, "prod": math.prod, "str": str,
     **dict.fromkeys(("int32", "int64", "uint32", "uint64"), int), **dict.fromkeys(("float32", "float64"), float),
 }  # fmt: skip
-_UNKNOWN = (ValueError, KeyError, TypeError, IndexError, ArithmeticError)  # of what cannot be evaluated
+_UNKNOWN = (
+    ValueError,
+    KeyError,
+    TypeError,
+    IndexError,
+    ArithmeticError,
+)  # raised for an expression that cannot be evaluated
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """What is known from elsewhere about a kernel's launch."""
+    """A kernel's launch and tunable parameters, as another tool declares them."""
 
     function: str
     source: Path | None  # the `.cu`
-    text: str  # of the kernel, if it stands in the script; empty if not
-    block: tuple[str, ...]  # the tunable parameters that are the parts of a block, x first
-    values: Mapping[str, Sequence[Any]]  # of each tunable parameter
+    text: str  # the kernel's source, if the script contains it; else empty
+    block: tuple[str, ...]  # the tunable parameters that set the block's dimensions, x first
+    values: Mapping[str, Sequence[Any]]  # the allowed values, by tunable parameter
     defaults: Mapping[str, Any]
     size: tuple[int, ...]  # of the problem, x first
-    divisors: tuple[tuple[str, ...], ...]  # of the grid, for each axis
+    divisors: tuple[tuple[str, ...], ...]  # of the problem size, for each axis of the grid
     restrictions: tuple[str, ...]
     scalars: Mapping[int, float]  # values of arguments, by their position
     roles: Mapping[int, str]  # of arrays, by their position
 
 
 def of_script(path: Path) -> Tuning:
-    """What the call of `tune_kernel` in a script says; a `UsageError` if there is none."""
+    """Read the first call of `tune_kernel` in a script.
+
+    Raises:
+        UsageError: The file is not Python, or does not call `tune_kernel`.
+    """
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except (SyntaxError, ValueError) as e:
-        raise UsageError(f"{path}: this is not a Python script: {e}") from None
+        raise UsageError(f"{path}: not a Python script: {e}") from None
     known: dict[str, Any] = {}
     for node in _statements(tree):
         call = next((c for c in ast.walk(node) if isinstance(c, ast.Call) and _name(c.func) == "tune_kernel"), None)
         if call is not None:
             return _of_call(call, known, path, tree)
         _assign(node, known)
-    raise UsageError(f"{path}: there is no call of tune_kernel")
+    raise UsageError(f"{path}: it does not call tune_kernel")
 
 
 def of_t1(path: Path) -> Tuning:
-    """What a T1 file says; a `UsageError` if it is none."""
+    """Read a T1 file.
+
+    Raises:
+        UsageError: The file is not T1.
+    """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         space, kernel = content["ConfigurationSpace"], content["KernelSpecification"]
         parameters = {p["Name"]: _listed(p["Values"]) for p in space["TuningParameters"]}
         function, file = str(kernel["KernelName"]), str(kernel.get("KernelFile", ""))
     except (ValueError, KeyError, TypeError, AttributeError) as e:
-        raise UsageError(f"{path}: this is not a T1 file: {type(e).__name__}: {e}") from None
+        raise UsageError(f"{path}: not a T1 file: {type(e).__name__}: {e}") from None
     local = kernel.get("LocalSize") or {}
     arguments = [a for a in kernel.get("Arguments") or () if a.get("MemType") != "Constant"]
     access = {"ReadOnly": "in", "WriteOnly": "out", "ReadWrite": "inout"}
@@ -98,7 +112,7 @@ def of_t1(path: Path) -> Tuning:
 
 
 def _listed(values: Any) -> list[Any]:
-    """The values of a parameter: a list, or a Python expression of one."""
+    """The values of a parameter, given as a list or as a Python expression."""
     found = _value(ast.parse(values, mode="eval").body, {}) if isinstance(values, str) else values
     return list(found)
 
@@ -139,7 +153,7 @@ def _of_call(call: ast.Call, known: Mapping[str, Any], path: Path, tree: ast.AST
     block = [n for n in of("block_size_names", list(_BLOCK)) if n in values]
     text, source = of("kernel_source", ""), None
     if "__global__" not in str(text):
-        # A file's name; or its content, which the script reads.
+        # `kernel_source` is a file name, or text that the script reads from a file it names elsewhere.
         files = [
             str(text),
             *(c.value for c in ast.walk(tree) if isinstance(c, ast.Constant) and isinstance(c.value, str)),
@@ -181,7 +195,11 @@ def _name(node: ast.AST) -> str:
 
 
 def _value(node: ast.AST, known: Mapping[str, Any]) -> Any:  # noqa: C901  (one case for each kind of node)
-    """An expression of numbers, texts, lists and dictionaries; a `ValueError` if it is another one."""
+    """Evaluate an expression of numbers, strings, lists and dictionaries.
+
+    Raises:
+        ValueError: The expression has another kind of node.
+    """
     match node:
         case ast.Constant():
             return node.value
@@ -214,5 +232,5 @@ def _computed(node: ast.BinOp, known: Mapping[str, Any]) -> Any:
     if isinstance(node.op, ast.Pow | ast.LShift) and not (isinstance(right, int | float) and abs(right) < 64):
         raise ValueError("too large")
     if isinstance(node.op, ast.Mult) and not (isinstance(left, int | float) and isinstance(right, int | float)):
-        raise ValueError("too large")  # noqa: TRY004  (of what a script may say)
+        raise ValueError("too large")  # noqa: TRY004  (the caller treats it as unknown)
     return _OPERATORS[type(node.op)](left, right)

@@ -1,4 +1,4 @@
-"""A kernel's YAML as text, with what could be found out; `???` where only a person knows."""
+"""Format a kernel's YAML from the facts found, with `???` for what only the author knows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _C_TYPES = {d.c_name: d.name for d in DTYPES.values()} | DTYPE_ALIASES | {
     "char": "int8",
 }  # fmt: skip
 _OBJECTS = {"cudaTextureObject_t": "role: in, texture: {}", "cudaSurfaceObject_t": "role: inout, surface: true"}
-_QUOTED = f'"{BLANK}"'  # within braces, where YAML takes a ? for something else
+_QUOTED = f'"{BLANK}"'  # quoted within braces, where YAML gives `?` a meaning
 _AXES = dict.fromkeys(("w", "width", "cols", "columns", "nx"), "cols") | dict.fromkeys(
     ("h", "height", "rows", "ny"), "rows"
 )
@@ -37,12 +37,12 @@ _BLOCK = re.compile(r"(?i)(k\d*_)?block_?(size|dim)?(_x)?|(num_|n_)?threads(_per
 
 @dataclass
 class _Parameters:
-    """The parameters of the YAML, as they come up: a default, or a default and what is allowed."""
+    """Collects the parameters of the YAML: each a default, with the allowed values if known."""
 
     lines: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str, default: Any, allowed: Sequence[Any] = (), note: str = "") -> str:
-        """Add a parameter unless it is there; its name in the YAML."""
+        """Add a parameter unless it exists; returns its name in the YAML."""
         plain = re.sub(r"\W+", "_", name).lower().lstrip("_0123456789") or "value"
         if plain in RESERVED or plain in FUNCTIONS or keyword.iskeyword(plain):
             plain += "_"
@@ -52,7 +52,14 @@ class _Parameters:
 
 
 def written(found: Found, folder: Path, tuning: Tuning | None, *, overloads: bool) -> str:
-    """The YAML, for `folder`; `overloads` says whether other kernels have the same name."""
+    """Format the YAML of a kernel.
+
+    Args:
+        found: The kernel.
+        folder: The folder of the YAML, to which its paths are relative.
+        tuning: The declarations of a tuning script or T1 file, if there is one.
+        overloads: Whether the file has several kernels of this name.
+    """
     parameters = _Parameters()
     block, grid = _launch(found, tuning, parameters)
     function = _function(found, parameters)
@@ -98,7 +105,11 @@ def written(found: Found, folder: Path, tuning: Tuning | None, *, overloads: boo
 
 
 def write_new(files: Mapping[Path, str]) -> None:
-    """Write files; none if one of them exists."""
+    """Write files.
+
+    Raises:
+        UsageError: One of them exists; then nothing is written.
+    """
     if there := next((path for path in files if path.exists()), None):
         raise UsageError(f"{there}: already exists; nothing is written. --into FOLDER chooses another folder")
     for path, text in files.items():
@@ -107,12 +118,12 @@ def write_new(files: Mapping[Path, str]) -> None:
 
 
 def name_of(found: Found) -> str:
-    """The name of the YAML."""
+    """The kernel's name in the YAML's file name, at most 64 characters."""
     return found.kernel.name.rpartition("::")[2][:64]
 
 
 def _launch(found: Found, tuning: Tuning | None, parameters: _Parameters) -> tuple[str, str]:
-    """The block and the grid; the size is among the parameters."""
+    """The values of `block` and `grid`. Adds the parameter `size`."""
     dimensions = max(found.dimensions, len(tuning.block) if tuning else 0, len(tuning.size) if tuning else 0)
     if tuning and tuning.size:
         parameters.add("size", "x".join(map(str, reversed(tuning.size[:2]))))
@@ -144,7 +155,7 @@ def _listed(expressions: Iterable[str]) -> str:
 
 
 def _function(found: Found, parameters: _Parameters) -> str:
-    """The key `function`; a template's arguments are parameters, whose values are to be filled in."""
+    """The value of `function`. Adds a parameter for each template argument."""
     given = []
     for text in found.kernel.template:
         declared, _, default = (part.strip() for part in text.partition("="))
@@ -182,7 +193,7 @@ def _macros(found: Found, tuning: Tuning | None, parameters: _Parameters) -> Ite
 def _arguments(found: Found, tuning: Tuning | None, parameters: _Parameters) -> Iterator[str]:
     for position, p in enumerate(found.kernel.parameters):
         kind, name = plain_type(p.type), p.name or f"argument{position}"
-        name += "_" * (keyword.iskeyword(name) and name != "in")  # which an expression could not name
+        name += "_" * (keyword.iskeyword(name) and name != "in")  # a keyword cannot be used in an expression
         note = f"  # {p.type} {'*' * p.pointers}{p.name}"
         if p.pointers:
             role, (dtype, shape) = _role(found, tuning, position, p.name), _array(kind, found, parameters)
@@ -192,7 +203,7 @@ def _arguments(found: Found, tuning: Tuning | None, parameters: _Parameters) -> 
                 "inout": "; or in, if it only reads, or out, if it reads nothing from before",
             }.get(role, "")
             doubt = doubt or "; {range: [0, end]}, if these are indices" * dtype.startswith(("int", "uint"))
-            if p.pointers > 1:  # its elements are addresses, which no fill has
+            if p.pointers > 1:  # its elements are addresses, which cannot be filled
                 dtype, doubt = _QUOTED, "; no array of an argument can hold pointers"
             yield f"  - {{name: {name}, role: {role}, dtype: {dtype}, shape: {shape}{content}}}{note}{doubt}"
             continue
@@ -219,7 +230,7 @@ def _arguments(found: Found, tuning: Tuning | None, parameters: _Parameters) -> 
 
 
 def _length(found: Found, tuning: Tuning | None, name: str, given: float | None) -> str:
-    """What a scalar that is a length of the problem is called in expressions; empty if it is none."""
+    """The expression of a scalar that is a length of the problem, such as `size` or `cols`; empty for other scalars."""
     size, word = tuning.size if tuning else (), name.lower()
     if given is not None and given not in size:
         return ""
@@ -262,4 +273,4 @@ def _in_expressions(text: str, tuning: Tuning | None) -> str:
     names = {name: name.lower() for name in (tuning.values if tuning else ())}
     names |= {name: f"block_{axis}" for name, axis in zip(tuning.block if tuning else (), AXES, strict=False)}
     text = re.sub(r"[A-Za-z_]\w*", lambda found: names.get(found.group(), found.group()), text)
-    return re.sub(r"(?<!/)/(?!/)", "//", text)  # of integers
+    return re.sub(r"(?<!/)/(?!/)", "//", text)  # integer division
