@@ -112,7 +112,7 @@ def test_a_search_finds_the_best_and_goes_on_when_interrupted(mine):
     page = (torn / "report.html").read_text()
     assert "the search has not ended" in page
     assert "so far" in page
-    assert "the search goes on after 8 cases" in run(mine, "resume", "torn").err
+    assert "the search continues after 8 cases" in run(mine, "resume", "torn").err
     assert [t["point"] for t in told(torn)] == [t["point"] for t in told(whole)]
     assert len(table(torn)) == 24
     assert "the search is complete" in run(mine, "resume", "torn").err

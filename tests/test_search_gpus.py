@@ -90,7 +90,7 @@ def test_a_search_on_two_gpus_outlives_a_worker_ctrl_c_and_its_parent(tmp_path):
     before = (folder / "search.jsonl").read_text().splitlines()
     done = resume(tmp_path, "sweep")
     assert done.returncode in (0, 1), done.stderr
-    assert f"the search goes on after {len(before)} cases" in done.stderr
+    assert f"the search continues after {len(before)} cases" in done.stderr
     check_whole(folder, failed=1)
     points = [json.loads(line)["point"] for line in (folder / "search.jsonl").read_text().splitlines()]
     assert points[: len(before)] == [json.loads(line)["point"] for line in before]

@@ -145,11 +145,8 @@ def _most_promising(theta: Matrix, x: Matrix, y: Matrix, candidates: Matrix, num
         Indices of candidates.
     """
     scale, noise = np.exp(theta[-2:])
-    lengths = np.exp(theta[:-2])
-    factor = cholesky(
-        scale * np.exp(-cdist(x / lengths, x / lengths, "cityblock")) + noise * np.eye(len(x)), lower=True
-    )
-    across = scale * np.exp(-cdist(candidates / lengths, x / lengths, "cityblock"))
+    factor = cholesky(covariance(theta, x, x) + noise * np.eye(len(x)), lower=True)
+    across = covariance(theta, candidates, x)
     mean = across @ cho_solve((factor, True), y)
     solved = solve_triangular(factor, across.T, lower=True)
     variance = np.maximum(scale - (solved**2).sum(0), 1e-12)
@@ -161,11 +158,17 @@ def _most_promising(theta: Matrix, x: Matrix, y: Matrix, candidates: Matrix, num
         gain[chosen] = -1.0
         best = int(gain.argmax())
         chosen.append(best)
-        own = scale * np.exp(-cdist(candidates / lengths, candidates[best : best + 1] / lengths, "cityblock"))[:, 0]
+        own = covariance(theta, candidates, candidates[best : best + 1])[:, 0]
         own -= solved.T @ solved[:, best]
         solved = np.vstack([solved, own / math.sqrt(variance[best] + noise)])
         variance = np.maximum(scale - (solved**2).sum(0), 1e-12)
     return chosen
+
+
+def covariance(theta: Matrix, a: Matrix, b: Matrix) -> Matrix:
+    """Evaluate the kernel between points, shapes (n, features) and (m, features); shape (n, m)."""
+    lengths, (scale, _) = np.exp(theta[:-2]), np.exp(theta[-2:])
+    return np.asarray(scale * np.exp(-cdist(a / lengths, b / lengths, "cityblock")), np.float64)
 
 
 def initial(features: int) -> Matrix:

@@ -17,9 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, cholesky, solve_triangular
-from scipy.spatial.distance import cdist
 
-from runner.search.guided import LEARNED, Matrix, initial, learned
+from runner.search.guided import LEARNED, Matrix, covariance, initial, learned
 from runner.search.space import Point, Space
 
 LEAST = 12  # least cases for shares
@@ -84,16 +83,11 @@ class Model:
         Returns:
             The mean, shape (places,), and the covariance, shape (places, places).
         """
-        lengths, (scale, noise) = np.exp(theta[:-2]), np.exp(theta[-2:])
-
-        def alike(a: Matrix, b: Matrix) -> Matrix:
-            return np.asarray(scale * np.exp(-cdist(a / lengths, b / lengths, "cityblock")), np.float64)
-
-        x = self.x[cases]
-        factor = cholesky(alike(x, x) + noise * np.eye(len(x)), lower=True)
-        across = alike(at, x)
+        x, (_, noise) = self.x[cases], np.exp(theta[-2:])
+        factor = cholesky(covariance(theta, x, x) + noise * np.eye(len(x)), lower=True)
+        across = covariance(theta, at, x)
         solved = solve_triangular(factor, across.T, lower=True)
-        return across @ cho_solve((factor, True), self.y[cases]), alike(at, at) - solved.T @ solved
+        return across @ cho_solve((factor, True), self.y[cases]), covariance(theta, at, at) - solved.T @ solved
 
     def around(self, points: Sequence[Point]) -> list[tuple[float, float, float]]:
         """Predict the value of each point: the middle and the ends of its 95 % interval, in the values' unit."""

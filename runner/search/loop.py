@@ -19,7 +19,7 @@ from runner.record.searched import Trial, Values
 from runner.search.space import Point
 
 IMPROVED = 0.01  # least relative improvement of the best that counts
-IN_VAIN = 50_000  # batches in a row without a point that can run, after which a search ends
+IN_VAIN = 50_000  # points in consecutive batches without one that can run, after which a search ends
 HALVING = 3  # eta of successive halving: the best 1/3 of a level is promoted, to 3 times the samples
 
 

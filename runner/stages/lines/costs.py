@@ -16,7 +16,7 @@ from runner.record.folder import RunFolder
 DIGITS = 6
 
 GLOBAL, SHARED = "global", "shared"
-LOAD, STORE, ATOMIC, BRANCH = "load", "store", "atomic", "branch"
+LOAD, STORE, BRANCH = "load", "store", "branch"  # kinds of `LineCost`; the fourth is `atomic`
 
 UNITS = {GLOBAL: "sectors", SHARED: "wavefronts"}  # unit of a request's cost, by memory
 
