@@ -97,7 +97,7 @@ def test_show_lists_what_can_be_chosen_and_suggests_names(tmp_path):
     assert own.startswith("# saxpy")
     assert "@package _global_" in run(tmp_path, "show", "shuffle_tour").out
     is_a_told_mistake(run(tmp_path, "show", "transposSmem"), "transposSmem: ", "did you mean transposeSmem")
-    is_a_told_mistake(run(tmp_path, "show", "../kernel/bcast"), "there is no such kernel")
+    is_a_told_mistake(run(tmp_path, "show", "../kernel/bcast"), "unknown kernel or experiment")
     lay(tmp_path, {"own/kernel/torn.yaml": "a: [1"})
     is_a_told_mistake(run(tmp_path, "show", "-cd", "own", "torn"), "torn.yaml")
 

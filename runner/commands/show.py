@@ -51,7 +51,7 @@ def _show(name: str | None, config_dir: str | None) -> int:
     else:
         near = difflib.get_close_matches(name, [*kernels, *experiments], n=NEAR, cutoff=LIKENESS)
         question = f"did you mean {' or '.join(near)}?" if near else "`runner show` lists all names"
-        raise UsageError(f"{name}: there is no such kernel or experiment; {question}")
+        raise UsageError(f"{name}: unknown kernel or experiment; {question}")
     return 0
 
 

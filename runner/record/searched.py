@@ -100,7 +100,7 @@ class Searched:
     anew: Mapping[tuple[int, ...], tuple[Three, ...]]  # the objectives of the best points, measured again at the end
     importance: tuple[Importance, ...]
     slices: Mapping[str, tuple[Value, ...]]
-    rehearsal: bool  # whether it minimized emulated times of the CPU device, which do not show the best case
+    rehearsal: bool  # whether it minimized times of the CPU device, which do not show the best case
 
     def described(self, point: Sequence[int], names: Sequence[str]) -> str:
         """The parameters `names` of a point in words."""

@@ -183,7 +183,7 @@ class Batches:
 
 
 def _timed(row: Row) -> Row:
-    """Return the row; in a rehearsal on the CPU device, with the emulated time in place of a GPU's."""
+    """Return the row; in a rehearsal on the CPU device, with its own time in place of a GPU's."""
     us = metrics.any_time(row)
     return row if us is None or row.get(metrics.TIME) else {**row, **dict.fromkeys(metrics.OF_LAUNCHES, us)}
 
