@@ -78,12 +78,12 @@ class Parser(argparse.ArgumentParser):
         super().exit(status, message)
 
     def error(self, message: str) -> NoReturn:
-        """Called by argparse."""
+        """Print the mistake with a hint to --help, and exit with the status of a usage error."""
         sys.exit(say(f"{message}; {self.prog} --help shows how to write it", MISTAKE))
 
 
 def run_command(work: Callable[[], int]) -> int:
-    """Run a command, including its imports, and turn its errors into sentences and exit statuses.
+    """Run a command, including its imports, and print its errors as one-line messages.
 
     Returns:
         The command's status; 2 after a usage error, 130 after Ctrl-C, 1 if the reader of stdout closed it.

@@ -156,7 +156,9 @@ def chained(how: Arithmetic, depth: int) -> float:
     """
     n, unit = max(depth, 1), how.eps / 2
     if n * unit >= 1:
-        raise UsageError(f"after {n} rounded operations in a chain, no digit of {how.dtype} is left to check")
+        raise UsageError(
+            f"the error bound of {n} chained operations in {how.dtype} exceeds 100 %; accumulate in a wider type"
+        )
     return n * unit / (1 - n * unit)
 
 

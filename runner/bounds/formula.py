@@ -107,7 +107,7 @@ class Formula(ABC):
 
     @property
     def full(self) -> str:
-        """The text with names of the key `let` replaced by their definitions."""
+        """The expression with the names defined under `let` replaced by their definitions."""
         return self.code or self.text
 
     @property

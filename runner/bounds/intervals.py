@@ -304,7 +304,7 @@ def _scaled(a: Bounded, by: float, how: Arithmetic) -> Bounded | None:
 
 
 def _constant(x: Bounded) -> float | None:
-    """The number of an exact scalar; `None` for an array or a rounded one."""
+    """The value of an exact scalar; `None` for an array or a rounded one."""
     return float(x.value) if x.certain and np.ndim(x.value) == 0 and not isinstance(x.value, str) else None
 
 

@@ -80,7 +80,7 @@ class Arithmetic:
 
     @functools.cached_property
     def unit(self) -> float:
-        """The unit roundoff u, the largest relative error of one rounding, plus a margin for the reference's own."""
+        """The unit roundoff u, the largest relative error of one rounding, plus a margin for that of the reference."""
         return self.eps / 2 * (1 + 2.0**-8) + float(np.finfo(self.wide).eps)
 
     @functools.cached_property

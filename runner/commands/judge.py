@@ -19,9 +19,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Judge a kernel against a baseline; returns the exit status."""
     from runner.cli import Parser, run_command  # noqa: PLC0415
 
-    parser = Parser("judge", "Say whether a kernel is right, and faster than a baseline.")
+    parser = Parser("judge", "Check that a kernel is correct, and faster than a baseline.")
     parser.add_argument("--kernel", required=True, help="the kernel to judge")
-    parser.add_argument("--baseline", required=True, help="the kernel that it should beat")
+    parser.add_argument("--baseline", required=True, help="the kernel to compare with")
     parser.add_argument("--config-dir", help="the folder with your own kernel/NAME.yaml")
     parser.add_argument("overrides", nargs="*", default=[], help="such as size=2**20,2**24 block=256")
     given = parser.parse_args(arguments)

@@ -93,7 +93,7 @@ def resume_search(path: Path, session: Session) -> RunFolder | None:
     found.folder.sweep_up()
     note_resumed(found.folder)
     measured = len(found.folder.text(found.folder.told).splitlines())
-    sys.stderr.write(f"{path}: the search goes on after {measured} cases, with the folder's own code\n")
+    sys.stderr.write(f"{path}: the search continues after {measured} cases, with the folder's own code\n")
     return found.folder
 
 

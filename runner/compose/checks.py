@@ -194,7 +194,7 @@ def _check_file(group: str, name: str, folders: Sequence[Path]) -> None:
         chosen = [key for one in (entries if isinstance(entries, list) else ()) if isinstance(one, dict) for key in one]
         if folders[-1] == CONF and any(re.fullmatch(r"override\s+/?hydra/launcher", str(key)) for key in chosen):
             raise UsageError(
-                f"{where}: hydra/launcher: config.yaml's own choice prevails; choose it on the command line"
+                f"{where}: hydra/launcher: config.yaml takes precedence over an experiment; give it on the command line"
             )
 
 

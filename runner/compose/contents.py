@@ -35,10 +35,14 @@ MOST_MISTAKES = 3  # mistakes that --help shows
 
 
 def help_text(folders: Sequence[Path]) -> str:
-    """The text of --help: examples, the kernels of the configuration folders, and further documents."""
+    """The text of --help: examples, the kernels of the configuration folders, and links to documentation."""
     names = list(dict.fromkeys(path.stem for paths in files(folders, "kernel").values() for path in paths))
     mistakes = [f"cannot be run: {mistake}" for mistake in mistakes_in(folders)]
-    more = [f"{len(mistakes) - MOST_MISTAKES} more cannot be run: runner show"] if len(mistakes) > MOST_MISTAKES else []
+    more = (
+        [f"{len(mistakes) - MOST_MISTAKES} more cannot be run; `runner show` lists them"]
+        if len(mistakes) > MOST_MISTAKES
+        else []
+    )
     return "\n".join([_HELP, _filled("kernels", names), *mistakes[:MOST_MISTAKES], *more, "", _END, ""])
 
 

@@ -99,5 +99,5 @@ class ProfileConfig:
 
     @property
     def asks(self) -> bool:
-        """Whether a measurement beyond the machine code is requested."""
+        """Whether metrics, the roofline, compute-sanitizer or energy is requested."""
         return bool(self.metrics or self.roofline or self.sanitizer or self.energy)

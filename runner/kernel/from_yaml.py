@@ -130,7 +130,9 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
     d.shared = d.raw.get("shared", 0)
     names = [*(p.name for p in parameters), *(a.name for a in arguments)]
     if repeated := [a.name for a in arguments if names.count(a.name) > 1 + _passes_on(a, parameters)]:
-        raise UsageError(f"{d.where}: arguments: the name '{repeated[0]}' is given twice, or is that of a parameter")
+        raise UsageError(
+            f"{d.where}: arguments: '{repeated[0]}' is already the name of another argument or of a parameter"
+        )
     amount = d.at("bytes", d.raw.get("bytes") or {})
     amount.only(("read", "written"))
     kernel = Kernel(

@@ -92,7 +92,7 @@ def wanted(case: Case, first: CheckResult) -> bool:
 
 
 def usable(expected: Expected) -> bool:
-    """Whether the reference is defined for these inputs."""
+    """Whether all outputs of the reference are finite."""
     return all(np.isfinite(np.asarray(e.values, np.float64)).all() for e in expected.outputs.values())
 
 
@@ -466,7 +466,7 @@ class _Search:
     def _needed(
         self, values: list[tuple[str, Number]], with_these: list[tuple[str, Number]]
     ) -> list[tuple[str, Number]]:
-        """A small subset of the values that reaches the same missing sides."""
+        """A small subset of the values that covers the same missing branch outcomes."""
 
         def reach(these: list[tuple[str, Number]]) -> frozenset[Side]:
             found = self._try(self._holding([*with_these, *these], ())) if these else None

@@ -105,7 +105,8 @@ def _keys(case: Case, choice: Choice) -> dict[str, tuple[Any, ...]]:
     def add(name: str, within: tuple[str, ...]) -> None:
         spec = _spec(case, name)
         if name in within:
-            raise UsageError(f"{case.kernel.yaml.name}: argument '{name}': fill: it depends on itself")
+            circle = " -> ".join([*within, name])
+            raise UsageError(f"{case.kernel.yaml.name}: argument '{name}': fill: it depends on itself: {circle}")
         needs = sorted(_needs(spec))
         for other in needs:
             if other not in keys:

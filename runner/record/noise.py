@@ -38,7 +38,7 @@ class DeviceNoise:
     spread: Spread | None = None  # between the rounds of one sweep
 
     def at(self, median_us: float) -> Noise:
-        """The noise of a case with this median, taken from the nearest measured time."""
+        """The noise of a case with this median: that of the point with the nearest median."""
         alike, process = _nearest(self.alike, median_us), _nearest(self.processes, median_us)
         return Noise(process, ASSUMED if alike is None else alike, self.spread, self.tick_us)
 

@@ -124,14 +124,14 @@ class Run:
 
     @cached_property
     def where_read(self) -> list[str]:
-        """The parameters that only some kernels read, with one value in all of these."""
+        """The parameters that only some kernels have and that have one value in all their cases."""
         # Every case has a dtype, a seed and a device, but a `not_run` row may lack them.
         optional = [name for name in self._single if name not in ("dtype", "seed", "device")]
         return [name for name in optional if any(absent(value) for value in self.frame[name])]
 
     @cached_property
     def measured(self) -> Run:
-        """The right cases that a GPU timed."""
+        """The correct cases that a GPU timed."""
         return self.of(self.frame[(self.frame["status"] == "ok") & (self.frame["median_us"] > 0)])
 
     @cached_property
@@ -214,7 +214,7 @@ def _metrics(plan: Any) -> list[Metric]:
 
 
 def _lack_rounds(frame: pd.DataFrame, plan: Any) -> int:
-    """The number of right cases with fewer rounds than planned, without the short measurements of a search."""
+    """The number of correct cases with fewer rounds than planned; short measurements of a search do not count."""
     try:
         whole = (case for case in plan["cases"] if not case.get("look"))
         timings = {int(case["job"]): plan["ways"][case["way"]]["timing"] for case in whole}

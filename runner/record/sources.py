@@ -73,7 +73,7 @@ def _can_be_read(path: Path) -> bool:
 
 
 def _is_of_a_sweep(path: Path, root: Path) -> bool:
-    """Whether a file belongs to an earlier sweep's folder, since `--config-dir .` puts outputs/ on the search path."""
+    """Whether a file lies in the folder of an earlier sweep: `--config-dir .` also includes outputs/."""
     return any((parent / "plan.json").exists() for parent in path.parents if parent.is_relative_to(root))
 
 

@@ -170,7 +170,7 @@ def _mark(cost: LineCost, worst: Mapping[str, float]) -> str:
 
 
 def _said(folder: RunFolder, row: Mapping[str, Any]) -> list[str]:
-    """The texts of a row that may name lines: the findings of the checked device, or its reason and note."""
+    """The messages of a row that may contain line numbers: findings of the checked device, else its reason and note."""
     found = None if absent(row["job"]) else folder.json(folder.hazards(int(row["job"])))
     if isinstance(found, list):
         return [str(one["text"]) for one in found if isinstance(one, dict) and "text" in one]

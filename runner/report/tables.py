@@ -176,7 +176,7 @@ def best_against_best(run: Run) -> Table:
 
 
 def of_gpus(run: Run) -> Table:
-    """The table of a sweep's GPUs, one line per shard with the reference case; no lines for a single GPU."""
+    """The table of a sweep's GPUs: one row per shard that measured the reference case; empty for a single GPU."""
     found, cases = gpus.gpus(run.gpus), run.gpus.get("cases", {})
     if len({gpu.uuid for gpu in found}) < 2:
         return Table([], [])

@@ -158,7 +158,7 @@ class Batches:
         return found if abs(found - 1) < DRIFT else 1.0
 
     def _note(self, point: Point, job: Job, row: Row, raw: float, factor: float) -> None:
-        """Record what `near` and `finish` need of a row."""
+        """Store the candidate and the raw objective of a row, for `near` and `finish`."""
         self._candidates[point] = candidate({**job.case.variables, **_timed(row)}, self._objectives[0], factor)
         self._raw[point] = raw, str(row.get("gpu") or "")
         self._rehearsal = not row.get(metrics.TIME)

@@ -37,7 +37,7 @@ class _Progress(SweepProgress):
         self._attempt = attempt
 
     def row(self, label: str, row: Mapping[str, Any]) -> None:
-        """Write a case that was measured in a round, or failed."""
+        """Append a case that was measured in a round, or failed, to the rows of this attempt."""
         known = {name: row.get(name) for name in ("job", "device", "status", "rounds", "median_us")}
         append_line(self._attempt.rows, {"label": label, **known})
 

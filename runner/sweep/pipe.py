@@ -119,7 +119,7 @@ class Pipe:
         content = bytes(self._came[_HEADER.size : _HEADER.size + length])
         del self._came[: _HEADER.size + length]
         if zlib.crc32(content) != crc:
-            raise Garbled("its checksum is wrong")
+            raise Garbled("its checksum does not match its content")
         return content
 
     def _wait(self, limit: float | None, *, writing: bool) -> float | None:

@@ -176,8 +176,8 @@ class CudaDevice:
     def sample(self, launches: Sequence[Launch], time_limit: float, prepare: Around, accept: Around) -> Timed:
         """Time launches one by one: prepare, flush, then the launch between two events, queued during the flush.
 
-        Each launch ends before the next one is queued, as fetching further work would slow it down by a varying half
-        microsecond (benchmarks/queueing.py).
+        A launch ends before the next one is queued. A GPU that fetches the next one meanwhile slows the current one
+        down by about half a microsecond, with jitter (benchmarks/queueing.py).
         """
         stream, count = self.stream, len(launches)
         graphs = contextlib.ExitStack()

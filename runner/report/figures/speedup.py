@@ -74,7 +74,7 @@ class Speedups(ChartFigure):
         ]
 
     def as_chart(self) -> Chart:
-        """The panels. The axis is wide enough that next to nothing does not look large."""
+        """The panels. The y axis covers at least 0.8x to 1.25x, so that a negligible speed-up does not look large."""
         columns = min(3, len(self.panels))
         cases = [case for panel in self.panels for case in panel.cases]
         places = positions([row for row, _ in cases], "size")
