@@ -61,7 +61,7 @@ def test_an_element_may_differ_by_its_bound_and_no_more(dtype, got, expected, de
 
 def test_more_operations_than_a_type_has_precision_for_cannot_be_checked():
     """A bound that lets everything pass is a mistake of the declaration, not a verdict."""
-    with pytest.raises(UsageError, match="16777216 rounded operations"):
+    with pytest.raises(UsageError, match="16777216 chained operations"):
         check({"out": np.zeros(1, np.float32)}, {"out": ExpectedArray(np.ones(1))}, 2**24)
 
 
