@@ -69,11 +69,8 @@ class Trial:
         self.unchecked = 0
 
     def prepare(self) -> None:
-        """Reset all state that a launch could have changed: poison outputs, restore inputs, zero the state arrays."""
-        self.launch.program.reset()  # before poisoning: outputs may be variables of the program
-        poison(self.case, self.arrays)
-        for array in self.launch.arrays(Role.STATE):
-            array.fill_bytes(0)
+        """Reset all state that a launch could have changed."""
+        reset(self.case, self.launch, self.arrays)
 
     def blank(self) -> None:
         """Set the outputs to zero, so that a kernel cannot recognize the poison."""
@@ -319,6 +316,14 @@ def _by_value(scalar: ScalarSpec, arrays: Mapping[str, Array]) -> np.generic | V
         return number
     numbers = [(arrays[n.array].pointer if n.array else 0) if isinstance(n, PointerSpec) else n for n in scalar.numbers]
     return Value(dtype.packed(numbers), dtype.aligned, dtype.c_name)
+
+
+def reset(case: Case, launch: Launch, arrays: Mapping[str, Array]) -> None:
+    """Poison the outputs, restore the arrays that a launch changes in place, and zero the state arrays."""
+    launch.program.reset()  # before poisoning: outputs may be variables of the program
+    poison(case, arrays)
+    for array in launch.arrays(Role.STATE):
+        array.fill_bytes(0)
 
 
 def poison(case: Case, arrays: Mapping[str, Array]) -> None:

@@ -1,7 +1,8 @@
 """A chart as data: panels with two axes each, and marks in the axes' own numbers.
 
-A figure says what is to be seen and knows no drawing. Two back ends draw it: `drawing` with matplotlib, for files and
-for a page without a script, and template/chart.js in the page, where a mark with `rows` leads to rows of the table.
+A figure says what is to be seen and knows no drawing. `drawing` draws every chart with matplotlib, for files and for a
+page without a script. In the page, template/chart.js draws the charts of figures whose view has the kind `chart`; there
+a mark with `rows` leads to rows of the table.
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ const titled = (title, plot) => {
   return panel;
 };
 
-// A chart as data: see report/figures/chart.py. Its colours become those of the page's theme.
+// Draws a chart as data, see report/figures/chart.py: those marks that the figures with a view of kind "chart" have.
+// Another mark is a TypeError, so that none is left out unseen. Colours become those of the page's theme.
 const THEMED = { "#1a1a1a": "currentColor", "#5c5c5c": "var(--pale)", "#9a9aa2": "var(--faint)", ...Object.fromEntries(["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"].map((colour, n) => [colour, `var(--c${n})`])) };
 const themed = (colour) => THEMED[colour] ?? colour;
 const shade = (percent) => d3.interpolateCividis(0.12 + 0.88 * Math.max(0, (percent - 50) / 50));
@@ -81,7 +82,7 @@ const chartPanel = ({ title = "", x, y, marks }, width, view) => {
     ariaLabel: title.replaceAll("\n", " "),
     x: axisOf(x, label("x"), width - left - 8),
     y: { ...axisOf(y, label("y"), Infinity), grid: !y.bare },
-    marks: [...marks.flatMap((mark) => MARKS[mark.kind]?.(mark, room) ?? []), Plot.tip(pointed, Plot.pointer({ ...AT, title: "tip", fontSize: 13, className: "tip" }))],
+    marks: [...marks.flatMap((mark) => MARKS[mark.kind](mark, room)), Plot.tip(pointed, Plot.pointer({ ...AT, title: "tip", fontSize: 13, className: "tip" }))],
   });
 };
 

@@ -8,14 +8,14 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
-from runner.device import Binary, Device, Role
+from runner.device import Binary, Device
 from runner.device.limits import Limits
 from runner.errors import LaunchTimeout
 from runner.kernel.case import Case
 from runner.kernel.inputs import contents
 from runner.stages.checked import builds
 from runner.stages.lines.costs import BRANCH, DIGITS, GLOBAL, SHARED, LineCost
-from runner.sweep.trial import Contents, poison, upload
+from runner.sweep.trial import Contents, reset, upload
 
 if TYPE_CHECKING:
     from runner.device.checked.counting import InstructionCost
@@ -82,9 +82,7 @@ def counted(
         launch, placed = upload(device, program, case, inputs, stack)
 
         def run(choose: Callable[[int], list[int]]) -> list[InstructionCost]:
-            poison(case, placed)
-            for array in launch.arrays(Role.STATE):
-                array.fill_bytes(0)
+            reset(case, launch, placed)
             return device.count(launch, choose, limit_s)
 
         blocks = len(_spread(math.prod(case.grid)))

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
-from runner.device import Binary, Device, Role
+from runner.device import Binary, Device
 from runner.errors import Finding, Hazard, LaunchTimeout
 from runner.kernel.case import Case
 from runner.kernel.inputs import contents
-from runner.sweep.trial import poison, upload
+from runner.sweep.trial import reset, upload
 
 Plain = dict[str, Any]
 
@@ -41,10 +41,7 @@ def launched(device: Device, heartbeat: Callable[[str], Any], case: Case, binary
         heartbeat("inputs")
         launch, arrays = upload(device, program, case, contents(case), stack)
         for order in range(device.info.schedules or 1):
-            program.reset()
-            poison(case, arrays)
-            for array in launch.arrays(Role.STATE):
-                array.fill_bytes(0)
+            reset(case, launch, arrays)
             heartbeat("checking")
             try:
                 device.launch(dataclasses.replace(launch, order=order), limit)
