@@ -28,10 +28,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:] = [str(ROOT), *(p for p in sys.path if Path(p).resolve() != ROOT / "benchmarks")]
 
 from runner.importer import t4_format  # noqa: E402
+from runner.record.searched import Point  # noqa: E402
 from runner.search import samplers  # noqa: E402
 from runner.search.contenders import contenders, side  # noqa: E402
 from runner.search.loop import Budget, Search, Trial, Values, front  # noqa: E402
-from runner.search.space import Axis, Point, Space  # noqa: E402
+from runner.search.space import Axis, Space  # noqa: E402
 from runner.statistics import ASSUMED, Noise, Side, Times, summarize  # noqa: E402
 
 WHOLE = 90  # samples

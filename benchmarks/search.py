@@ -50,9 +50,10 @@ sys.path[:] = [
 ]  # it has a kernel_tuner.py
 
 from runner.importer import t4_format  # noqa: E402
+from runner.record.searched import Point  # noqa: E402
 from runner.search import samplers  # noqa: E402
 from runner.search.loop import Budget, Search  # noqa: E402
-from runner.search.space import Axis, Point, Space  # noqa: E402
+from runner.search.space import Axis, Space  # noqa: E402
 
 SHARES = (0.01, 0.05, 0.1)  # of a space that are measured
 COVERED = (0.01, 0.95)  # of the way to the optimum: where the score begins and ends

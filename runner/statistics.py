@@ -32,6 +32,7 @@ SAMPLE = np.dtype([("round", np.int32), ("us", np.float64), ("enqueue_us", np.fl
 Samples = NDArray[Any]
 
 CONFIDENCE = 0.95
+NORMAL = 1.96  # standard errors on either side of a 95 % interval of normal deviates
 THRESHOLD = 0.01  # the smallest change that counts
 THRESHOLD_FEW_ROUNDS = 0.02  # the same with few rounds, or if the rounds of a run share a process
 WIDEST_TIE = 0.03  # times with a wider interval are undecided, not tied

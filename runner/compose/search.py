@@ -27,10 +27,11 @@ from runner.kernel import metrics
 from runner.kernel.metrics import Metric
 from runner.record import searched, sources, stored_rows
 from runner.record.folder import RunFolder
+from runner.record.searched import Point
 from runner.search import batches, samplers
 from runner.search.loop import Budget, Sampler, Search, latest
 from runner.search.places import Places
-from runner.search.space import MOST_VALUES, Point, Space, of_kernel
+from runner.search.space import MOST_VALUES, Space, of_kernel
 from runner.stages.all import ALL
 from runner.sweep.session import Session
 

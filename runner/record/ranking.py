@@ -16,11 +16,10 @@ from runner.kernel.metrics import Criterion
 from runner.record.noise import DeviceNoise, of_device
 from runner.record.run import PEERS, Run, read, size_key
 from runner.record.runs import section
-from runner.statistics import ASSUMED, THRESHOLD, WIDEST_TIE, Side, Spread, decide, pooled
+from runner.statistics import ASSUMED, NORMAL, THRESHOLD, WIDEST_TIE, Side, Spread, decide, pooled
 
 Row = dict[str, Any]
 
-NORMAL = 1.96  # standard errors on either side of the median in a 95 % interval
 
 LOOSE = frozenset(("width", "mask", "unroll"))
 """Parameters that a baseline may lack, as may those that kernels declare. All others must be equal."""

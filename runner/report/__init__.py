@@ -1,8 +1,8 @@
 """The report of a run folder: figures, one self-contained page, and a summary for the terminal.
 
-    results.csv, plan.json ─table─▶ frame ─findings─▶ rankings, ratios, verdict
+    results.csv, plan.json ─record.frame─▶ frame ─findings─▶ rankings, ratios, verdict
     run, samples/ ─figures─▶ figures/*.svg, *.png, *.csv
-    findings ─cells─▶ tables
+    findings ─tables─▶ tables
     findings, tables, figures, environment.json, sources/ ─page─▶ report.html
     findings ─terminal─▶ console
 
@@ -96,7 +96,7 @@ def _read(folder: Path) -> tuple[Run, Verdict]:
 
 def _page(run: Run, verdict: Verdict, to: Path | None = None) -> Path:
     os.environ["MPLBACKEND"] = "agg"  # a notebook's own backend may not be installed
-    from runner.report.page import write  # noqa: PLC0415 - matplotlib would slow the runner's start
+    from runner.report.page import write  # noqa: PLC0415 - pandas would slow the runner's start
 
     return write(run, verdict, to)
 
@@ -111,7 +111,6 @@ def draw_lanes(rows: Iterable[Mapping[str, Any]], title: str = "") -> bytes:
     Raises:
         ValueError: No row can be drawn.
     """
-    os.environ["MPLBACKEND"] = "agg"
-    from runner.report.figures.lanes import stacked  # noqa: PLC0415 - matplotlib would slow the runner's start
+    from runner.report.figures.lanes import stacked  # noqa: PLC0415 - pandas would slow the runner's start
 
     return stacked(rows, title)

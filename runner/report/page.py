@@ -30,7 +30,7 @@ from runner.record import ranking
 from runner.record.folder import RunFolder
 from runner.record.run import Run
 from runner.record.runs import flat, section
-from runner.report import annotated, bottlenecks, findings, machine, searched, tables
+from runner.report import annotated, bottlenecks, figures, findings, machine, searched, tables
 
 if TYPE_CHECKING:
     from runner.report.figures.figure import Figure
@@ -71,8 +71,6 @@ def write(run: Run, verdict: findings.Verdict, to: Path | None = None) -> Path:
     Returns:
         The page's path.
     """
-    from runner.report import figures  # noqa: PLC0415 - `template` must not load matplotlib
-
     ratios = ranking.ratios(run)
     drawn = figures.draw_all(run, ratios)
     if to is None:
@@ -94,8 +92,6 @@ def rendered(run: Run, verdict: findings.Verdict, live: tuple[str, str]) -> str:
         verdict: The verdict on it.
         live: The state of the folder, and a sentence about it.
     """
-    from runner.report import figures  # noqa: PLC0415
-
     ratios = ranking.ratios(run)
     drawn = [one for one in figures.choose(run, ratios) if one.view]
     context = _context(run, verdict, ratios, drawn) | {"files": False, "live": live}

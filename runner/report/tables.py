@@ -319,6 +319,6 @@ def _plain(value: Any) -> Any:
 
 def _limits(rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     """The bandwidths in GB/s that are 100 % of `percent_peak` and `percent_copy`, unless rows disagree."""
-    from runner.report.figures.times import LIMITS, limits  # noqa: PLC0415 - matplotlib would slow the runner's start
+    from runner.report.figures.times import LIMITS, limits  # noqa: PLC0415 - the figures import this module
 
     return {"gbps": {LIMITS[column][0]: round(limit, 1) for column, limit in limits(rows).items()}}

@@ -19,12 +19,12 @@ from runner.kernel import metrics
 from runner.kernel.metrics import Metric
 from runner.record import noise, runs, searched
 from runner.record.folder import RunFolder
-from runner.record.searched import Trial, Values
+from runner.record.searched import Point, Trial, Values
 from runner.record.stored_rows import Row
 from runner.search.contenders import Candidate, candidate, contenders
 from runner.search.loop import HALVING, front
 from runner.search.places import Places
-from runner.search.space import Point, Space
+from runner.search.space import Space
 
 FEWEST = 3  # samples per case
 MARGIN = 0.03  # relative; cases within it are tied with the best if the objective has no ratios

@@ -8,10 +8,9 @@ from typing import Any
 
 from runner.kernel.metrics import Criterion, Metric
 from runner.record.noise import DeviceNoise
-from runner.search.space import Point
-from runner.statistics import ASSUMED, Noise, Side, Spread, Summary, decide
+from runner.record.searched import Point
+from runner.statistics import ASSUMED, NORMAL, Noise, Side, Spread, Summary, decide
 
-NORMAL = 1.96  # standard errors on either side of a 95 % interval
 BETWEEN_ROUNDS = Spread(ASSUMED, float("inf"))  # assumed, since a look is a single round
 
 

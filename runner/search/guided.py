@@ -21,8 +21,8 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.special import ndtr
 
-from runner.record.searched import Values
-from runner.search.space import Point, Space
+from runner.record.searched import Point, Values
+from runner.search.space import Space
 
 FIRST = 12  # initial points, far from each other
 MODELLED = 240  # most points in the model, including the best ones

@@ -18,8 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
+from runner.record.searched import Point
 from runner.search.guided import LEARNED, Matrix, covariance, initial, learned
-from runner.search.space import Point, Space
+from runner.search.space import Space
+from runner.statistics import NORMAL
 
 LEAST = 12  # least cases for shares
 MODELLED = 300  # most cases in the model
@@ -28,7 +30,6 @@ REFITS = 32
 PRIORS = 8  # models of all cases, each with a prior drawn anew
 EXPLAINED = 0.2  # least fraction of the variance of left-out cases that a model must explain
 TRIES = 100  # attempts to change one parameter to a legal value
-NORMAL = 1.96  # standard deviations on either side of a 95 % interval
 
 
 @dataclass(frozen=True)

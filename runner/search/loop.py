@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from runner.errors import UsageError
-from runner.record.searched import Trial, Values
-from runner.search.space import Point
+from runner.record.searched import Point, Trial, Values
 
 IMPROVED = 0.01  # least relative improvement of the best that counts
 IN_VAIN = 50_000  # points in consecutive batches without one that can run, after which a search ends

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from runner.errors import UsageError
-from runner.record.searched import Values
+from runner.record.searched import Point, Values
 from runner.search.loop import Sampler
-from runner.search.space import Point, Space
+from runner.search.space import Space
 
 
 class Random:

@@ -20,9 +20,7 @@ from runner.errors import UsageError
 from runner.kernel.case import known_values
 from runner.kernel.declaration import Canonical, Constraint, Kernel, Kind, canonical, threads
 from runner.kernel.resolve import MAX_BLOCK_Z, MAX_THREADS
-
-Point = tuple[int, ...]
-"""A combination: the index of each parameter's value."""
+from runner.record.searched import Point
 
 MOST_TWOS = 8  # higher powers of two count as this one
 MOST_VALUES = 10_000  # per parameter

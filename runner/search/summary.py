@@ -11,14 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from runner.kernel.metrics import TIME, Criterion, Metric
-from runner.record.searched import Trial
+from runner.kernel.metrics import TIME, Criterion, Metric, Names
+from runner.record.searched import Point, Three, Trial
 from runner.search.importance import Model, Sensitivity
-from runner.search.space import Point, Space
+from runner.search.space import Space
 
 MOST_VALUES = 48  # per slice, besides the measured ones
-Names = Mapping[str, Any]
-Three = tuple[float, float, float]
 
 
 def summary(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 # Okabe and Ito's colours, which colour-blind readers can distinguish, without the yellow that is invisible on white.
@@ -17,6 +17,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")  # colour and marker repeat together after 70 kernels
 DASHES = ("-", "--", ":", "-.")
 INK, PALE, CRIMSON = "#1a1a1a", "#5c5c5c", "#b0124a"
+WIDE = 9.0  # the width of every figure in inches: the page scales all to one width, so their letters are of one size
 
 Numbers = Sequence[float]
 
@@ -31,7 +32,6 @@ class Look:
     width: float = 1.6  # points
     size: float = 5.0  # of the markers, points
     hollow: bool = False
-    alpha: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -186,12 +186,12 @@ class Chart:
     widths: Sequence[float] = ()  # of the columns, relative
     legend: Literal["", "beside", "ends", "below", "left"] = ""  # ends: in the order of the lines' right ends
     legend_columns: int = 4
-    legend_labels: Sequence[str] = field(default=())  # those that it has, in order; empty: all
+    legend_labels: Sequence[str] = ()  # those that it has, in order; empty: all
 
     @property
     def plain(self) -> dict[str, Any]:
-        """The panels as plain values for the page, with what a mark leaves at its default left out."""
-        return {"columns": self.columns, "panels": [_plain(panel) for panel in self.panels]}
+        """The panels as plain values for the page, without what is empty or false."""
+        return {"panels": [_plain(panel) for panel in self.panels]}
 
 
 _EMPTY: tuple[Any, ...] = ("", (), None)

@@ -21,6 +21,7 @@ from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
 
 from runner.report.figures.chart import (
     INK,
+    WIDE,
     Axis,
     Band,
     Bars,
@@ -37,7 +38,6 @@ from runner.report.figures.chart import (
     Whiskers,
 )
 
-WIDE = 9.0  # the width of every figure in inches: the page scales all to one width, so their letters are of one size
 LEAST, DARKEST = 50, 43.2
 """Percent that have the darkest colour, as have all below; percent at the dark end of the whole scale."""
 
@@ -177,7 +177,7 @@ def _draw(mark: Mark, axes: Axes) -> None:
 
 def _style(look: Look) -> dict[str, Any]:
     style: dict[str, Any] = {"color": look.colour, "linestyle": look.dash or "none", "linewidth": look.width}
-    style |= {"marker": look.marker or "none", "markersize": look.size, "alpha": look.alpha}
+    style |= {"marker": look.marker or "none", "markersize": look.size}
     return style | ({"markerfacecolor": "none"} if look.hollow else {})
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from runner.display.text import described, one_line, size_of
+from runner.display.text import count, described, one_line, size_of
 from runner.record.ranking import differing_peers
 from runner.record.run import size_key
 from runner.report.figures import chart
@@ -20,7 +20,7 @@ STEPS_W = (50, 100, 150, 200, 300, 400, 500, 600, 700, 800, 1000, 1200)
 
 @dataclass(frozen=True)
 class Energies(ChartFigure):
-    """A panel for each size."""
+    """A panel for each size, and for each value of what else sets cases apart, such as the dtype."""
 
     section = "energy"
     panels: Sequence[tuple[str, list[Row]]]
@@ -95,11 +95,8 @@ def figures(results: Results) -> list[Energies]:
     panels = [(_title(rows[0], apart), rows) for _, rows in sorted(groups.items()) if len(rows) > 1]
     if not panels:
         return []
-    more = (
-        f" {len(panels) - MOST_PANELS} smaller sizes are not drawn; the table has them."
-        if len(panels) > MOST_PANELS
-        else ""
-    )
+    left_out = count(len(panels) - MOST_PANELS, "further panel")
+    more = f" Not drawn: {left_out}; the table has all cases." if len(panels) > MOST_PANELS else ""
     caption = (
         "Launches back to back with warm caches. Along a dotted line the power of the board is the same. Bars: 95 % "
         f"intervals. The lowest point, with its name, uses the least energy; the leftmost is the fastest.{more}"

@@ -15,7 +15,7 @@ from runner.display.text import absent, count, listed, one_line, size_of, slug, 
 from runner.record.ranking import IDLE
 from runner.record.run import size_key
 from runner.report.figures import chart
-from runner.report.figures.chart import INK, Axis, Chart
+from runner.report.figures.chart import INK, WIDE, Axis, Chart
 from runner.report.figures.figure import ChartFigure, Results, Row, View, positions, whole
 
 MOST_PANELS, MOST_NUMBERS, MOST_NAMES = 9, 20, 8
@@ -23,7 +23,6 @@ MOST_PANELS, MOST_NUMBERS, MOST_NAMES = 9, 20, 8
 
 APART = ("kernel", "dtype", "seed", "device")  # never on an axis
 
-WIDE = 9.0  # inches: the width of a figure
 LIGHT = 69.5  # percent from which on black letters have the greater contrast
 
 Place = tuple[str, str]  # the values of a cell: vertical, horizontal

@@ -53,7 +53,7 @@ class Stalls(ChartFigure):
         return [{**self.results.identity(row), **shares} for row, _, shares in self.bars]
 
     def as_chart(self) -> Chart:
-        """The bars, the fastest case on top."""
+        """The bars: the largest size on top, and of each size the fastest case first."""
         left, marks = [0.0] * len(self.bars), list[chart.Mark]()
         colours = dict(zip([*self.reasons, OTHERS], [*COLOURS[: len(self.reasons)], "#b8b8bf"], strict=True))
         for reason, colour in colours.items():
@@ -90,6 +90,10 @@ def figures(results: Results) -> list[Stalls]:
     sums = {reason: sum(shares.get(reason, 0.0) for _, _, shares in drawn) for reason in MEANING}
     reasons = sorted((reason for reason, total in sums.items() if total), key=lambda reason: -sums[reason])
     words = "; ".join(f"{reason}: {MEANING[reason]}" for reason in reasons[:MOST_REASONS])
-    more = f" {count(len(bars) - MOST_BARS, 'slower case')} not drawn." if len(bars) > MOST_BARS else ""
+    more = (
+        f" Not drawn: {count(len(bars) - MOST_BARS, 'case')} of smaller sizes, or slower."
+        if len(bars) > MOST_BARS
+        else ""
+    )
     caption = f"What active warps waited for, counted by Nsight Compute. {words}.{more}"
     return [Stalls("stalls", "Where the time goes", caption, drawn, reasons[:MOST_REASONS], results)]
