@@ -41,11 +41,6 @@ sys.exit(broken in jobs)
 """
 
 
-def no_best(folder):
-    """No case is the fastest: the tests choose which are measured."""
-    return frozenset(), frozenset()
-
-
 @pytest.fixture
 def play(tmp_path, monkeypatch):
     """Puts a tool on the PATH that launches nothing and writes a text; after the job `broken` it ends."""
@@ -95,7 +90,7 @@ def table(*launches):
 def test_each_case_gets_the_counters_of_its_own_launch(play, bench):
     """In the order of the launches, in one process; what ncu calls n/a is missing, and said once."""
     play("ncu", table(("bcast", "2,000", "1,024", "50.5"), ("copyGmem", "4,000", "n/a", "12")))
-    found = by_job(counters.Ncu(no_best), jobs("bcast", "copyGmem", metrics=[*METRICS]), bench)
+    found = by_job(counters.Ncu(), jobs("bcast", "copyGmem", metrics=[*METRICS]), bench)
     first, second = (result.columns for result in found.values())
     assert (first["ncu_dram_read"], first["ncu_sm_percent"], second["ncu_sm_percent"]) == (1024, 50.5, 12.0)
     assert "ncu_dram_read" not in second
@@ -106,7 +101,7 @@ def test_each_case_gets_the_counters_of_its_own_launch(play, bench):
 def test_other_launches_than_ours_are_no_counters(play, bench):
     """A case whose kernel ncu did not see has a reason and no numbers."""
     play("ncu", table(("other", "2,000", "1,024", "50.5")))
-    ((_, result),) = counters.Ncu(no_best).measure(jobs("bcast", metrics=["default"]), bench)
+    ((_, result),) = counters.Ncu().measure(jobs("bcast", metrics=["default"]), bench)
     assert "other" in result.record["reason"]
     assert not result.columns
 
@@ -114,13 +109,13 @@ def test_other_launches_than_ours_are_no_counters(play, bench):
 def test_after_a_launch_that_failed_the_others_are_counted(play, bench):
     """The case that the GPU did not survive has a reason; each other case is counted, those behind it anew."""
     play("ncu", table(("bcast", "2,000", "1,024", "50.5")), broken=1)
-    found = by_job(counters.Ncu(no_best), jobs("bcast", "copyGmem", "bcast", metrics=["default"]), bench)
+    found = by_job(counters.Ncu(), jobs("bcast", "copyGmem", "bcast", metrics=["default"]), bench)
     said = {job: result.record.get("reason", "") for job, result in found.items()}
     assert (said[0], said[2]) == ("", "")
     assert "failed under ncu" in said[1]
 
 
-@pytest.mark.parametrize("step", [counters.Ncu(no_best), sanitizer.Sanitizer(no_best)])
+@pytest.mark.parametrize("step", [counters.Ncu(), sanitizer.Sanitizer()])
 def test_without_the_tool_one_sentence_says_so(step, bench, monkeypatch):
     """No result, so that a later resume tries again."""
     monkeypatch.setenv("PATH", "/nowhere")
@@ -129,9 +124,7 @@ def test_without_the_tool_one_sentence_says_so(step, bench, monkeypatch):
     assert "not on the PATH" in sentence
 
 
-@pytest.mark.parametrize(
-    ("tool", "step"), [("ncu", counters.Ncu(no_best)), ("compute-sanitizer", sanitizer.Sanitizer(no_best))]
-)
+@pytest.mark.parametrize(("tool", "step"), [("ncu", counters.Ncu()), ("compute-sanitizer", sanitizer.Sanitizer())])
 def test_a_tool_that_does_not_work_is_tried_once(tool, step, bench, tmp_path, monkeypatch):
     """What it said last is told; there is no result, so that a later resume tries again."""
     (tmp_path / tool).write_text(f"#!/bin/sh\necho once >>{tmp_path}/calls\necho the reason >&2\nexit 1\n")
@@ -149,7 +142,7 @@ def test_without_the_right_to_count_one_sentence_says_who_gives_it(play, bench):
         "ncu",
         "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters",
     )
-    assert list(counters.Ncu(no_best).measure(jobs("bcast", metrics=["default"]), bench)) == []
+    assert list(counters.Ncu().measure(jobs("bcast", metrics=["default"]), bench)) == []
     (sentence,) = bench.progress.said
     assert "NVreg_RestrictProfilingToAdminUsers=0" in sentence
 
@@ -203,7 +196,7 @@ def test_what_compute_sanitizer_wrote_on_an_h200_becomes_one_finding_for_each_mi
 def test_an_error_belongs_to_the_case_that_makes_it_alone(play, bench):
     """Two cases of one kernel: each is launched again by itself, and only one of them fails there."""
     play("compute-sanitizer", OUTSIDE.format(kernel="bcast"), alone=[2])
-    found = by_job(sanitizer.Sanitizer(no_best), jobs("copyGmem", "bcast", "bcast", sanitizer=["memcheck"]), bench)
+    found = by_job(sanitizer.Sanitizer(), jobs("copyGmem", "bcast", "bcast", sanitizer=["memcheck"]), bench)
     assert [result.columns.get("status") for result in found.values()] == [None, None, "hazard"]
     assert "bcast.cu:17" in found[2].columns["reason"]
     (kept,) = json.loads(bench.folder.hazards(2).read_text())

@@ -274,7 +274,7 @@ def rows_on_gpu(names, sizes, **given):
 
 def test_on_a_gpu_the_time_ends_it_and_what_was_not_reached_says_so(monkeypatch, tmp_path):
     """Nothing is launched without time, and all is with racecheck=all; the rows keep their times."""
-    monkeypatch.setattr(looking, "LEAST_ON_GPU_S", 0.0)
+    monkeypatch.setattr(looking, "LEAST_S", 0.0)
     given = rows_on_gpu(["reduceShfl", "reduceSmem"], [2**14])
     for racecheck in ("default", "all"):
         rows = {job.number: row for job, row in given}

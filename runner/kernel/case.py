@@ -168,6 +168,11 @@ class Case:
         """All arrays, `__constant__` ones included, in the kernel's order."""
         return self._arrays
 
+    @property
+    def nbytes(self) -> int:
+        """The size of all arrays in bytes."""
+        return sum(a.nbytes for a in self.arrays())
+
     @functools.cached_property
     def _arrays(self) -> tuple[ArraySpec, ...]:
         return tuple(self._array(a) for a in self.kernel.arrays)

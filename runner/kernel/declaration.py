@@ -377,6 +377,11 @@ class Kernel:
         return next((p for p in self.parameters if p.name == name), None)
 
     @property
+    def sizes(self) -> list[str]:
+        """The names of the parameters of kind `size`."""
+        return [p.name for p in self.parameters if p.kind is Kind.SIZE]
+
+    @property
     def expressions(self) -> tuple[tuple[str, ArrayExpression], ...]:
         """The reference's expressions by output; empty if the reference is a function."""
         return () if isinstance(self.reference, str) else self.reference

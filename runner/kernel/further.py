@@ -29,7 +29,7 @@ from runner.errors import UsageError
 from runner.kernel.branches import Branches, Reached, Side, constants, indices
 from runner.kernel.case import ArraySpec, Case
 from runner.kernel.check import CheckResult
-from runner.kernel.declaration import Kind, pair
+from runner.kernel.declaration import pair
 from runner.kernel.inputs import Choice, Chosen, changed, contents
 from runner.kernel.recipes import Fill, Number, Recipe, drawn, holding
 from runner.kernel.reference import Expected
@@ -581,7 +581,7 @@ def _smaller(case: Case) -> tuple[Case, Branches]:
     for most in (SEARCHED, SEARCHED << 3, LARGEST_SEARCHED):
         if elements <= most:
             return case, Branches(case)
-        for values in _divided(dict(case.parameters), _sizes(case), -(-elements // most)):
+        for values in _divided(dict(case.parameters), case.kernel.sizes, -(-elements // most)):
             try:
                 other = make(case.kernel, values, case.seed)
                 if other.excluded or _elements(other) > LARGEST_SEARCHED:
@@ -596,10 +596,6 @@ def _smaller(case: Case) -> tuple[Case, Branches]:
 
 def _elements(case: Case) -> int:
     return sum(math.prod(a.shape) for a in case.arrays())
-
-
-def _sizes(case: Case) -> list[str]:
-    return [p.name for p in case.kernel.parameters if p.kind is Kind.SIZE]
 
 
 def _divided(values: dict[str, Any], sizes: Sequence[str], by: int) -> Iterator[dict[str, Any]]:

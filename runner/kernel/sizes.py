@@ -20,6 +20,8 @@ from runner.kernel.declaration import Canonical, Kernel, Kind, Loop, ScalarArgum
 from runner.kernel.expression import Expression
 from runner.kernel.resolve import make
 
+UNMEANT = "if the kernel is not meant for this size, say so under 'constraints'"
+
 EDGES = 1, 31, 63, 65, 997, 1023, 1025  # values of one parameter, besides one below and above a block
 MIXED = 31, 65, 33  # values of several parameters together
 PASSED = 31, 1  # values of a number that changes neither an array nor the grid, besides its own - 1
@@ -126,8 +128,7 @@ def _axes(case: Case) -> tuple[list[Axis], list[str]]:
                 compiled += [p.name] * bool(p.kind is Kind.SIZE or same & extents)
             elif n >= 1 and same & (passed | (extents if p.kind is Kind.SIZE else shapes & grids)):
                 axes.append(Axis(name, p.name, n, bool(same & extents)))
-    sizes = {p.name for p in kernel.parameters if p.kind is Kind.SIZE}
-    return axes, [name for name in compiled if name in sizes] or compiled
+    return axes, [name for name in compiled if name in kernel.sizes] or compiled
 
 
 def _shapes(kernel: Kernel) -> Iterator[Expression]:

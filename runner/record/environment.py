@@ -24,7 +24,7 @@ from runner.device import Compiler, DeviceInfo
 from runner.device.kinds import processor
 from runner.errors import CompileError, UsageError
 from runner.jobs.job import Job
-from runner.record import noise
+from runner.record import noise, runs
 from runner.record.folder import RunFolder
 
 PACKAGES = ("hydra-core", "omegaconf", "numpy", "pandas", "matplotlib", "jinja2", "pycuda", "cuda-core", "nvidia-ml-py")
@@ -136,7 +136,7 @@ def require_same_device(path: Path, now: Entry) -> None:
         path: The sweep's folder.
         now: The device's entry, from `device`.
     """
-    devices = ((folder := RunFolder(path)).json(folder.environment) or {}).get("devices", {})
+    devices = runs.section(runs.environment(path), "devices")
     then = devices.get(_entry_name(devices, now))
     if not then:
         return
@@ -152,8 +152,7 @@ def require_same_toolchain(path: Path, now: Entry) -> None:
         path: The sweep's folder.
         now: The device's entry, from `device`.
     """
-    folder = RunFolder(path)
-    for then in (folder.json(folder.environment) or {}).get("devices", {}).values():
+    for then in runs.section(runs.environment(path), "devices").values():
         if same_model(then, now):
             for key in ("versions", "toolchain"):
                 for change in _changes(f"device.{key}", then.get(key), now[key]):

@@ -1,8 +1,9 @@
 """The folder of one sweep: the names of its files, and how to read and write them.
 
     outputs/<date>/<time>-<what>/
-        plan.json  results.csv  samples/  figures/  report.html  environment.json  multirun.yaml  sources/  .lock
-        0/ 1/ 2/ ...    Hydra's folder of each job: .hydra/, case.json, result.json, compile.log
+        plan.json  results.csv  lines.csv  verdict.json  environment.json  multirun.yaml  search.json[l]  .lock
+        samples/  machine/  sources/  shards/  figures/  report.html
+        0/ 1/ 2/ ...  each job: .hydra/, case.json, result.json, lines.json, hazards.json, profile.json, compile.log
 
 Every file is replaced atomically: written under a temporary name, then renamed.
 One program at a time writes into the folder. Its lock ends with the process, even if the file .lock remains.

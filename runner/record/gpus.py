@@ -103,7 +103,7 @@ def pooled(frame: pd.DataFrame, environment: Mapping[str, Any]) -> pd.DataFrame:
     difference. A case that failed on a GPU keeps that GPU's row. Rows stay separate if the GPUs differ by more than the
     smallest change that counts, or if a GPU did not reach the case.
     """
-    settings = section(dict(environment), "launcher")
+    settings = section(environment, "launcher")
     if not settings.get("replicate") or frame.empty:
         return frame
     known = by_model(environment)

@@ -71,7 +71,9 @@ class Run:
 
     def ranked_by(self, chosen: Criterion) -> Run:
         """The same run with its cases ranked by another column or metric."""
-        return replace(self, criterion=chosen, frame=self.frame.assign(cost=_costs(self.frame, chosen)))
+        rows = () if chosen.is_time else self.rows
+        cost = self.frame["median_us"] if chosen.is_time else [chosen.cost(row, row["median_us"]) for row in rows]
+        return replace(self, criterion=chosen, frame=self.frame.assign(cost=cost))
 
     @property
     def path(self) -> Path:
@@ -197,14 +199,6 @@ def read(path: Path, *, newest: bool = False) -> Run:
 def size_key(row: Mapping[str, Any]) -> tuple[int, ...]:
     """A key that sorts rows by size."""
     return tuple(0 if absent(row[name]) else int(row[name]) for name in ("size", "rows", "cols"))
-
-
-def _costs(frame: pd.DataFrame, chosen: Criterion) -> Any:
-    if chosen.is_time:
-        return frame["median_us"]
-    needed = [*frame.columns]
-    rows = (dict(zip(needed, line, strict=True)) for line in zip(*(frame[n].tolist() for n in needed), strict=True))
-    return [chosen.cost(row, row["median_us"]) for row in rows]
 
 
 def _metrics(plan: Any) -> list[Metric]:

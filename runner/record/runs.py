@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -85,7 +85,7 @@ def environment(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def section(content: dict[str, Any], name: str) -> dict[str, Any]:
+def section(content: Mapping[str, Any], name: str) -> dict[str, Any]:
     """A section of environment.json; empty if it is missing or malformed."""
     part = content.get(name)
     return part if isinstance(part, dict) else {}

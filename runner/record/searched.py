@@ -137,7 +137,7 @@ def read(folder: RunFolder) -> Searched | None:
     known = folder.json(folder.search)
     if not isinstance(known, dict) or not folder.has(folder.told):
         return None
-    devices = runs.section(folder.json(folder.environment) or {}, "devices").values()
+    devices = runs.section(runs.environment(folder.path), "devices").values()
     on_cpu = any(isinstance(d, dict) and not is_gpu(str(d.get("kind"))) for d in devices)
     try:
         return _read({"rehearsal": on_cpu, **known}, list(trials(folder)))  # older versions lack the key
@@ -198,9 +198,7 @@ def _value(entry: Mapping[str, Any], best: str) -> Value:
 
 
 def _three(content: Any) -> Three:
-    middle, low, high = _finite(tuple(map(float, content))) or ("not", "three", "numbers")
-    return float(middle), float(low), float(high)
-
-
-def _finite(values: tuple[float, ...]) -> tuple[float, ...]:
-    return values if all(map(math.isfinite, values)) else ()
+    middle, low, high = map(float, content)
+    if not all(map(math.isfinite, (middle, low, high))):
+        raise ValueError(f"{content} has a value that is not finite")
+    return middle, low, high

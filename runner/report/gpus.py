@@ -36,7 +36,7 @@ def sentences(environment: Mapping[str, Any]) -> list[str]:
 
 
 def _ranked(environment: Mapping[str, Any], alike: Sequence[gpus.Gpu]) -> str:
-    if not section(dict(environment), "launcher").get("replicate"):
+    if not section(environment, "launcher").get("replicate"):
         return "Cases are ranked within one GPU."
     if gpus.spread(alike) > THRESHOLD:
         return f"That is more than {100 * THRESHOLD:g} %, so each GPU's cases are ranked on their own."

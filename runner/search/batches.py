@@ -111,7 +111,7 @@ class Batches:
         if len(known) < len(measured):
             limit = best[0].values[0] + MARGIN * abs(best[0].values[0])
             return [t for t in measured.values() if t.values and t.values[0] <= limit]
-        devices = runs.section(self._folder.json(self._folder.environment) or {}, "devices")
+        devices = runs.section(runs.environment(self._folder.path), "devices")
         of_best = known[best[0].point].noise(noise.of_device(next(iter(devices.values()), {})))
         return [measured[point] for point in contenders({p: one.side for p, one in known.items()}, of_best)]
 

@@ -1,5 +1,7 @@
 """Stages: what runs after a sweep's timed rounds, one package each. `runner.stages.all` lists them in order.
 
+`checked` is no stage: it is the pool of checked CPU devices that `lines` and `races` share.
+
 Door: `all.ALL`, a tuple of `runner.sweep.stage.Stage`.
 Takes: a `Bench` with the finished rows on disk.
 Gives: columns of results.csv, and records in the run folder. Other packages read a stage's records through its reader

@@ -1,4 +1,7 @@
-"""Make rows: one flat dictionary per case. `runner.columns` describes each column."""
+"""The row of a case: one flat dictionary, made before, after or instead of a round.
+
+`after_round` also writes the round's samples. `runner.columns` describes each column.
+"""
 
 from __future__ import annotations
 

@@ -9,11 +9,10 @@ from runner.device import Program, Source
 from runner.errors import Hazard, LaunchError, NotResident, OutOfMemory, UsageError
 from runner.kernel.case import Case
 from runner.kernel.check import CheckResult
-from runner.kernel.sizes import changed, others
+from runner.kernel.sizes import UNMEANT, changed, others
 from runner.sweep.further_checks import Work
 from runner.sweep.trial import trials
 
-UNMEANT = "if the kernel is not meant for this size, say so under 'constraints'"
 NOT_ASKED = "timing.check_sizes=false"
 
 _right: dict[tuple[str, str], CheckResult] = {}  # right verdicts of this process, by case id and binary

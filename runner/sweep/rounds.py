@@ -41,7 +41,6 @@ class Group:
         self._binaries: dict[int, Binary] = {}  # by job
         self._waiting: deque[tuple[Job, Outcome, DeviceInfo, float]] = deque()  # not yet on disk; the float is seconds
         self._todo: dict[int, int] = {}  # rounds left to measure, by job
-        self._compiler: Compiler | None = None  # set once the device is open
         self._pace = Pace()
         self._warned = False  # whether the user was warned of a long sweep
         self._since = self._estimated = 0.0
@@ -64,7 +63,7 @@ class Group:
         try:
             info = self._worker.info
             self._ledger.opened(self._jobs, info.kind)
-            compiler = self._compiler = compiler_for(first.device, info, first.compiler)
+            compiler = compiler_for(first.device, info, first.compiler)
             entry = environment.device(info, first, compiler)
             environment.note_device(self._folder, entry)
             if not info.is_gpu and any(job.case.options for job in self._jobs):
@@ -78,7 +77,7 @@ class Group:
             for job in runnable:
                 self._take_binary(job, compiled[job.number])
             if self._binaries:
-                self._run_rounds([job for job in runnable if job.number in self._binaries])
+                self._run_rounds([job for job in runnable if job.number in self._binaries], compiler)
         except BaseException:
             self._worker.kill()  # a launch may be in progress
             raise
@@ -101,13 +100,13 @@ class Group:
             if (before.get("gpu") or "", before.get("binary")) != (self._worker.info.gpu, compiled.name):
                 self._ledger.restart(job)  # another GPU or another binary measured its first rounds
 
-    def _run_rounds(self, plan: Sequence[Job]) -> None:
+    def _run_rounds(self, plan: Sequence[Job], compiler: Compiler) -> None:
         """Measure all cases in each round, in a new order each time, so that drift affects all cases equally."""
         protocol = plan[0].protocol(self._worker.info.kind)
         used, rounds = False, protocol.rounds
         self._todo = {j.number: sum(self._ledger.wants(j, n) for n in range(1, rounds + 1)) for j in plan}
         total = sum(self._todo.values())
-        self._pace, self._since = Pace(), time.monotonic()
+        self._since = time.monotonic()
         for number in range(1, rounds + 1):
             waiting = [job for job in _shuffled(plan, protocol.order_seed, number) if self._ledger.wants(job, number)]
             which = f" (round {number} of {rounds})" if rounds > 1 else ""
@@ -120,26 +119,24 @@ class Group:
                 for job in waiting:
                     interruption.check()
                     used = True
-                    self._run_case(job, number, which)
+                    self._run_case(job, number, which, compiler)
             except BaseException:
                 self._worker.kill()  # so that `_enter` below does not wait for it
                 raise
             finally:
                 self._enter(number, which)
 
-    def _run_case(self, job: Job, number: int, which: str) -> None:
+    def _run_case(self, job: Job, number: int, which: str, compiler: Compiler) -> None:
         started = time.monotonic()
         for _ in range(TRIES):
             outcome = self._run_once(job, number, which)
-            if outcome.status not in UNLOADED or not self._built_again(job):
+            if outcome.status not in UNLOADED or not self._built_again(job, compiler):
                 break
         self._waiting.append((job, outcome, self._worker.info, time.monotonic() - started))
 
-    def _built_again(self, job: Job) -> bool:
+    def _built_again(self, job: Job, compiler: Compiler) -> bool:
         """Compile a case again if its binary was deleted from the cache; whether that was so."""
-        if self._compiler is None:
-            return False
-        again = compiling.compiled(self._compiler, job.case.source())
+        again = compiling.compiled(compiler, job.case.source())
         if isinstance(again, CompileError):
             return False
         self._binaries[job.number] = again

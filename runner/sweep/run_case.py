@@ -10,7 +10,6 @@ import ctypes
 import dataclasses
 import fcntl
 import itertools
-import math
 import os
 import random
 import resource
@@ -155,7 +154,7 @@ def _load_and_run(work: Work) -> Outcome:
     if shared > device.info.shared_limit:
         reason = f"{shared} bytes of shared memory per block are needed, the device has {device.info.shared_limit}"
         return Outcome("skipped", reason, resources=resources)
-    needed = sum(math.prod(a.shape) * a.dtype.itemsize for a in case.arrays())
+    needed = case.nbytes
     if needed > device.info.memory_bytes:
         reason = f"the arrays need {needed} bytes, the device has {device.info.memory_bytes}"
         return Outcome("out_of_memory", reason, resources=resources)

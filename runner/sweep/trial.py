@@ -353,4 +353,4 @@ def launch_once(device: Device, case: Case, binary: Binary) -> tuple[dict[str, N
         launch, arrays = upload(device, program, case, contents(case), stack)
         poison(case, arrays)
         diagnostics = device.launch(launch, 60.0)
-        return {n: a.read() for n, a in arrays.items() if a.role in (Role.OUT, Role.INOUT)}, diagnostics
+        return {n: a.read() for n, a in arrays.items() if a.role in WRITTEN}, diagnostics

@@ -27,7 +27,7 @@ def host_source(case: Case) -> Source:
     return replace(case.source(), options=())
 
 
-def compiler(limits: Limits = Limits()) -> CpuCompiler:  # noqa: B008  (frozen)
+def compiler(limits: Limits) -> CpuCompiler:
     """Make the host's C++ compiler, with instrumentation."""
     from runner.device.cpu.build import CpuCompiler  # noqa: PLC0415  (only if a stage uses the checked device)
 

@@ -156,7 +156,7 @@ def _too_large(job: Job, row: Row) -> str:
 
 
 def _bytes(*jobs: Job) -> int:
-    return sum(array.nbytes for job in jobs for array in job.case.arrays())
+    return sum(job.case.nbytes for job in jobs)
 
 
 def _most_bytes() -> float:

@@ -17,9 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from runner.device import Device
+from runner.device import Compiler, Device
 from runner.device.kinds import compiler_for
 from runner.errors import RunnerError
 from runner.jobs.job import Job
@@ -90,7 +89,7 @@ def launched(device: Device, job: Job, log: Log, *, checked: bool) -> bool:
                 device.launch(launch, job.device.time_limit_s)
     except (RunnerError, OSError, MemoryError, RuntimeError) as e:
         log(job.number, " ".join(str(e).split()) or type(e).__name__)
-        return bool(getattr(device, "usable", True))
+        return device.usable
     log(job.number, "done")
     return True
 
@@ -106,7 +105,7 @@ def _compile(device: Device, jobs: Sequence[Job], *, lines: bool) -> None:
         list(pool.map(work, {job.case.source(): job for job in jobs}.values()))
 
 
-def _compiler(device: Device, job: Job, *, lines: bool) -> Any:
+def _compiler(device: Device, job: Job, *, lines: bool) -> Compiler:
     if not lines:
         return compiler_for(job.device, device.info, job.compiler)
     from runner.device.cuda.compiler import find_nvcc  # noqa: PLC0415

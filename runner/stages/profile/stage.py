@@ -7,9 +7,8 @@ resumed sweep runs only what is missing.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from runner import interruption
@@ -22,8 +21,6 @@ from runner.sweep.ledger import Ledger
 from runner.sweep.stage import Bench, Stage
 
 Row = Mapping[str, Any]
-Best = tuple[frozenset[int], frozenset[int]]
-"""The numbers of the jobs of the fastest cases, and of those that are tied with them."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +48,6 @@ class ProfileStage(Stage):
     """Measures the jobs that ask for it and lack it, without a time limit, since the user asked for it."""
 
     name: str  # key of its records in profile.json
-
-    def __init__(self, best: Callable[[Path], Best]) -> None:
-        """Make the stage.
-
-        Args:
-            best: Finds the fastest and the tied jobs of a run folder, for `profile.cases`.
-        """
-        self._best = best
 
     @abstractmethod
     def wants(self, job: Job, row: Row) -> bool:
@@ -93,11 +82,13 @@ class ProfileStage(Stage):
         ledger.write()
 
     def _chosen(self, jobs: Sequence[Job], ledger: Ledger, folder: RunFolder) -> list[Job]:
-        """Select the jobs of `profile.cases`."""
+        """Select the jobs of `profile.cases`, by the rule that the report uses."""
         if all(job.profile.cases == "all" for job in jobs):
             return list(jobs)
+        from runner.record.ranking import best_jobs  # noqa: PLC0415  (slow to import; only `profile.cases` needs it)
+
         ledger.write()
-        fastest, tied = self._best(folder.path)
+        fastest, tied = best_jobs(folder.path)
         wanted = {"all": lambda _: True, "tied": (fastest | tied).__contains__, "fastest": fastest.__contains__}
         return [job for job in jobs if wanted[job.profile.cases](job.number)]
 

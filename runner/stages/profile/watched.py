@@ -98,8 +98,9 @@ def _run(command: Sequence[str], jobs: Sequence[Job], tools: Tools, log: Path, s
             while process.poll() is None:
                 interruption.check()
                 states = _states(log)
-                if len(states) + sum(state == "done" for state in states.values()) > heard:
-                    heard, since = len(states) + sum(state == "done" for state in states.values()), time.monotonic()
+                steps = len(states) + sum(state == "done" for state in states.values())
+                if steps > heard:
+                    heard, since = steps, time.monotonic()
                     tools.progress.now(labels[list(states)[-1]])
                 if time.monotonic() - since > limit:
                     return f"no progress for {limit:g} s; the process was ended"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from runner.errors import UsageError
 from runner.kernel.case import Case
-from runner.kernel.declaration import Kind, pair, written
+from runner.kernel.declaration import pair, written
 from runner.kernel.resolve import make
 from runner.kernel.sizes import others
 from runner.stages.checked.builds import host_source
@@ -53,7 +53,7 @@ def words(case: Case, other: Case) -> str:
 
 def _at_sizes(case: Case) -> Iterator[Case]:
     """Yield the case at the sizes of `EXPONENTS` or `TALL` that its constraints allow and that compile to the same."""
-    declared = [p.name for p in case.kernel.parameters if p.kind is Kind.SIZE]
+    declared = case.kernel.sizes
     if len(declared) != 1:
         return
     own, source, values = dict(case.parameters)[declared[0]], host_source(case), dict(case.parameters)
@@ -85,7 +85,7 @@ def _too_large(case: Case) -> str:
     threads = sum(math.prod(one.grid) * math.prod(one.block) for one in case.launches)
     if threads > MOST_THREADS:
         return f"{threads:,} threads are too many for the checked CPU device"
-    needed = sum(a.nbytes for a in case.arrays())
+    needed = case.nbytes
     return f"its arrays need {needed >> 20:,} MiB" if needed > MOST_BYTES else ""
 
 

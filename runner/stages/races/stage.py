@@ -16,6 +16,7 @@ from runner.errors import told
 from runner.jobs.job import Job
 from runner.jobs.settings import RACES_ALL, RACES_NONE
 from runner.kernel.case import Case
+from runner.kernel.sizes import UNMEANT
 from runner.record.folder import RunFolder
 from runner.stages.checked.pool import Pool
 from runner.stages.races.small import small_case, words
@@ -29,13 +30,12 @@ _LINE = re.compile(r"\.cuh?:\d+: ")
 
 LIMIT_S = 2.0  # time limit of a launch
 SHARE, SHARE_ON_GPU = 0.25, 0.10  # fraction of the sweep's time that the check may take
-LEAST_S, LEAST_ON_GPU_S = 2.0, 2.0  # the check's time limit is at least this
+LEAST_S = 2.0  # the check's time limit is at least this
 EACH, EACH_ON_GPU = 8, 1  # variants per worker process; a GPU's machine has idle cores
 SOON_S = 0.5  # between two checks for Ctrl-C
 NAMED = 2  # findings that are added to the reason of a wrong row
 
 INTERRUPTED = "interrupted"
-UNMEANT = "if the kernel is not meant for this size, say so under 'constraints'"
 
 
 class Races(Stage):
@@ -77,8 +77,7 @@ class _Checking:
         self._always = set[int]() if self._on_gpu else {id(variant) for variant in first}
         self._share = SHARE_ON_GPU if self._on_gpu else SHARE
         self._opened = False
-        least = LEAST_ON_GPU_S if self._on_gpu else LEAST_S
-        self._until = time.monotonic() + max(least, self._share * bench.spent_s)
+        self._until = time.monotonic() + max(LEAST_S, self._share * bench.spent_s)
         self._running: dict[Future[Findings], tuple[Variant, Case]] = {}
         each = EACH_ON_GPU if self._on_gpu else EACH
         self._pool = bench.shared(Pool)

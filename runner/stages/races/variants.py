@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.jobs.job import Job
-from runner.kernel.declaration import Kind
 from runner.stages.checked.builds import host_source
 
 Row = dict[str, Any]
@@ -66,12 +65,11 @@ def _wrong(variant: Variant) -> bool:
 
 
 def _key(job: Job) -> tuple[object, ...]:
-    sizes = [p.name for p in job.case.kernel.parameters if p.kind is Kind.SIZE]
-    own = tuple((n, v) for n, v in job.case.parameters if n not in APART and n not in sizes)
+    own = tuple((n, v) for n, v in job.case.parameters if n not in APART and n not in job.case.kernel.sizes)
     return job.case.kernel.name, own, job.copy, host_source(job.case)
 
 
 def _size(job: Job) -> int:
     """The product of the parameters of kind `size`; without one, the bytes of all arrays."""
-    sizes = [p.name for p in job.case.kernel.parameters if p.kind is Kind.SIZE]
-    return math.prod(int(job.case.variables[n]) for n in sizes) if sizes else sum(a.nbytes for a in job.case.arrays())
+    sizes = job.case.kernel.sizes
+    return math.prod(int(job.case.variables[n]) for n in sizes) if sizes else job.case.nbytes
