@@ -180,7 +180,8 @@ NAMES = tuple(BY_NAME)
 
 _COMMON_PARAMETERS = frozenset(("block", "size", "width", "mask", "unroll", "dtype"))
 _FURTHER = (
-    *"timing profile experiment hydra schema record_host on_cpu metrics rank_by lines".split(),  # of a configuration
+    *"timing profile experiment hydra schema record_host on_cpu metrics".split(),  # of a configuration
+    *"rank_by max_cases lines racecheck search".split(),
     *("grid_x", "grid_y"),  # in expressions
     *("emulated", "row", "cost"),  # added when a run is read
 )

@@ -7,6 +7,7 @@ import sys
 from support import ROOT
 
 from runner.columns import BY_NAME, COLUMNS, RESERVED, with_own
+from runner.compose import schema
 from runner.record import stored_rows
 from runner.record.folder import RunFolder
 from runner.record.run import read
@@ -38,6 +39,11 @@ def test_no_parameter_is_called_like_a_result():
     """A kernel may declare the common parameters, and no other column."""
     assert {"status", "rows", "case", "emulated", "timing"} <= RESERVED
     assert {"size", "block", "width", "mask", "unroll", "dtype"}.isdisjoint(RESERVED)
+
+
+def test_no_parameter_is_called_like_a_key_of_the_configuration():
+    """A kernel that declared one ended every command in a traceback, as a key cannot be registered twice."""
+    assert set(schema.KEYS) <= RESERVED
 
 
 def test_what_is_written_is_read(tmp_path):

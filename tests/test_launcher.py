@@ -64,7 +64,7 @@ class Sweep:
     def __init__(self, loader, arguments, folder):
         self.loader = loader
         self.master = loading.composed(loader, "config", [*arguments, f"hydra.sweep.dir={folder}"])
-        self.jobs = grammar.product(grammar.parse(sweeps._swept(self.master), loader))
+        self.jobs = grammar.product(grammar.parse(sweeps.swept(self.master), loader))
         self.folder = folder
         self.context = HydraContext(config_loader=self.loader, callbacks=Callbacks())
 
@@ -137,7 +137,7 @@ def test_a_group_on_the_search_path_is_a_group(sweep, tmp_path):
 def test_the_jobs_are_those_of_hydras_own_sweeper(name, sweep):
     """All combinations, in the same order, as the same texts."""
     its = sweep(*SWEEPS[name])
-    parsed = OverridesParser.create(config_loader=its.loader).parse_overrides(sweeps._swept(its.master))
+    parsed = OverridesParser.create(config_loader=its.loader).parse_overrides(sweeps.swept(its.master))
     assert its.jobs == BasicSweeper.split_arguments(parsed, None)[0]
 
 

@@ -147,7 +147,7 @@ def _inform(config: DictConfig, what: str, loader: ConfigLoader) -> None:
 def _folder(config: DictConfig, known: Arguments, session: Session) -> RunFolder:
     """Reserve the sweep's folder before anything is written, so that two sweeps never share one."""
     hydra = config.hydra
-    given, wanted = grammar.plain(hydra.overrides.hydra), str(hydra.sweep.dir)
+    given, wanted = grammar.as_written(hydra.overrides.hydra), str(hydra.sweep.dir)
     for override in given:
         if override.startswith(("hydra.sweep.subdir=", "hydra.run.dir=")):
             raise UsageError(f"{override}: a job's folder is its number; hydra.sweep.dir names the sweep's folder")
@@ -174,5 +174,5 @@ def _what(config: DictConfig) -> str:
     choices = config.hydra.runtime.choices
     if choices.get("experiment"):
         return named(str(choices.experiment))
-    swept = [o.partition("=")[2] for o in grammar.plain(config.hydra.overrides.task) if o.startswith("kernel=")]
+    swept = [o.partition("=")[2] for o in grammar.as_written(config.hydra.overrides.task) if o.startswith("kernel=")]
     return named((swept[-1] if swept else str(choices.kernel)).replace(",", "+")) or "sweep"

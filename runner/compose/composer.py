@@ -90,8 +90,10 @@ class Composer:
     def _has(self, overrides: Sequence[str]) -> bool:
         """Whether the sweep's own configuration already includes these overrides."""
         known = self._master.hydra
-        given: Any = OmegaConf.to_container(known.overrides.task, resolve=False)
-        return set(overrides) <= set(given) and "???" not in known.runtime.choices.values()
+        return (
+            set(overrides) <= set(grammar.as_written(known.overrides.task))
+            and "???" not in known.runtime.choices.values()
+        )
 
     def _read_value(self, text: str) -> tuple[tuple[str, Any], ...]:
         """The parameter and the plain value that an override sets; empty if Hydra must compose it."""

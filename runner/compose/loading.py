@@ -114,5 +114,7 @@ def composed(loader: ConfigLoader, name: str, overrides: Sequence[str]) -> DictC
     config = loader.load_configuration(name, short, RunMode.MULTIRUN)
     whole = dict(zip(short, overrides, strict=True))
     with open_dict(config):
-        config.hydra.overrides.task = [whole.get(text, text) for text in grammar.plain(config.hydra.overrides.task)]
+        config.hydra.overrides.task = [
+            whole.get(text, text) for text in grammar.as_written(config.hydra.overrides.task)
+        ]
     return config

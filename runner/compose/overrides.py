@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hydra.core.config_loader import ConfigLoader
@@ -24,7 +24,7 @@ _VALUE = f"(?:{_WORD}|{_REAL}|{_INTEGER})"
 # KEY=V,V,... or KEY=choice(V,V,...) of plain values, without quotes or interpolation
 _LIST = re.compile(rf"([\w.]+=(choice\()?)({_VALUE},{_VALUE})((?:,{_VALUE})*)((?(2)\)))")
 
-parser = functools.cache(OverridesParser.create)
+_parser = functools.cache(OverridesParser.create)
 
 
 def parse(texts: Iterable[str], loader: ConfigLoader | None = None) -> list[Override]:
@@ -61,11 +61,6 @@ def product(overrides: Iterable[Override]) -> list[list[str]]:
     return [list(job) for job in itertools.product(*values.values())]
 
 
-def assigned(params: Mapping[str, Any] | None) -> list[str]:
-    """`hydra.sweeper.params` as overrides."""
-    return [f"{key}={value}" for key, value in (params or {}).items()]
-
-
 def key_of(override: str) -> str:
     """The key of an override, without + and ~."""
     return override.partition("=")[0].lstrip("+~")
@@ -75,22 +70,22 @@ def key_of(override: str) -> str:
 def _parsed(text: str) -> Override:
     found = _LIST.fullmatch(text)
     if found is None or not found[4]:
-        (override,) = parser().parse_overrides([text])
+        (override,) = _parser().parse_overrides([text])
         return override
-    (override,) = parser().parse_overrides([shortened(text)])
+    (override,) = _parser().parse_overrides([shortened(text)])
     if isinstance(sweep := override.value(), ChoiceSweep):
-        sweep.list += map(_plain, found[4][1:].split(","))
+        sweep.list += map(_scalar, found[4][1:].split(","))
     override.input_line = text
     return override
 
 
-def _plain(text: str) -> int | float | str:
+def _scalar(text: str) -> int | float | str:
     if re.fullmatch(_INTEGER, text):
         return int(text)
     return float(text) if re.fullmatch(_REAL, text) else text
 
 
-def plain(overrides: Any) -> Sequence[str]:
+def as_written(overrides: Any) -> Sequence[str]:
     """Hydra's lists of overrides as they were written, with every ${...} unresolved."""
     found: Any = OmegaConf.to_container(overrides, resolve=False)
     return list(found)

@@ -17,6 +17,7 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 
+from runner.compose import overrides as grammar
 from runner.compose.loading import SCHEME
 from runner.device.config import DeviceConfig
 from runner.device.kinds import KINDS, is_gpu, kind_of
@@ -31,13 +32,25 @@ from runner.kernel.resolve import make
 from runner.kernel.yaml_reader import MOST_PARAMETERS, read_yaml
 from runner.record.sources import EXTRA_PARAMETERS
 
-_GROUPS = tuple(
-    "kernel device timing profile experiment compiler seed record_host on_cpu".split()
-    + "metrics rank_by max_cases lines racecheck search".split()
-)
-
 MAX_CASES = 100_000
 MOST_NAMES = 2000  # Hydra composes this many keys in seconds, and ten times as many in minutes
+
+_NODES: dict[str, type[Any]] = {"device": DeviceConfig, "timing": TimingConfig, "profile": ProfileConfig}
+_FIELDS: list[tuple[str, Any, Any]] = [
+    ("kernel", Any, None),
+    *((name, node, field(default_factory=node)) for name, node in _NODES.items()),
+    ("compiler", str, "nvcc"),
+    ("seed", int, 0),
+    ("record_host", bool, False),
+    ("on_cpu", dict[str, Any], field(default_factory=dict)),
+    ("metrics", dict[str, Any], field(default_factory=dict)),
+    ("rank_by", str, TIME),
+    ("max_cases", int, MAX_CASES),
+    ("lines", bool, True),
+    ("racecheck", str, RACES_DEFAULT),
+    ("search", dict[str, Any], field(default_factory=dict)),
+]
+KEYS = ("experiment", *(name for name, *_ in _FIELDS))  # those that are no parameter
 
 
 def register(search_path: Sequence[Path]) -> None:
@@ -49,29 +62,12 @@ def register(search_path: Sequence[Path]) -> None:
     parameters = dict.fromkeys((*VOCABULARY, *_declared(search_path)))
     if len(parameters) > MOST_NAMES:
         raise UsageError(f"the kernels on the search path declare {len(parameters):,} parameters, above {MOST_NAMES:,}")
-    fields: list[tuple[str, Any, Any]] = [
-        ("kernel", Any, None),
-        ("device", DeviceConfig, field(default_factory=DeviceConfig)),
-        ("timing", TimingConfig, field(default_factory=TimingConfig)),
-        ("profile", ProfileConfig, field(default_factory=ProfileConfig)),
-        ("compiler", str, "nvcc"),
-        ("seed", int, 0),
-        ("record_host", bool, False),
-        ("on_cpu", dict[str, Any], field(default_factory=dict)),
-        ("metrics", dict[str, Any], field(default_factory=dict)),
-        ("rank_by", str, TIME),
-        ("max_cases", int, MAX_CASES),
-        ("lines", bool, True),
-        ("racecheck", str, RACES_DEFAULT),
-        ("search", dict[str, Any], field(default_factory=dict)),
-        *((word, Any, None) for word in parameters),
-    ]
+    fields = [*_FIELDS, *((word, Any, None) for word in parameters)]
     store = ConfigStore.instance()
     # kernel=glob(*) would match a schema in the group `kernel`.
     store.store(group="schema", name="config", node=dataclasses.make_dataclass("Config", fields))
-    store.store(group="schema", name="device", node=DeviceConfig)
-    store.store(group="schema", name="timing", node=TimingConfig)
-    store.store(group="schema", name="profile", node=ProfileConfig)
+    for name, node in _NODES.items():
+        store.store(group="schema", name=name, node=node)
     parameter_names.cache_clear()
 
 
@@ -79,18 +75,17 @@ def register(search_path: Sequence[Path]) -> None:
 def parameter_names() -> tuple[str, ...]:
     """The names of the parameters that a command line can set."""
     config: Any = ConfigStore.instance().load("schema/config.yaml").node
-    return tuple(str(name) for name in config if name not in _GROUPS)
+    return tuple(str(name) for name in config if name not in KEYS)
 
 
 def known_keys() -> list[str]:
     """The keys that a command line can set."""
-    return [*_GROUPS, *parameter_names(), *further_keys()]
+    return [*KEYS, *parameter_names(), *further_keys()]
 
 
 def further_keys() -> list[str]:
     """The keys of the groups, as `device.threads`."""
-    groups = {"device": DeviceConfig, "timing": TimingConfig, "profile": ProfileConfig}
-    return [f"{group}.{f.name}" for group, node in groups.items() for f in dataclasses.fields(node)]
+    return [f"{group}.{f.name}" for group, node in _NODES.items() for f in dataclasses.fields(node)]
 
 
 def _declared(search_path: Sequence[Path]) -> Iterator[str]:
@@ -148,12 +143,14 @@ def read(config: DictConfig, hydra: DictConfig) -> Composed:
     ):
         raise UsageError("the groups device, timing and profile must start from the defaults /schema/GROUP")
     name, folders, names = str(hydra.runtime.choices.get("kernel")), folders_of(hydra), parameter_names()
-    path = next((p for f in folders if (p := f / "kernel" / f"{name}.yaml").is_file()), None)
+    path = _yaml_of(name, folders)
     if path is None:
         raise UsageError(f"kernel={name}: kernel/{name}.yaml not found in {', '.join(map(str, folders))}")
-    if added := [k for k in values if k not in _GROUPS and k not in names]:
-        given: Any = OmegaConf.to_container(hydra.overrides.task, resolve=False)
-        written = next((o for o in map(str, given) if o.lstrip("+").startswith(f"{added[0]}=")), f"+{added[0]}")
+    if added := [k for k in values if k not in KEYS and k not in names]:
+        written = next(
+            (o for o in grammar.as_written(hydra.overrides.task) if o.lstrip("+").startswith(f"{added[0]}=")),
+            f"+{added[0]}",
+        )
         raise UsageError(f"{written}: no kernel on the search path declares a parameter of that name")
     if unknown := [k for k in values["on_cpu"] if k not in names]:
         raise UsageError(f"on_cpu.{unknown[0]}: no kernel on the search path declares a parameter of that name")
@@ -164,10 +161,14 @@ def read(config: DictConfig, hydra: DictConfig) -> Composed:
     except UsageError as e:
         raise KernelMistake(str(e)) from None
     # The configuration in a sweep's folder has only the kernels that were run.
-    known = CONF not in folders or any((f / "kernel" / f"{kernel.baseline}.yaml").is_file() for f in folders)
-    if kernel.baseline and not known:
+    if kernel.baseline and CONF in folders and not _yaml_of(kernel.baseline, folders):
         raise KernelMistake(f"{path.name}: baseline: kernel '{kernel.baseline}' not found on the search path")
     return Composed(values, kernel, device, timing, profile, swept, origin)
+
+
+def _yaml_of(kernel: str, folders: Sequence[Path]) -> Path | None:
+    """A kernel's YAML in the first folder that has one."""
+    return next((p for folder in folders if (p := folder / "kernel" / f"{kernel}.yaml").is_file()), None)
 
 
 def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str], number: int) -> Job:
@@ -200,7 +201,7 @@ def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str],
     if plain["on_cpu"] and not is_gpu(kind_of(device)):
         if twice := [name for name in plain["on_cpu"] if name in composed.swept]:
             raise UsageError(f"on_cpu.{twice[0]}: the experiment sweeps {twice[0]}; on_cpu cannot set it, too")
-        given = {override.lstrip("+").partition("=")[0] for override in overrides}  # these prevail
+        given = {grammar.key_of(override) for override in overrides}  # these prevail
         plain |= {name: value for name, value in plain["on_cpu"].items() if name not in given}
     for name, kind in VOCABULARY.items():  # also parameters that only other kernels read
         if plain[name] is not None:

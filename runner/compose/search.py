@@ -13,7 +13,7 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.types import Override, QuotedString
 from omegaconf import DictConfig, OmegaConf
 
-from runner.compose import checks, schema
+from runner.compose import checks, schema, sweeps
 from runner.compose import overrides as grammar
 from runner.compose.checks import FILES
 from runner.compose.composer import Composer
@@ -35,7 +35,7 @@ from runner.search.space import MOST_VALUES, Space, of_kernel
 from runner.stages.all import ALL
 from runner.sweep.session import Session
 
-LAUNCHERS = ("batch", "gpus")
+SEARCHING = ("batch", "gpus")  # launchers that can search
 OBJECTIVE = "hydra.sweeper.objective"
 SEEDS = range(2**32)  # accepted by all samplers
 FORMS = ("choice", "range")  # of the values of a parameter under `search`
@@ -80,7 +80,7 @@ class _Searching:
             raise UsageError(
                 "--dry-run: hydra/sweeper=search chooses its cases while it runs, so there is no plan to show"
             )
-        if launcher.name not in LAUNCHERS:
+        if launcher.name not in SEARCHING:
             raise UsageError(
                 f"hydra/launcher={launcher.name}: a search needs hydra/launcher=batch, or gpus of this machine"
             )
@@ -97,13 +97,13 @@ class _Searching:
         if given["seed"] not in SEEDS:
             raise UsageError(f"hydra.sweeper.seed={given['seed']}: expected {SEEDS[0]} to {SEEDS[-1]}")
         fixed, axes = split(
-            grammar.parse([*grammar.assigned(given["params"]), *grammar.plain(self._config.hydra.overrides.task)]),
+            grammar.parse(sweeps.swept(self._config, resolve=True)),
             declared(OmegaConf.to_container(self._config.search, resolve=True)),
         )
         base = self._composer.job(fixed, 0, None)
-        legal = _Legal(self._composer, fixed, base)
         own = {name: value for name, value in base.case.parameters if name not in axes}
-        space = legal.space = of_kernel(base.case.kernel, own, axes)
+        space = of_kernel(base.case.kernel, own, axes)
+        legal = _Legal(self._composer, fixed, base, space)
         wanted = given["objective"]
         objectives = _objectives(base.rank_by if wanted in (None, "") else wanted, base)
         sampler = samplers.made(given["sampler"], space, given["seed"])
@@ -111,18 +111,17 @@ class _Searching:
         sources.keep(folder, [base])
         with SweepProgress(quiet=self._session.options.quiet) as progress:
             progress.say(f"searching {space.count:,} legal of {space.size:,} combinations")
-            self._search(space, sampler, budget, objectives, legal, progress)
+            self._search(sampler, budget, objectives, legal, progress)
 
     def _search(
         self,
-        space: Space,
         sampler: Sampler,
         budget: Budget,
         objectives: Sequence[Metric],
         legal: _Legal,
         progress: SweepProgress,
     ) -> None:
-        folder, session = self._folder, self._session
+        folder, session, space = self._folder, self._session, legal.space
         known = batches.read(folder, space) if not session.new else {}
         looks = batches.looks(legal.base, len(objectives))
         places = Places(folder, progress, self._launcher.environments(legal.base), self._launcher.name)
@@ -177,9 +176,8 @@ class _Searching:
 class _Legal:
     """Whether a point of the space is legal, including constraints that the space's tables lack; and its job."""
 
-    def __init__(self, composer: Composer, fixed: Sequence[str], base: Job) -> None:
-        self._composer, self._fixed, self.base = composer, list(fixed), base
-        self.space: Space | None = None
+    def __init__(self, composer: Composer, fixed: Sequence[str], base: Job, space: Space) -> None:
+        self._composer, self._fixed, self.base, self.space = composer, list(fixed), base, space
         self._answers: dict[Point, bool] = {}
 
     def __call__(self, point: Point) -> bool:
@@ -190,7 +188,6 @@ class _Legal:
 
     def job(self, point: Point, number: int, folder: Path | None) -> Job:
         """The job of a point."""
-        assert self.space is not None  # noqa: S101
         values = [f"{name}={value}" for name, value in self.space.values(point).items()]
         return self._composer.job([*self._fixed, *values], number, folder)
 

@@ -33,7 +33,7 @@ def require_few_cases(config: DictConfig) -> None:
         raise UsageError(f"max_cases={most}: expected 1 to {MOST_ROWS}")
     if config.hydra.runtime.choices["hydra/sweeper"] != "basic":
         return
-    lengths = checks.lengths(_swept(config, resolve=True), schema.folders_of(config.hydra))
+    lengths = checks.lengths(swept(config, resolve=True), schema.folders_of(config.hydra))
     if (cases := math.prod(lengths.values())) > most:
         product = " x ".join(f"{n:,} of {key}" for key, n in lengths.items() if n > 1)
         raise UsageError(f"the sweep has {cases:,} cases ({product}), above max_cases={most}; sweep fewer values")
@@ -52,10 +52,10 @@ def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: Ru
     Raises:
         UsageError: A value is invalid, or the sweep is empty.
     """
-    job_overrides = grammar.product(grammar.parse(_swept(config), loader))
+    job_overrides = grammar.product(grammar.parse(swept(config), loader))
     folder.write(folder.multirun, OmegaConf.to_yaml(config))
     if not job_overrides:
-        texts = grammar.plain(config.hydra.overrides.task)
+        texts = grammar.as_written(config.hydra.overrides.task)
         folders = schema.folders_of(config.hydra)
         empty = [text for text in texts if 0 in checks.lengths([text], folders).values()]
         why = "has no value" if empty and "glob(" not in empty[0] else "matches no name"
@@ -84,10 +84,10 @@ def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: Ru
             launcher.run(plan, folder, progress, session)
 
 
-def _swept(config: DictConfig, *, resolve: bool = False) -> list[str]:
+def swept(config: DictConfig, *, resolve: bool = False) -> list[str]:
     """The overrides that define the jobs: those of an experiment, then those of the command line, which prevail."""
     params: Any = OmegaConf.to_container(config.hydra.sweeper.get("params") or OmegaConf.create({}), resolve=resolve)
-    return [*grammar.assigned(params), *grammar.plain(config.hydra.overrides.task)]
+    return [*(f"{key}={value}" for key, value in params.items()), *grammar.as_written(config.hydra.overrides.task)]
 
 
 def _say_what_differs(
@@ -101,9 +101,9 @@ def _say_what_differs(
         progress.warn(f"{mistake}; this kernel is left out")
     for name in _unread(job_overrides, plan):
         progress.say(f"{name}: no kernel in this sweep uses it, so it has no effect")
-    for kernel in {job.case.kernel.name: job for job in plan}.values():
-        if replaced := _replaced(kernel):
-            progress.say(f"kernel={kernel.case.kernel.name}: {kernel.case.kernel.yaml} replaces {replaced}")
+    for name, job in {job.case.kernel.name: job for job in plan}.items():
+        if replaced := _replaced(job):
+            progress.say(f"kernel={name}: {job.case.kernel.yaml} replaces {replaced}")
 
 
 def _replaced(job: Job) -> Path | None:
