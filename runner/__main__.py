@@ -1,6 +1,6 @@
 """`runner`, or `python -m runner`: the program's entry point. `runner.cli.COMMANDS` lists the subcommands.
 
-    command line ──hydra──▶ jobs ──sweep──▶ rows ──results──▶ results.csv ──report──▶ figures, report.html
+    command line ──compose──▶ jobs ──sweep──▶ rows ──record──▶ results.csv ──report──▶ figures, report.html
 
 Exit status: 0 all cases are ok or skipped, 1 a case failed, 2 a mistake, or every case is skipped, 130 interrupted.
 """

@@ -165,7 +165,7 @@ def _state(path: Path, run: Run | None, not_run: int) -> str:
     if running(folder):
         return "running"
     if run is None:
-        return "results.csv cannot be read" if RunFolder(path).results.exists() else "no results.csv"
+        return "results.csv cannot be read" if folder.results.exists() else "no results.csv"
     if len(run.frame) and (run.frame["status"] == "skipped").all():
         return "all skipped"
     return "interrupted" if not_run or run.unfinished else ""

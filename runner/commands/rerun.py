@@ -53,7 +53,7 @@ def resume(path: Path, session: Session) -> None:
     words = f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest, with the folder's own code"
     if missing and found.launcher in clusters.NAMES:
         settings = {**runs.section(runs.environment(path), "launcher"), "wait": True}
-        note_resumed(found.folder)
+        _note_resumed(found.folder)
         with SweepProgress(quiet=session.options.quiet) as progress:
             progress.say(words)
             session.ended_early = not clusters.run(found.launcher, found.jobs, found.folder, progress, settings)
@@ -63,7 +63,7 @@ def resume(path: Path, session: Session) -> None:
             info = session.worker.info
             compiler = compiler_for(missing[0].device, info, missing[0].compiler)
             environment.require_same_device(path, environment.device(info, missing[0], compiler))
-            note_resumed(found.folder)
+            _note_resumed(found.folder)
             progress.say(words)
             engine.run(found.jobs, found.folder, progress, found.launcher, session.take_worker(), stages=ALL)
     else:
@@ -77,7 +77,8 @@ def resume(path: Path, session: Session) -> None:
 
 def is_search(path: Path) -> bool:
     """Whether a folder holds a search, which chooses its cases while it runs."""
-    return path.is_dir() and RunFolder(path).has(RunFolder(path).told)
+    folder = RunFolder(path)
+    return path.is_dir() and folder.has(folder.told)
 
 
 def resume_search(path: Path, session: Session) -> RunFolder | None:
@@ -91,7 +92,7 @@ def resume_search(path: Path, session: Session) -> RunFolder | None:
         sys.stderr.write(f"{path}: the search is complete; writing its report again\n")
         return None
     found.folder.sweep_up()
-    note_resumed(found.folder)
+    _note_resumed(found.folder)
     measured = len(found.folder.text(found.folder.told).splitlines())
     sys.stderr.write(f"{path}: the search continues after {measured} cases, with the folder's own code\n")
     return found.folder
@@ -150,7 +151,7 @@ def _taken_up(path: Path, session: Session) -> StoredSweep:
     return found
 
 
-def note_resumed(folder: RunFolder) -> None:
+def _note_resumed(folder: RunFolder) -> None:
     """Append the time to `resumed_utc` in environment.json."""
     known = folder.json(folder.environment)
     known.setdefault("resumed_utc", []).append(datetime.now(UTC).isoformat(timespec="seconds"))

@@ -37,10 +37,7 @@ def _show(name: str | None, config_dir: str | None) -> int:
         schema.register(folders)
         sys.stdout.write(contents.choices(folders))
         return 0
-    kernels, experiments = (
-        {path.stem: path for paths in contents.files(folders, group).values() for path in paths}
-        for group in ("kernel", "experiment")
-    )
+    kernels, experiments = (contents.by_name(folders, group) for group in ("kernel", "experiment"))
     if name in kernels:
         checks.check_kernel(name, folders)
         path, content = kernels[name], read_yaml(kernels[name])

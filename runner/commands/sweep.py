@@ -44,7 +44,9 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
         session.discard_if_unused()
         if session.folder and session.folder.results.exists():
             _finish(session.folder, session.options)
-            raise KeyboardInterrupt(say(f"interrupted; {_resume(session.folder)} runs the rest", INTERRUPTED)) from None
+            raise KeyboardInterrupt(
+                say(f"interrupted; {_command_to_resume(session.folder)} runs the rest", INTERRUPTED)
+            ) from None
         raise
     except (UsageError, DeviceUnavailable):
         session.discard_if_unused()
@@ -62,7 +64,9 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
         session.discard_if_unused()
         status = show(session.planned, session.launcher, session.options)
     elif session.detached and session.folder:
-        status = say(f"the shards continue; {_resume(session.folder)} waits for them and writes the report", 0)
+        status = say(
+            f"the shards continue; {_command_to_resume(session.folder)} waits for them and writes the report", 0
+        )
     else:
         status = _finish(session.folder, session.options) if session.folder else 0
     return _lacking(session, status)
@@ -71,7 +75,7 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
 def _lacking(session: Session, status: int) -> int:
     """Report cases that a completed sweep is missing; returns the exit status."""
     if session.ended_early and session.folder:
-        status = say(f"a shard ended early; {_resume(session.folder)} runs the rest", status or FAILED)
+        status = say(f"a shard ended early; {_command_to_resume(session.folder)} runs the rest", status or FAILED)
     if session.left_out:
         say(f"left out, for the reasons above: {', '.join(session.left_out)}", MISTAKE)
         return status or MISTAKE
@@ -88,10 +92,10 @@ def _stopped(error: OSError, folder: RunFolder | None) -> int:
         where = str(folder.path)  # the folder says enough
     if not folder.has(folder.plan) and not any(folder.has(folder.result(job)) for job in folder.jobs()):
         return say(f"{where}: {what}; nothing was measured", FAILED)
-    return say(f"{where}: {what}; finished cases are kept, and {_resume(folder)} runs the rest", FAILED)
+    return say(f"{where}: {what}; finished cases are kept, and {_command_to_resume(folder)} runs the rest", FAILED)
 
 
-def _resume(folder: RunFolder) -> str:
+def _command_to_resume(folder: RunFolder) -> str:
     return f"python -m runner.resume {_here(folder)}"
 
 
@@ -102,14 +106,15 @@ def _here(folder: RunFolder) -> str:
 
 
 def _finish(folder: RunFolder, options: Options) -> int:
+    """Write what `_written` does, and tell how to get it if Ctrl-C ends that."""
     try:
-        return finish(folder, options)
+        return _written(folder, options)
     except KeyboardInterrupt:
         how = f"python -m runner.report {_here(folder)} writes the table and the report of all finished cases"
         raise KeyboardInterrupt(say(f"interrupted before the report was written; {how}", INTERRUPTED)) from None
 
 
-def finish(folder: RunFolder, options: Options) -> int:
+def _written(folder: RunFolder, options: Options) -> int:
     """Write table, figures, report and summary from the folder; returns the exit status of its rows."""
     from runner import report  # noqa: PLC0415
     from runner.display.terminal import Console  # noqa: PLC0415

@@ -36,14 +36,10 @@ MOST_MISTAKES = 3  # mistakes that --help shows
 
 def help_text(folders: Sequence[Path]) -> str:
     """The text of --help: examples, the kernels of the configuration folders, and links to documentation."""
-    names = list(dict.fromkeys(path.stem for paths in files(folders, "kernel").values() for path in paths))
     mistakes = [f"cannot be run: {mistake}" for mistake in mistakes_in(folders)]
-    more = (
-        [f"{len(mistakes) - MOST_MISTAKES} more cannot be run; `runner show` lists them"]
-        if len(mistakes) > MOST_MISTAKES
-        else []
-    )
-    return "\n".join([_HELP, _filled("kernels", names), *mistakes[:MOST_MISTAKES], *more, "", _END, ""])
+    if hidden := len(mistakes[MOST_MISTAKES:]):
+        mistakes[MOST_MISTAKES:] = [f"{hidden} more cannot be run; `runner show` lists them"]
+    return "\n".join([_HELP, _filled("kernels", by_name(folders, "kernel")), *mistakes, "", _END, ""])
 
 
 def choices(folders: Sequence[Path]) -> str:
@@ -52,12 +48,9 @@ def choices(folders: Sequence[Path]) -> str:
     for folder, paths in files(folders, "kernel").items():
         whose = "kernels" if folder == CONF else f"kernels of {folder}"
         lines += [f"{whose}: runner kernel=NAME", *_table((p.stem, _summary(p)) for p in paths), ""]
-    experiments = [p for paths in files(folders, "experiment").values() for p in paths]
-    lines += ["experiments: runner experiment=NAME", *_table((p.stem, _remark(p)) for p in experiments), ""]
-    for group in FILES:
-        if group not in ("kernel", "experiment"):
-            names = [p.stem for paths in files(folders, group).values() for p in paths]
-            lines.append(_filled(group, names))
+    experiments = by_name(folders, "experiment").items()
+    lines += ["experiments: runner experiment=NAME", *_table((name, _remark(path)) for name, path in experiments), ""]
+    lines += [_filled(group, by_name(folders, group)) for group in FILES if group not in ("kernel", "experiment")]
     lines += [_filled("parameters", schema.parameter_names()), _filled("further keys", schema.further_keys())]
     lines += [f"cannot be run: {mistake}" for mistake in mistakes_in(folders)]
     return "\n".join([*lines, "", "runner show NAME prints a YAML merged with its family's.", ""])
@@ -73,6 +66,11 @@ def files(folders: Sequence[Path], group: str) -> dict[Path, list[Path]]:
         if own:
             found[folder] = own
     return found
+
+
+def by_name(folders: Sequence[Path], group: str) -> dict[str, Path]:
+    """The files of a group by name."""
+    return {path.stem: path for paths in files(folders, group).values() for path in paths}
 
 
 def mistakes_in(folders: Sequence[Path]) -> Iterator[str]:

@@ -151,20 +151,20 @@ class Shards(Launcher):
 
     def planned(self, plan: Sequence[Job]) -> Sequence[Job]:
         """The plan, with each case as often as it would be measured."""
-        return clusters.planned(self.name, plan, dict(self._settings))
+        return clusters.planned(self.name, plan, self._settings)
 
     def run(self, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, session: Session) -> None:
         """Start the shards and, if `wait` is set, wait for them."""
-        session.ended_early = not clusters.run(self.name, plan, folder, progress, dict(self._settings))
+        session.ended_early = not clusters.run(self.name, plan, folder, progress, self._settings)
         session.detached = not self._settings.get("wait", True)
 
     def environments(self, first: Job) -> list[dict[str, str]]:
         """One worker for each GPU; `UsageError` if a setting cannot be combined with a search."""
         clusters.refuse_index([first])
-        if self._settings.get("replicate") or not self._settings.get("wait", True):
-            name, value = ("replicate", "true") if self._settings.get("replicate") else ("wait", "false")
-            raise UsageError(f"hydra.launcher.{name}={value}: not possible in a search")
-        return clusters.gpus(dict(self._settings), [first]).environments()
+        for name, usual in (("replicate", False), ("wait", True)):
+            if (value := bool(self._settings.get(name, usual))) is not usual:
+                raise UsageError(f"hydra.launcher.{name}={str(value).lower()}: not possible in a search")
+        return clusters.gpus(self._settings, [first]).environments()
 
 
 LAUNCHERS: Mapping[str, tuple[type[Launcher], type[Any]]] = {
@@ -172,7 +172,8 @@ LAUNCHERS: Mapping[str, tuple[type[Launcher], type[Any]]] = {
     "gpus": (Shards, GpusConf),
     "slurm": (Shards, SlurmConf),
 }
-"""The launchers by name. A further launcher is a class with its keys, and an entry here."""
+"""The launchers by name: class and keys. Another one needs its name in `jobs.job.LAUNCHERS` and, if it starts shards,
+in `shards.clusters.NAMES`, too."""
 
 
 def register() -> None:

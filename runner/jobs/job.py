@@ -1,4 +1,7 @@
-"""A job: one case and how to run it. `compose` makes jobs from YAML, `record.stored_sweep` from a run folder."""
+"""A job: one case and how to run it. `compose` makes jobs from YAML, `record.stored_sweep` from a run folder.
+
+Also what both of them need: the shipped configuration folder, the names of the launchers, and `read_kernel`.
+"""
 
 from __future__ import annotations
 
