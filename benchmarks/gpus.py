@@ -4,7 +4,7 @@
 
 Ten sizes of ten reductions with two blocks are 200 cases. They run with `hydra.launcher.gpus=[0]` and then with
 `hydra.launcher.gpus=[0,1]`; before both, a sweep of one round compiles all kernels and is not counted. On the CPU
-device there are one and two shards; the times are then of processes that share the cores, so the ratio says nothing.
+device there are one and two workers; the times are then of workers that share the cores, so the ratio says nothing.
 `seconds` are of the whole command, from the shell to the report; `measuring` are those that the GPU with the most to
 do spent on its cases. The winner of a size is the case with the least median. Winners agree if the case that one GPU
 calls the fastest is within 1 % of the fastest of two GPUs.

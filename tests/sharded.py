@@ -1,12 +1,16 @@
-"""What the tests of sharded sweeps share: the rows without times, who measured what, and ending one shard."""
+"""Helpers for tests of several GPUs and shards: the rows without times, who measured what, and processes."""
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 from collections import Counter
+from pathlib import Path
 
 from processes import table, wait_until
+
+from runner.sweep import worker
 
 TIMES = (
     "reference_us", "samples", "checked_launches", "size_launches", "order_launches", "emulated_us", "median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us",
@@ -40,13 +44,19 @@ def pids(folder, number=r"[0-9]+"):
     return [int(pid) for pid in found.stdout.split()]
 
 
+def workers(process):
+    """The worker processes of a program: of its children, those that block signals from a terminal."""
+    mask = f"SigBlk:\t{sum(1 << (number - 1) for number in worker.BLOCKED):016x}\n"
+    found = []
+    listed = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=False)
+    for pid in map(int, listed.stdout.split()):
+        with contextlib.suppress(OSError):
+            found += [pid] if mask in Path(f"/proc/{pid}/status").read_text() else []
+    return found
+
+
 def kill_shard(folder, number):
     """As by kill -9."""
     for pid in pids(folder, number):
         os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not pids(folder, number))
-
-
-def reached(folder, count):
-    """Whether the shards have noted so many lines."""
-    return lambda: measured(folder).total() >= count

@@ -147,7 +147,7 @@ def test_each_choice_of_groups_is_composed_once(sweep, monkeypatch):
     composed, plans = [], []
     load = its.loader.load_configuration
     monkeypatch.setattr(its.loader, "load_configuration", lambda *a, **k: (composed.append(a), load(*a, **k))[1])
-    monkeypatch.setattr(engine, "run", lambda plan, *_, **__: plans.append(plan))
+    monkeypatch.setattr(engine, "run", lambda rows, *_, **__: plans.append(rows.jobs))
     monkeypatch.setattr(Session, "open_device", lambda *_: None)
     its.folder.mkdir()
     sweeps.run(its.master, its.loader, launchers.chosen(its.master), RunFolder(its.folder), Session())
@@ -167,7 +167,7 @@ from runner.sweep import engine
 terminal.QUIET_S = terminal.QUIET_SHARE = 0
 # Not getrusage: that starts from what the process that started this one had.
 peak = lambda: re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]
-engine.run = lambda plan, *_, **__: print(len(plan), peak())
+engine.run = lambda rows, *_, **__: print(len(rows.jobs), peak())
 Session.open_device = lambda *_: None
 app.run(sys.argv[1:], Session())
 """

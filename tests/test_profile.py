@@ -69,7 +69,7 @@ def bench(tmp_path):
     (tmp_path / "run").mkdir()
     for number in rows:
         (tmp_path / "run" / str(number)).mkdir()
-    return Tools(RunFolder(tmp_path / "run"), rows, Told())
+    return Tools(RunFolder(tmp_path / "run"), rows, Told(), {})
 
 
 def by_job(step, given, bench):

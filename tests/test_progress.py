@@ -17,6 +17,8 @@ from runner.jobs.job import Job
 from runner.jobs.settings import TimingConfig
 from runner.record.folder import RunFolder
 from runner.sweep import engine, pace, rounds
+from runner.sweep.ledger import Ledger
+from runner.sweep.pool import Pool
 
 SWEEP = ("kernel=reduceShfl,reduceSmem", "block=64,128", "size=20000", "device=cpu", "timing.cpu_rounds=3")
 LINE = re.compile(r"[━─]* ?(\d+)/12  \d+:\d\d(, \d+:\d\d left)?  round (\d) of 3(: .*)?")
@@ -118,8 +120,8 @@ def test_a_sweep_that_turns_out_to_take_long_says_so_once(tmp_path, monkeypatch)
         for n in range(6)
     ]  # fmt: skip
     (tmp_path / "run").mkdir()
-    with Told() as progress:
-        engine.run(plan, RunFolder(tmp_path / "run"), progress, "batch")
+    with Told() as progress, Pool() as pool:
+        engine.run(Ledger(plan, RunFolder(tmp_path / "run"), "batch"), progress, pool)
     (told,) = [text for text in said if "This takes" in text]
     assert "estimated from the first 3 measurements" in told
 

@@ -11,7 +11,8 @@ from runner.display.terminal import SweepProgress
 from runner.jobs.job import Job
 from runner.jobs.settings import TimingConfig
 from runner.record.folder import RunFolder
-from runner.sweep import engine
+from runner.sweep import engine, pool
+from runner.sweep.ledger import Ledger
 from runner.sweep.worker import Outcome
 
 OWN = ROOT / "tests" / "kernels" / "kernel"
@@ -36,7 +37,7 @@ def swept(folder, cases, monkeypatch, wrong=None, **timing):
     """
     workers, runs = [], Counter()
 
-    class Counted(engine.Worker):
+    class Counted(pool.Worker):
         def __init__(self, config, environment=None):
             workers.append(config)
             super().__init__(config, environment)
@@ -48,12 +49,12 @@ def swept(folder, cases, monkeypatch, wrong=None, **timing):
                 Outcome("mismatch", "y[0] is 1, expected 2") if wrong and wrong(task.case, runs[task.case]) else outcome
             )
 
-    monkeypatch.setattr(engine, "Worker", Counted)
+    monkeypatch.setattr(pool, "Worker", Counted)
     device, how = DeviceConfig(kind="cpu", threads=1), TimingConfig(warmup_ms=0, **timing)
     plan = [Job(case, device, how, "nvcc", job) for job, case in enumerate(cases)]
     folder.mkdir()
-    with Told() as progress:
-        engine.run(plan, RunFolder(folder), progress, "batch")
+    with Told() as progress, pool.Pool() as opened:
+        engine.run(Ledger(plan, RunFolder(folder), "batch"), progress, opened)
     return pd.read_csv(folder / "results.csv"), progress.rows, len(workers)
 
 

@@ -1,14 +1,12 @@
 """A search over several GPUs, for which processes on the CPU device stand: shares, lost GPUs, interruptions."""
 
-import contextlib
 import json
 import os
 import signal
-import subprocess
-from pathlib import Path
 
 import pytest
 from processes import PATIENCE_S, members, resume, start, table, wait_until
+from sharded import workers
 from support import case_of, shipped
 
 from runner.device.config import DeviceConfig
@@ -19,9 +17,9 @@ from runner.jobs.settings import TimingConfig
 from runner.kernel import metrics
 from runner.record.folder import RunFolder
 from runner.search.batches import Batches
+from runner.search.devices import Devices
 from runner.search.loop import Trial
-from runner.search.places import Place, Places
-from runner.sweep import worker
+from runner.sweep import pool, worker
 
 SEARCH = (
     "kernel=reduceShfl", "block=range(32,513,32)", "width=8,16,32", "size=16Ki", "device=cpu", "timing.cpu_samples=9",
@@ -36,17 +34,6 @@ def told(folder):
     return len(file.read_text().splitlines()) if file.exists() else 0
 
 
-def workers(process):
-    """The worker processes of a search: of its children, those that block what comes from a terminal."""
-    mask = f"SigBlk:\t{sum(1 << (number - 1) for number in worker.BLOCKED):016x}\n"
-    found = []
-    listed = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=False)
-    for pid in map(int, listed.stdout.split()):
-        with contextlib.suppress(OSError):
-            found += [pid] if mask in Path(f"/proc/{pid}/status").read_text() else []
-    return found
-
-
 def check_whole(folder, failed=0):
     """All cases are there once; the best has the whole protocol."""
     found = table(folder)
@@ -55,7 +42,7 @@ def check_whole(folder, failed=0):
     assert (found["status"] != "ok").sum() <= failed
     assert set(found["samples"].dropna()) <= {3, 9}
     assert json.loads((folder / "search.json").read_text())["ended"]
-    assert not list((folder / "search").glob("batch*"))
+    assert not (folder / "gpus").exists()
 
 
 def test_a_search_on_two_gpus_outlives_a_worker_ctrl_c_and_its_parent(tmp_path):
@@ -102,48 +89,55 @@ def jobs(sizes):
     return [Job(c, DeviceConfig(kind="cpu"), TimingConfig(), "", n, lines=False, look=3) for n, c in enumerate(cases)]
 
 
+GPUS = [{"GPU": str(n)} for n in range(3)]
+
+
+class Lost(worker.Worker):
+    """A worker of one of three pretend GPUs, some of which cannot be opened."""
+
+    lost = frozenset()
+
+    @property
+    def info(self):
+        """The device's properties."""
+        if self._environment["GPU"] in self.lost:
+            raise DeviceUnavailable("it fell off the bus")
+        return super().info
+
+
 @pytest.fixture
-def places(tmp_path):
+def devices(tmp_path, monkeypatch):
     """Three pretend GPUs of a search."""
+    monkeypatch.setattr(pool, "Worker", Lost)
     folder = RunFolder(tmp_path)
     folder.write_json(folder.environment, {})
-    with SweepProgress(quiet=True) as progress:
-        found = Places(folder, progress, [{"CUDA_VISIBLE_DEVICES": f"GPU-{n}"} for n in range(3)], "gpus")
-        yield found
-        found.close()
+    with SweepProgress() as progress, pool.Pool(GPUS, keep_workers=True) as opened:
+        yield Devices(folder, opened, "gpus", progress)
 
 
 def test_each_gpu_measures_its_share_and_the_others_take_over_those_of_one_that_is_lost(
-    places, tmp_path, monkeypatch, capsys
+    devices, tmp_path, monkeypatch, capsys
 ):
     """Each case is in one share, and each share has a row of the case beside it; without one, there is one share.
 
     What a lost GPU should have measured is measured on the others, which the user is told; without a GPU the search ends.
     """
     *plan, beside = jobs([1024, 2048, 3072, 4096, 5120, 6144])
-    shares = places.run(plan, [beside])
+    assert len(list(devices.run(plan[:2], []))) == 1
+    shares = list(devices.run(plan, [beside]))
     assert sorted(job.number for own, _ in shares for job in own) == [0, 1, 2, 3, 4]
     assert [len(own) for own, _ in shares] == [2, 2, 1]
     for own, rows in shares:
         assert {rows[job.number]["status"] for job in (*own, beside)} == {"ok"}
         assert all((tmp_path / str(job.number) / "result.json").is_file() for job in own)
-    assert len(places.run(plan[:2], [])) == 1
 
-    real = Place.run
-
-    def run(self, *arguments, **further):
-        if self.number in lost:
-            raise DeviceUnavailable("it fell off the bus")
-        return real(self, *arguments, **further)
-
-    lost = {0}
-    monkeypatch.setattr(Place, "run", run)
-    shares = places.run(plan[:3], [beside])
+    monkeypatch.setattr(Lost, "lost", {"0"})
+    shares = list(devices.run(plan[:3], [beside]))
     assert sorted(job.number for own, _ in shares for job in own) == [0, 1, 2]
     assert "GPU 0 is no longer used" in capsys.readouterr().err
-    lost |= {1, 2}
+    monkeypatch.setattr(Lost, "lost", {"0", "1", "2"})
     with pytest.raises(DeviceUnavailable, match="bus"):
-        places.run(plan[:3], [beside])
+        list(devices.run(plan[:3], [beside]))
 
 
 class Unequal:
@@ -186,14 +180,9 @@ def test_a_slower_gpu_does_not_decide(tmp_path):
     assert gpus.last == [1, 0], "the table would else have the first case ahead"
 
 
-def test_gpus_of_two_models_are_refused(places, monkeypatch):
+def test_gpus_of_two_models_are_refused(devices, monkeypatch):
     """Their times are not comparable, not even beside the same case."""
-    models = iter("ABC")
-
-    class Opened:
-        def __init__(self):
-            self.info = type("Info", (), {"name": f"model {next(models)}"})()
-
-    monkeypatch.setattr(Place, "open", lambda *_: Opened())
-    with pytest.raises(UsageError, match="model A and model B"):
-        places.run(jobs([1024, 2048]), [])
+    info = property(lambda self: type("Info", (), {"name": f"model {self._environment['GPU']}"})())
+    monkeypatch.setattr(Lost, "info", info)
+    with pytest.raises(UsageError, match="model 0 and model 1 and model 2"):
+        next(devices.run(jobs([1024, 2048]), []))

@@ -5,15 +5,16 @@ import itertools
 import json
 import os
 import random
-import signal
 import subprocess
+import sys
 import time
 import tracemalloc
 
 import numpy as np
 import pytest
-from processes import PATIENCE_S, call, kill_all, resume, start, table, wait_until
-from sharded import kill_shard, measured, pids, reached, rows, shard_of
+from processes import call
+from processes import environment as child_environment
+from sharded import measured, rows, shard_of
 from support import case_of, shipped
 
 from runner.device.config import DeviceConfig
@@ -23,20 +24,14 @@ from runner.jobs.job import Job
 from runner.jobs.settings import TimingConfig
 from runner.record import environment
 from runner.record.folder import RunFolder
-from runner.record.run import read
-from runner.record.shards import ShardFolder, append_line, merge, require_one_toolchain, shards
-from runner.report.__main__ import page
-from runner.shards import clusters
-from runner.shards import plan as planning
-from runner.shards.local import LocalGpus, gpus
+from runner.record.shards import ShardFolder, append_line, merge, require_one_toolchain
+from runner.record.stored_sweep import jobs_of
+from runner.shards import parent
 from runner.shards.watch import State, WatchedShard, Watcher
-from runner.sweep import case_row
+from runner.sweep import case_row, split
 from runner.sweep.ledger import Ledger
 
-GPUS = ("hydra/launcher=gpus", "hydra.sweep.dir=sweep", "device=cpu", "lines=false", "racecheck=none")
-CASES = ("kernel=reduceShfl,reduceSmem", "size=4Ki,8Ki,12Ki")
 ROUNDS = 40
-LONG = ("kernel=reduceShfl,reduceSmem", "size=4Ki,8Ki", f"timing.cpu_rounds={ROUNDS}", *GPUS)
 
 
 def jobs(kernels, sizes, **further):
@@ -54,209 +49,151 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("most", [1, 2, 3, 8, 64])
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 64])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_cases_that_are_compared_share_a_shard(shape, most):
-    """Each job is in one shard, in the sweep's order; comparable jobs are together; no shard is empty or far too long."""
+def test_cases_that_are_compared_share_a_gpu(shape, count, monkeypatch):
+    """Each job is in one share, in the sweep's order; comparable jobs are together; no share is far too long."""
     for seed in range(5):
         drawn = random.Random(seed)
         seconds = {job.number: drawn.uniform(0.1, 9.0) for job in SHAPES[shape]}
-        shards = planning.split(SHAPES[shape], most, seconds)
-        numbers = [[job.number for job in shard] for shard in shards]
+        monkeypatch.setattr(split, "weight", lambda job, seconds=seconds: seconds[job.number])
+        shares = split.split(SHAPES[shape], count)
+        numbers = [[job.number for job in share] for share in shares]
         assert sorted(itertools.chain(*numbers)) == sorted(seconds)
-        assert all(shard and shard == sorted(shard) for shard in numbers)
-        keys = [{planning.compared_with(job) for job in shard} for shard in shards]
+        assert all(share == sorted(share) for share in numbers)
+        keys = [{split.compared_with(job) for job in share} for share in shares]
         assert sum(map(len, keys)) == len(set().union(*keys))
-        assert len(shards) == min(most, len(set().union(*keys)))
-        took = [sum(seconds[n] for n in shard) for shard in numbers]
+        assert len(shares) == count
+        assert sum(map(bool, shares)) == min(count, len(set().union(*keys)))
+        took = [sum(seconds[n] for n in share) for share in numbers]
         groups = {}
         for job in SHAPES[shape]:
-            key = planning.compared_with(job)
+            key = split.compared_with(job)
             groups[key] = groups.get(key, 0.0) + seconds[job.number]
-        best = max([sum(took) / most, *groups.values()], default=0.0)  # no split can be shorter
+        best = max([sum(took) / count, *groups.values()], default=0.0)  # no split can be shorter
         assert max(took, default=0.0) <= (4 / 3) * best + best  # Graham: 4/3 of the best, which is at most twice this
 
 
-@pytest.fixture(scope="module")
-def together(tmp_path_factory):
-    """The rows of a sweep that one process ran."""
-    directory = tmp_path_factory.mktemp("together")
-    done = call(directory, *CASES, *GPUS, "hydra/launcher=batch")
-    assert done.returncode == 0, done.stderr
-    return rows(directory / "sweep")
+def test_a_resumed_sweep_measures_cases_where_it_measured_comparable_ones():
+    """A group that a GPU has begun stays on it, however the rest is balanced."""
+    plan = SHAPES["many sizes"]
+    last = split.compared_with(plan[-1])
+    shares = split.split(plan, 2, {last: 1})
+    assert all(split.compared_with(job) != last for job in shares[0])
+    assert abs(len(shares[0]) - len(shares[1])) <= 2
+
+
+class Processes:
+    """A cluster of two processes on this machine."""
+
+    name, most, every_s, silent = "slurm", 2, 0.2, ""
+
+    def __init__(self):
+        self.started = {}
+
+    def start(self, shards):
+        """Start the shards that are not running."""
+        for shard in shards:
+            if self.state(shard).ended:
+                command = [sys.executable, "-m", "runner.shards.process", str(shard.sweep.path), str(shard.number)]
+                with shard.log.open("ab") as log:
+                    self.started[shard.number] = subprocess.Popen(
+                        command, env=child_environment(), stdout=log, stderr=log
+                    )
+
+    def state(self, shard):
+        """Whether its process has ended."""
+        process = self.started.get(shard.number)
+        ended = process is None or process.poll() is not None
+        why = f"exit status {process.returncode}" if process and process.returncode else ""
+        return State(ended=ended, where="" if ended else "a process", why=why)
+
+    def cancel(self):
+        """Terminate all."""
+        for process in self.started.values():
+            process.terminate()
+            process.wait()
+
+
+SWEEP = (
+    "kernel=reduceShfl,reduceSmem", "size=4Ki,8Ki", f"timing.cpu_rounds={ROUNDS}", "device=cpu", "lines=false",
+    "racecheck=none", "hydra.sweep.dir=sweep",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    """The rows of the long sweep, of one process."""
+    """The folder of a sweep that one process ran."""
     directory = tmp_path_factory.mktemp("undisturbed")
-    done = call(directory, *LONG, "hydra/launcher=batch")
+    done = call(directory, *SWEEP)
     assert done.returncode == 0, done.stderr
-    return rows(directory / "sweep")
+    return RunFolder(directory / "sweep")
 
 
-def test_shards_give_the_rows_of_one_process(together, tmp_path):
-    """Three shards leave one table with the rows of `batch`, in one folder with samples and a report; each size is whole.
-
-    What the shards have to say is told once.
-    """
-    done = call(tmp_path, *CASES, *GPUS, "hydra.launcher.shards=3", "profile=ncu")
-    folder = tmp_path / "sweep"
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("cannot profile on the CPU device") == 1  # all of them say so
-    assert "runs in one shard" not in done.stderr
-    assert rows(folder) == together
-    assert set(table(folder)["launcher"]) == {"gpus"}
-    assert len(list(folder.glob("shards/*/shard.json"))) == 3
-    assert {shard_of(folder, n) for n in range(3)} == {shard_of(folder, n) for n in range(3, 6)} == {0, 1, 2}
-    assert [shard_of(folder, n) for n in range(3)] == [shard_of(folder, n) for n in range(3, 6)]
-    assert len(list(folder.glob("samples/*.npy"))) == 6
-    assert (folder / "report.html").is_file()
-    assert "cpu" in json.loads((folder / "environment.json").read_text())["devices"]
+def run_shards(plan, folder, cluster=None, *, whole=False):
+    """Run what a sweep's folder lacks in shards; whether none ended early."""
+    with SweepProgress(quiet=True) as progress:
+        known = {"record_host": False}
+        return parent.Parent(plan, folder, progress, cluster or Processes(), known, whole, wait=True).run()
 
 
-def test_a_sweep_that_fits_one_shard_says_so(tmp_path):
-    """Cases that are compared stay together, so three shards of one size are one shard; a message gives the reason."""
-    done = call(tmp_path, "kernel=reduceShfl", "block=64,128", "size=1Ki", *GPUS, "hydra.launcher.shards=3")
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("runs in one shard") == 1
-    assert len(list((tmp_path / "sweep").glob("shards/*/shard.json"))) == 1
+@pytest.fixture
+def sweep(undisturbed, tmp_path):
+    """The same sweep, planned and not run."""
+    folder = RunFolder(tmp_path / "sweep")
+    folder.path.mkdir()
+    plan = jobs_of(undisturbed, {0, 1, 2, 3})
+    folder.write_json(folder.environment, {"devices": {}})
+    Ledger(plan, folder, "slurm")
+    return plan, folder
 
 
-def test_each_device_of_a_sweep_decides_for_its_own_cases(tmp_path):
-    """A device that is not there, and what the CPU device refuses, leave the other device's cases alone."""
-    call(tmp_path, "kernel=reduceBulk,reduceShfl", "size=4Ki", *GPUS, "device=cuda,cpu", "hydra.launcher.shards=1")
-    found = table(tmp_path / "sweep")
-    assert list(found["device"]) == ["cuda", "cpu"] * 2
-    assert list(found["status"][found["device"] == "cpu"]) == ["skipped", "ok"]
-    others = found[found["device"] == "cuda"]
-    assert not others["reason"].fillna("").str.contains("GPU only|exit status").any()
+def test_shards_give_the_rows_of_one_process(sweep, undisturbed):
+    """Two shards leave one table with the rows of one process, in one folder with samples; each size is whole."""
+    plan, folder = sweep
+    assert run_shards(plan, folder)
+    assert rows(folder.path) == rows(undisturbed.path)
+    assert max(measured(folder.path).values()) == 1
+    assert {shard_of(folder.path, n) for n in range(4)} == {0, 1}
+    assert [shard_of(folder.path, n) for n in (0, 1)] == [shard_of(folder.path, n) for n in (2, 3)]
+    assert len(list(folder.path.glob("samples/*.npy"))) == 4
+    assert "cpu" in folder.json(folder.environment)["devices"]
 
 
-def long_sweep(directory, *arguments):
-    """The long sweep in two shards, once both have begun."""
-    process = start(directory, *LONG, "hydra.launcher.shards=2", *arguments)
-    folder = directory / "sweep"
-    wait_until(lambda: {shard_of(folder, job) for job, _ in measured(folder)} == {0, 1}, process)
-    return process, folder
+class Killing(Processes):
+    """Kills its first shard in the middle of its work."""
+
+    def state(self, shard):
+        """As told, but for the kill."""
+        process = self.started.get(shard.number)
+        if shard.number == 0 and process and process.poll() is None and measured(shard.sweep.path).total() > 8:
+            process.kill()
+            process.wait()
+        return super().state(shard)
 
 
-def check_whole(folder, undisturbed):
-    """All rows are there, and nothing was measured twice."""
-    assert rows(folder) == undisturbed
-    assert max(measured(folder).values()) == 1
-    assert not pids(folder)
+def test_a_killed_shard_is_resumed_and_measures_nothing_twice(sweep, undisturbed):
+    """The other shard finishes; a second parent runs only what the first lacks."""
+    plan, folder = sweep
+    assert not run_shards(plan, folder, Killing())
+    found = [folder.row(n) for n in range(4)]
+    lost = [shard_of(folder.path, n) == 0 for n in range(4)]
+    assert {row["status"] for row in found} <= {"ok", "not_run"}
+    assert [row.get("rounds") == ROUNDS for row in found] == [not own for own in lost]
+    assert run_shards(plan, folder)
+    assert rows(folder.path) == rows(undisturbed.path)
+    assert max(measured(folder.path).values()) == 1
 
 
-def test_a_killed_shard_is_not_run_and_resumed(undisturbed, tmp_path):
-    """The others finish, the cases of the killed shard say so, and resume runs only what it lacks."""
-    process, folder = long_sweep(tmp_path)
-    (folder / "shards" / "0" / "log.txt").write_text("what a kernel printed\n")
-    kill_shard(folder, 0)
-    _, err = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 1, err
-    assert "shard 0" in err
-    assert "SIGKILL" in err
-    assert "python -m runner.resume sweep" in err
-    found = table(folder)
-    mine = [shard_of(folder, n) == 0 for n in found["job"]]
-    assert (found[~np.array(mine)]["rounds"] == ROUNDS).all()
-    assert not (found[mine]["rounds"] == ROUNDS).all()
-    assert set(found["status"]) <= {"ok", "not_run"}
-    assert resume(tmp_path, "sweep").returncode == 0
-    check_whole(folder, undisturbed)
-
-
-def test_shards_outlive_their_parent(undisturbed, tmp_path):
-    """After kill -9 of the parent its shards run on; resume waits for them and measures nothing again."""
-    process, folder = long_sweep(tmp_path)
-    kill_all(process)
-    assert len(pids(folder)) == 2
-    assert "running" in call(tmp_path, tmp_path, module="runner.list").stdout
-    done = resume(tmp_path, "sweep")
-    assert done.returncode == 0, done.stderr
-    check_whole(folder, undisturbed)
-    assert set(measured(folder)) == {(job, n) for job in range(4) for n in range(1, ROUNDS + 1)}
-    assert len(list(folder.glob("shards/*/shard.json"))) == 2
-
-
-def test_ctrl_c_ends_the_shards(undisturbed, tmp_path):
-    """Status 130, no process is left, each case has a row; resume runs the rest."""
-    process, folder = long_sweep(tmp_path)
-    os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 130, err
-    assert "cancelling the shards" in err
-    assert "python -m runner.resume sweep" in err
-    assert not pids(folder)
-    assert len(table(folder)) == 4
-    assert resume(tmp_path, "sweep").returncode == 0
-    check_whole(folder, undisturbed)
-
-
-def test_the_parent_may_go_away(undisturbed, tmp_path):
-    """With `wait=false` the command ends while its shards run; `runner.report` shows what is there, resume waits.
-
-    Another command may cancel them, as resume does after Ctrl-C.
-    """
-    done = call(tmp_path, *LONG, "hydra.launcher.shards=2", "hydra.launcher.wait=false")
-    folder = tmp_path / "sweep"
-    assert done.returncode == 0, done.stderr
-    assert "runner.resume sweep" in done.stderr
-    wait_until(reached(folder, 8))
-    reported = call(tmp_path, folder, module="runner.report")
-    assert reported.returncode in (0, 1)
-    assert "still running" in reported.stderr
-    assert "Running: " in page(folder)
-    assert len(table(folder)) == 4
-    later = LocalGpus((), 2)
-    assert not any(later.state(shard).ended for shard in shards(RunFolder(folder)))
-    later.cancel()
-    assert not pids(folder)
-    assert resume(tmp_path, "sweep").returncode == 0
-    check_whole(folder, undisturbed)
-
-
-WRONG = {
-    "gpus hydra.launcher.gpus=[9]": "hydra.launcher.gpus=9: no such GPU",
-    "gpus hydra.launcher.gpus=[-1]": "hydra.launcher.gpus=-1: expected a number",
-    "gpus hydra.launcher.gpus=[GPU-a,GPU-a]": "GPU-a is listed twice",
-    "gpus hydra.launcher.shards=0": "hydra.launcher.shards=0: expected 1 to 1024",
-    "gpus device.index=1": "device.index=1: the launcher chooses the GPU",
-    "gpus hydra.launcher.nope=1": "hydra.launcher.nope",
-    "slurm hydra.launcher.shards=0": "hydra.launcher.shards=",  # without Slurm, too
-    "slurm hydra.launcher.constraint=[]": "hydra.launcher.constraint=",
-    "slurm hydra.launcher.array_parallelism=-3": "hydra.launcher.array_parallelism=",
-}
-
-
-@pytest.mark.parametrize("wrong", WRONG)
-def test_a_wrong_setting_is_one_sentence(wrong, tmp_path):
-    """Status 2, a sentence that names it, and no folder; the plan of a sweep says so, too."""
-    launcher, setting = wrong.split()
-    command = ("kernel=reduceShfl", *GPUS, f"hydra/launcher={launcher}", setting)
-    planned = call(tmp_path, *command, "--dry-run")
-    assert (planned.returncode, planned.stdout) == (2, "")
-    assert WRONG[wrong] in planned.stderr
-    assert len(planned.stderr.strip().splitlines()) == 1
-    if launcher == "gpus":
-        assert call(tmp_path, *command).stderr == planned.stderr
-    assert not (tmp_path / "sweep").exists()
-
-
-def test_a_plan_has_each_copy_of_a_case():
-    """As many rows as the sweep would have: on every GPU, or once for each constraint of Slurm."""
-    two = jobs(["reduceShfl"], ["1Ki", "2Ki"])
-    assert [job.copy for job in clusters.planned("gpus", two, {"shards": 2, "replicate": True})] == [0, 0, 1, 1]
-    assert [job.copy for job in clusters.planned("slurm", two, {"shards": 3, "constraint": ["a", "b"]})] == [0, 0, 1, 1]
-    assert clusters.planned("gpus", two, {"shards": 2}) == two
-
-
-def test_hidden_gpus_are_not_used(monkeypatch):
-    """An empty list of visible GPUs, or one that begins with -1, leaves none, as CUDA reads it."""
-    for given, left in {"": [], "-1": [], "GPU-a, GPU-b": ["GPU-a", "GPU-b"], "1,-1,0": ["1"]}.items():
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
-        assert gpus() == left
+def test_each_copy_of_a_sweep_is_a_shard(sweep):
+    """With `replicate`, a shard has all cases, and the table a row for each case and shard."""
+    plan, folder = sweep
+    for number in folder.jobs():
+        folder.case(number).unlink()
+    copies = split.copied(plan, 2)
+    assert run_shards(copies, folder, whole=True)
+    assert [shard_of(folder.path, n) for n in range(8)] == [0] * 4 + [1] * 4
+    assert [folder.row(n)["status"] for n in range(8)] == ["ok"] * 8
 
 
 SHARDS = 64
@@ -352,72 +289,6 @@ def test_a_start_takes_over_what_earlier_ones_have(tmp_path):
     assert {job: row["rounds"] for job, row in merge(sweep).items()} == {0: 3, 1: 1}
     assert [len(np.load(sweep.samples("c", job))) for job in (0, 1)] == [3, 1]
     assert merge(sweep) == {}
-
-
-def test_a_gpu_that_still_has_a_shard_gets_no_second_one(tmp_path, monkeypatch):
-    """A new shard takes a free GPU; a shard of an earlier parent keeps the one that it was started on."""
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a,GPU-b")
-    cluster, sweep, started = LocalGpus((), 2), RunFolder(tmp_path), []
-    monkeypatch.setattr(subprocess, "Popen", lambda *_, env, **__: started.append(env["CUDA_VISIBLE_DEVICES"]))
-    old, new = ShardFolder(sweep, 0), ShardFolder(sweep, 1)
-    for shard in (old, new):
-        shard.write([shard.number])
-    sweep.write_json(old.path / "place.json", "GPU-a")
-    lock = RunFolder(old.path).lock()
-    cluster.start([old, new])
-    os.close(lock)
-    assert started == ["GPU-b"]
-
-
-REPLICATED = (*GPUS, "hydra.launcher.shards=2", "hydra.launcher.replicate=true", "timing.cpu_rounds=2", "lines=false")
-
-
-def test_every_gpu_measures_all_cases(tmp_path):
-    """Two pretend GPUs: a row for each case and GPU, all cases in either shard; a killed copy is resumed in its place."""
-    process = start(tmp_path, *CASES, *REPLICATED)
-    folder = tmp_path / "sweep"
-    wait_until(lambda: {shard_of(folder, job) for job, _ in measured(folder)} == {0, 1}, process)
-    kill_shard(folder, 1)
-    _, err = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 1, err
-    assert resume(tmp_path, "sweep").returncode == 0
-    found = table(folder)
-    assert list(found["job"]) == list(range(12))
-    assert set(found["status"]) == {"ok"}
-    assert [shard_of(folder, n) for n in range(6)] == [0] * 6
-    assert list(found["case"][:6]) == list(found["case"][6:])
-    assert max(measured(folder).values()) == 1
-    copies = {json.loads(path.read_text())["copy"] for path in folder.glob("shards/*/shard.json")}
-    assert copies == {0, 1}
-    assert call(tmp_path, "sweep", module="runner.report").returncode == 0
-    assert len(read(folder).frame) == 6
-    done = call(tmp_path, "sweep", module="runner.repeat")
-    assert done.returncode == 0, done.stderr
-    assert [len(table(path)) for path in tmp_path.glob("outputs/*/*")] == [6]
-    done = call(tmp_path, "sweep", next(tmp_path.glob("outputs/*/*")), module="runner.compare")
-    assert done.returncode == 0, done.stderr
-    assert "several rows of this case" not in done.stdout
-
-
-@pytest.mark.gpu
-def test_two_gpus_measure_all_cases(tmp_path):
-    """A row for each case and GPU; a case's interval reaches over both GPUs; the report shows both."""
-    if len(gpus()) < 2:
-        pytest.skip("there are fewer than two GPUs")
-    cases = ("kernel=reduceShfl,reduceSmem", "size=1Mi,4Mi", "device=cuda", "lines=false", "racecheck=none")
-    done = call(tmp_path, *cases, "hydra/launcher=gpus", "hydra.launcher.replicate=true", "hydra.sweep.dir=sweep")
-    assert done.returncode == 0, done.stderr
-    found = table(tmp_path / "sweep")
-    assert len(found) == 8
-    assert list(found["gpu"][:4]) != list(found["gpu"][4:])
-    assert found["gpu"].nunique() == 2
-    pooled = read(tmp_path / "sweep").frame
-    assert len(pooled) == 4
-    for _, row in pooled.iterrows():
-        own = found[found["case"] == row["case"]]
-        assert own["ci_low_us"].min() == pytest.approx(row["ci_low_us"])
-        assert own["ci_high_us"].max() == pytest.approx(row["ci_high_us"])
-    assert (tmp_path / "sweep" / "figures" / "gpus.svg").is_file()
 
 
 class OneShard:

@@ -16,9 +16,11 @@ from runner.record import environment, runs
 from runner.record.folder import RunFolder, named
 from runner.record.shards import merge
 from runner.record.stored_sweep import StoredSweep, changed_sources, read
-from runner.shards import clusters
+from runner.shards import parent
 from runner.stages.all import ALL
-from runner.sweep import engine, ledger
+from runner.sweep import engine, ledger, local
+from runner.sweep.ledger import Ledger
+from runner.sweep.pool import Pool
 from runner.sweep.session import Session
 from runner.sweep.worker import Worker
 
@@ -51,12 +53,16 @@ def resume(path: Path, session: Session) -> None:
     done = sum(job.key in keys for job in found.jobs)
     found.folder.sweep_up()
     words = f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest, with the folder's own code"
-    if missing and found.launcher in clusters.NAMES:
-        settings = {**runs.section(runs.environment(path), "launcher"), "wait": True}
+    settings = {"replicate": False, **runs.section(runs.environment(path), "launcher"), "wait": True}
+    if missing and found.launcher in ("gpus", "slurm"):
         _note_resumed(found.folder)
         with SweepProgress(quiet=session.options.quiet) as progress:
             progress.say(words)
-            session.ended_early = not clusters.run(found.launcher, found.jobs, found.folder, progress, settings)
+            session.ended_early = not (
+                local.run(found.jobs, found.folder, progress, settings, ALL)
+                if found.launcher == local.NAME
+                else parent.run(found.jobs, found.folder, progress, settings)
+            )
     elif missing:
         with SweepProgress(quiet=session.options.quiet) as progress:
             session.worker = Worker(missing[0].device)
@@ -65,7 +71,8 @@ def resume(path: Path, session: Session) -> None:
             environment.require_same_device(path, environment.device(info, missing[0], compiler))
             _note_resumed(found.folder)
             progress.say(words)
-            engine.run(found.jobs, found.folder, progress, found.launcher, session.take_worker(), stages=ALL)
+            with Pool(worker=session.take_worker()) as pool:
+                engine.run(Ledger(found.jobs, found.folder, found.launcher), progress, pool, stages=ALL)
     else:
         ledger.write_plan(found.jobs, found.folder, found.launcher)  # a power cut may have damaged a case.json
         sys.stderr.write(
@@ -113,8 +120,8 @@ def repeat(path: Path, session: Session) -> None:
     if old.has(old.multirun):
         new.write(new.multirun, old.read(old.multirun))
     sys.stderr.write(f"{path}: running it again, with the folder's own code\n")
-    with SweepProgress() as progress:
-        engine.run([job for job in found.jobs if not job.copy], new, progress, "batch", stages=ALL)
+    with SweepProgress() as progress, Pool() as pool:
+        engine.run(Ledger([job for job in found.jobs if not job.copy], new, "batch"), progress, pool, stages=ALL)
     if found.one_by_one:
         sys.stderr.write(f"{path}: {ONE_BY_ONE}\n")
 

@@ -75,7 +75,8 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
 def _lacking(session: Session, status: int) -> int:
     """Report cases that a completed sweep is missing; returns the exit status."""
     if session.ended_early and session.folder:
-        status = say(f"a shard ended early; {_command_to_resume(session.folder)} runs the rest", status or FAILED)
+        how = _command_to_resume(session.folder)
+        status = say(f"a GPU or a task was lost before all cases were measured; {how} runs the rest", status or FAILED)
     if session.left_out:
         say(f"left out, for the reasons above: {', '.join(session.left_out)}", MISTAKE)
         return status or MISTAKE

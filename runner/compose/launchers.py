@@ -18,9 +18,11 @@ from runner.display.terminal import SweepProgress
 from runner.errors import UsageError
 from runner.jobs.job import Job
 from runner.record.folder import RunFolder
-from runner.shards import clusters
+from runner.shards import parent
 from runner.stages.all import ALL
-from runner.sweep import engine
+from runner.sweep import engine, local
+from runner.sweep.ledger import Ledger
+from runner.sweep.pool import Pool
 from runner.sweep.session import Session
 
 
@@ -31,12 +33,11 @@ class BatchConf:
 
 @dataclass
 class GpusConf:
-    """The configuration of `hydra/launcher=gpus`: a shard of the sweep on each GPU of this machine."""
+    """The configuration of `hydra/launcher=gpus`: a worker on each GPU of this machine."""
 
     gpus: list[str] = field(default_factory=list)  # indices or UUIDs; empty: all
-    shards: int = 2  # number of processes on the CPU device
+    shards: int = 2  # number of workers on the CPU device
     replicate: bool = False  # whether each GPU measures all cases
-    wait: bool = True  # whether to wait for the shards; otherwise the command ends once they have started
 
 
 @dataclass
@@ -113,13 +114,17 @@ class Launcher(ABC):
             DeviceUnavailable: The only requested device cannot be opened.
         """
 
-    @abstractmethod
-    def environments(self, first: Job) -> list[dict[str, str]]:
-        """The environment variables of each worker of a search, one worker per GPU.
+    def pool(self, job: Job) -> Pool:
+        """The workers of a search; by default one.
+
+        Args:
+            job: A job of the search.
 
         Raises:
             UsageError: A setting cannot be combined with a search.
         """
+        _ = job
+        return Pool(keep_workers=True)
 
 
 class Batch(Launcher):
@@ -135,45 +140,53 @@ class Batch(Launcher):
 
     def run(self, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, session: Session) -> None:
         """Hand the jobs to the engine."""
-        engine.run(plan, folder, progress, self.name, session.take_worker(), stages=ALL)
-
-    def environments(self, first: Job) -> list[dict[str, str]]:
-        """One worker with the environment of this process."""
-        _ = first
-        return [{}]
+        with Pool(worker=session.take_worker()) as pool:
+            engine.run(Ledger(plan, folder, self.name), progress, pool, stages=ALL)
 
 
-class Shards(Launcher):
-    """Splits the jobs of a sweep over several GPUs, of this machine or of a cluster."""
+class Gpus(Launcher):
+    """Splits the jobs over the GPUs of this machine."""
 
     def begin(self, first: Job, session: Session) -> None:
-        """Do nothing: each shard opens its own device."""
+        """Do nothing: the GPUs are opened together."""
 
     def planned(self, plan: Sequence[Job]) -> Sequence[Job]:
         """The plan, with each case as often as it would be measured."""
-        return clusters.planned(self.name, plan, self._settings)
+        return local.planned(plan, self._settings)
+
+    def run(self, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, session: Session) -> None:
+        """Hand the jobs to the engine."""
+        session.ended_early = not local.run(plan, folder, progress, self._settings, ALL)
+
+    def pool(self, job: Job) -> Pool:
+        """One worker for each GPU."""
+        if self._settings.get("replicate"):
+            raise UsageError("hydra.launcher.replicate=true: not possible in a search")
+        return Pool(local.environments([job], self._settings), keep_workers=True)
+
+
+class Slurm(Launcher):
+    """Splits the jobs over a Slurm cluster."""
+
+    def begin(self, first: Job, session: Session) -> None:
+        """Do nothing: each task opens its own device."""
+
+    def planned(self, plan: Sequence[Job]) -> Sequence[Job]:
+        """The plan, with each case as often as it would be measured."""
+        return parent.planned(plan, self._settings)
 
     def run(self, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, session: Session) -> None:
         """Start the shards and, if `wait` is set, wait for them."""
-        session.ended_early = not clusters.run(self.name, plan, folder, progress, self._settings)
-        session.detached = not self._settings.get("wait", True)
-
-    def environments(self, first: Job) -> list[dict[str, str]]:
-        """One worker for each GPU; `UsageError` if a setting cannot be combined with a search."""
-        clusters.refuse_index([first])
-        for name, usual in (("replicate", False), ("wait", True)):
-            if (value := bool(self._settings.get(name, usual))) is not usual:
-                raise UsageError(f"hydra.launcher.{name}={str(value).lower()}: not possible in a search")
-        return clusters.gpus(self._settings, [first]).environments()
+        session.ended_early = not parent.run(plan, folder, progress, self._settings)
+        session.detached = not self._settings["wait"]
 
 
 LAUNCHERS: Mapping[str, tuple[type[Launcher], type[Any]]] = {
     "batch": (Batch, BatchConf),
-    "gpus": (Shards, GpusConf),
-    "slurm": (Shards, SlurmConf),
+    "gpus": (Gpus, GpusConf),
+    "slurm": (Slurm, SlurmConf),
 }
-"""The launchers by name: class and keys. Another one needs its name in `jobs.job.LAUNCHERS` and, if it starts shards,
-in `shards.clusters.NAMES`, too."""
+"""The launchers by name: class and keys. Another one needs its name in `jobs.job.LAUNCHERS`, too."""
 
 
 def register() -> None:

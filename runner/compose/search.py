@@ -29,8 +29,8 @@ from runner.record import searched, sources, stored_rows
 from runner.record.folder import RunFolder
 from runner.record.searched import Point
 from runner.search import batches, samplers
+from runner.search.devices import Devices
 from runner.search.loop import Budget, Sampler, Search, latest
-from runner.search.places import Places
 from runner.search.space import MOST_VALUES, Space, of_kernel
 from runner.stages.all import ALL
 from runner.sweep.session import Session
@@ -124,9 +124,9 @@ class _Searching:
         folder, session, space = self._folder, self._session, legal.space
         known = batches.read(folder, space) if not session.new else {}
         looks = batches.looks(legal.base, len(objectives))
-        places = Places(folder, progress, self._launcher.environments(legal.base), self._launcher.name)
+        devices = Devices(folder, self._launcher.pool(legal.base), self._launcher.name, progress)
         measuring = batches.Batches(
-            folder, places, progress, lambda p, number: legal.job(p, number, folder.job(number)), objectives, looks
+            folder, devices, progress, lambda p, number: legal.job(p, number, folder.job(number)), objectives, looks
         )
         measuring.take_up(known)
         searched.write_trials(folder, list(known.values()))
@@ -149,7 +149,7 @@ class _Searching:
             search.run(self._settings["batch"])
             anew = measuring.finish([t.point for t in measuring.near(search.trials)])
         finally:
-            places.close()
+            devices.close()
             if search.trials or known:  # without rows the empty folder is removed
                 stored_rows.write(folder, stored_rows.collect(folder))
                 for stage in ALL:

@@ -31,6 +31,7 @@ PACKAGES = ("hydra-core", "omegaconf", "numpy", "pandas", "matplotlib", "jinja2"
 # Rows are comparable only if these are equal. Clocks or the speed of a copy may differ from day to day.
 IDENTITY = ("kind", "name", "arch", "versions", "toolchain")
 OF_A_MODEL = ("kind", "name", "asked")
+REFERENCE = "reference"  # key of the case that every GPU measures
 MOST = 3  # most changes that a message names
 LONGEST = 40  # characters; longer values are not shown
 LIMIT_S = 10.0  # time limit of git
@@ -127,6 +128,30 @@ def note_device(folder: RunFolder, now: Entry) -> None:
         return
     devices[name] = now
     folder.write_json(folder.environment, known)
+
+
+def note_gpu(folder: RunFolder, now: Entry) -> None:
+    """Add an open GPU of several to environment.json: its UUID to `gpus`, its model to `devices`.
+
+    Raises:
+        UsageError: The sweep is resumed, and the toolchain was another one.
+    """
+    known = folder.json(folder.environment) or {}
+    if known.get("resumed_utc"):
+        require_same_toolchain(folder.path, now)
+    add_device(known.setdefault("devices", {}), now)
+    if uuid := now.get("uuid"):
+        known.setdefault("gpus", {}).setdefault(uuid, {"name": now["name"]})
+    folder.write_json(folder.environment, known)
+
+
+def note_reference(folder: RunFolder, uuid: str, label: str, medians_us: Sequence[float]) -> None:
+    """Add to a GPU's entry the case that all GPUs measure, and its median in each round in microseconds."""
+    known = folder.json(folder.environment) or {}
+    if gpu := known.get("gpus", {}).get(uuid):
+        entry = {"case": label, "rounds_us": [round(us, 4) for us in medians_us]}
+        gpu[REFERENCE] = {"0": entry}  # by shard, if Slurm's tasks measured
+        folder.write_json(folder.environment, known)
 
 
 def require_same_device(path: Path, now: Entry) -> None:

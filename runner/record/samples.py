@@ -12,7 +12,7 @@ from numpy.lib.format import dtype_to_descr
 from numpy.typing import NDArray
 
 from runner.record.folder import RunFolder
-from runner.statistics import SAMPLE, Samples, Times
+from runner.statistics import SAMPLE, Samples, Times, round_medians, unthrottled
 
 MOST_BYTES = 128 * 2**20
 _HEADER = re.compile(
@@ -30,6 +30,12 @@ def read(folder: RunFolder, path: Path) -> Samples | None:
     if found is None or not len(found):
         return None
     return found if (np.isfinite(found["us"]) & (found["us"] > 0)).all() else None
+
+
+def medians_us(folder: RunFolder, path: Path) -> list[float]:
+    """The median of each round in microseconds, without throttled samples; empty if the samples are missing."""
+    samples = read(folder, path)
+    return [] if samples is None else [float(us) for us in round_medians(unthrottled(samples))]
 
 
 def append_round(folder: RunFolder, path: Path, taken: Samples, number: int) -> Samples:

@@ -20,11 +20,11 @@ from typing import Any
 from runner.device import cache
 from runner.files import safe
 from runner.record import environment, runs
+from runner.record.environment import REFERENCE
 from runner.record.folder import RunFolder
 
 Row = dict[str, Any]
 WRITTEN_S = 10.0  # time limit for another process to write a small file
-REFERENCE = "reference"  # key of the case that every shard measures
 
 
 class Attempt(RunFolder):

@@ -1,9 +1,9 @@
 """Measure the points of a search with the engine, one batch at a time, side by side with the best case so far.
 
-Each batch runs in a folder of its own below the search's, with one short round, so a case has few samples until it is
-among the best; `looks` gives the samples of each level. A batch also measures the best case so far again, and the
-values of the others are scaled by the ratio of its two measurements: a GPU that becomes warmer slows down both. At the
-end the best case and all cases that are tied with it are measured anew, together and with the whole protocol.
+Each batch has one short round, so a case has few samples until it is among the best; `looks` gives the samples of each
+level. A batch also measures the best case so far again, and the values of the others are scaled by the ratio of its two
+measurements: a GPU that becomes warmer slows down both. At the end the best case and all cases that are tied with it
+are measured anew, together and with the whole protocol.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from runner.record.folder import RunFolder
 from runner.record.searched import Point, Trial, Values
 from runner.record.stored_rows import Row
 from runner.search.contenders import Candidate, candidate, contenders
+from runner.search.devices import Devices
 from runner.search.loop import HALVING, front
-from runner.search.places import Places
 from runner.search.space import Space
 
 FEWEST = 3  # samples per case
@@ -37,7 +37,7 @@ class Batches:
     def __init__(
         self,
         folder: RunFolder,
-        places: Places,
+        devices: Devices,
         progress: SweepProgress,
         job: Callable[[Point, int], Job],
         objectives: Sequence[Metric],
@@ -47,13 +47,13 @@ class Batches:
 
         Args:
             folder: The search's run folder.
-            places: The devices that measure.
+            devices: The devices that measure.
             progress: Where messages go.
             job: Makes the job of a point, given its number.
             objectives: What is minimized or maximized.
             looks: Samples of a case at each level, ascending.
         """
-        self._folder, self._places, self._progress, self._job = folder, places, progress, job
+        self._folder, self._devices, self._progress, self._job = folder, devices, progress, job
         self._objectives, self._looks = objectives, looks
         self._numbers: dict[Point, int] = {}
         self._jobs: dict[int, Job] = {}
@@ -76,7 +76,7 @@ class Batches:
         beside = self._beside()
         points = {job.number: point for point, job in jobs.items()}
         measured: dict[Point, Values | None] = {}
-        for own, rows in self._places.run(list(jobs.values()), beside):
+        for own, rows in self._devices.run(list(jobs.values()), beside):
             factor = self._factor(beside, rows)
             for job in own:
                 point, values = points[job.number], self._values(job, rows.get(job.number))
@@ -126,7 +126,7 @@ class Batches:
             jobs = {point: self._jobs[self._numbers[point]] for point in chosen}
             count = f"{len(jobs):,} cases again, side by side" if len(jobs) > 1 else "case again"
             self._progress.say(f"measuring the best {count}")
-            rows = self._places.anew(list(jobs.values()))
+            rows = self._devices.anew(list(jobs.values()))
             for point, job in jobs.items():
                 values, row = self._values(job, rows.get(job.number)), rows.get(job.number, {})
                 self._raw[point] = values[0] if values else math.inf, str(row.get("gpu") or "")

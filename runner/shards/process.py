@@ -12,20 +12,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from runner.device import DeviceInfo
 from runner.device.kinds import compiler_for
 from runner.display.terminal import SweepProgress
 from runner.errors import CompileError, DeviceUnavailable, UsageError
 from runner.jobs.job import Job
 from runner.record import environment, samples, stored_sweep
+from runner.record.environment import REFERENCE
 from runner.record.folder import RunFolder
-from runner.record.shards import REFERENCE, Attempt, ShardFolder, append_line, copy_row, require_one_toolchain, rows_of
+from runner.record.shards import Attempt, ShardFolder, append_line, copy_row, require_one_toolchain, rows_of
 from runner.stages.all import ALL
-from runner.statistics import round_medians, unthrottled
 from runner.sweep import engine
-from runner.sweep.ledger import finished
+from runner.sweep.ledger import Ledger, finished
+from runner.sweep.pool import Pool
 from runner.sweep.worker import Worker
 
 
@@ -92,8 +91,8 @@ def run(path: Path, number: int) -> int:
     attempt.write_json(attempt.environment, known)
     _take_over([*reversed(earlier), sweep], attempt, plan, worker.info)
     try:
-        with _Progress(attempt) as progress:
-            engine.run(plan, attempt, progress, str(planned["launcher"]), worker, stages=ALL)
+        with _Progress(attempt) as progress, Pool(worker=worker) as pool:
+            engine.run(Ledger(plan, attempt, str(planned["launcher"])), progress, pool, stages=ALL)
     finally:
         if reference:
             _note_reference(attempt, reference)
@@ -130,12 +129,11 @@ def _take_over(earlier: Sequence[RunFolder], attempt: Attempt, jobs: Sequence[Jo
 def _note_reference(attempt: Attempt, job: Job) -> None:
     """Record the median of each round of the reference case."""
     row = attempt.json(attempt.result(job.number))
-    taken = samples.read(attempt, attempt.samples(job.case.id, job.number))
-    if not isinstance(row, dict) or taken is None or row.get("status") != "ok":
-        return
-    known = attempt.json(attempt.environment) or {}
-    medians = [round(float(us), 4) for us in np.asarray(round_medians(unthrottled(taken)))]
-    attempt.write_json(attempt.environment, {**known, REFERENCE: {"case": job.case.label, "rounds_us": medians}})
+    if isinstance(row, dict) and row.get("status") == "ok":
+        medians = samples.medians_us(attempt, attempt.samples(job.case.id, job.number))
+        known = attempt.json(attempt.environment) or {}
+        reference = {"case": job.case.label, "rounds_us": [round(us, 4) for us in medians]}
+        attempt.write_json(attempt.environment, {**known, REFERENCE: reference})
 
 
 if __name__ == "__main__":

@@ -22,7 +22,6 @@ from runner.errors import UsageError
 from runner.record.folder import RunFolder
 from runner.record.shards import ShardFolder
 from runner.record.shards import shards as every_shard
-from runner.shards.local import last_line
 from runner.shards.watch import State
 
 ENDED = frozenset(
@@ -36,6 +35,7 @@ OF_SLURM = (
 ENDED_BY_SLURM = frozenset("BOOT_FAIL NODE_FAIL PREEMPTED TIMEOUT unknown".split())  # not by the shard or a user
 INTERRUPTED = "interrupted"  # the last message of a shard that was terminated, as when its node is shut down
 ANSWER_S = 60.0  # time limit of a Slurm command
+LAST_LINE = 400  # characters of a failed shard's last message
 LOOKS = 2  # how often a task must be seen ended before it counts as ended, since Slurm may requeue it
 
 
@@ -122,9 +122,6 @@ class Slurm:
         self._seen: dict[str, tuple[str, str]] = {}  # state and node by job id
         self._ended: dict[str, int] = {}  # how often in a row each job was seen ended
         self._asked = -math.inf
-
-    def device(self) -> None:
-        """Return `None`, since the GPUs may be on other machines."""
 
     def start(self, shards: Sequence[ShardFolder]) -> None:
         """Submit the shards that have no job, or whose job has ended, as one array.
@@ -231,3 +228,12 @@ def _run(*command: str) -> subprocess.CompletedProcess[str] | None:
 
 def _job(shard: ShardFolder) -> str:
     return str((shard.sweep.json(shard.path / "slurm.json") or {}).get("job", ""))
+
+
+def last_line(log: Path) -> str:
+    """Read the last message in a shard's log; empty if there is none."""
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    return lines[-1].removeprefix("runner: ")[:LAST_LINE] if lines else ""

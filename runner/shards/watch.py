@@ -18,7 +18,6 @@ from runner.record.shards import ShardFolder, merge_shard, note_gpu
 from runner.sweep.ledger import Ledger, finished
 
 EVERY_S = 0.5  # between two polls of the shards
-CANCEL_S = 30.0  # time that cancelled shards have to save their rows
 RESTARTS = 3  # most restarts of a shard that lost its node or reached its time limit, per parent
 
 
@@ -39,9 +38,6 @@ class Cluster(Protocol):
     most: int  # most shards at the same time
     every_s: float  # between two calls of `state`
     silent: str  # why the states are unknown now; empty if they are known
-
-    def device(self) -> dict[str, str] | None:
-        """The environment variables of a worker on one of its GPUs; `None` if this machine has no such GPU."""
 
     def start(self, shards: Sequence[ShardFolder]) -> None:
         """Start the shards that are not running.

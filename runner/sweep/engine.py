@@ -9,72 +9,67 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from runner.device import Compiler, DeviceInfo, cache
+from runner.device import cache
 from runner.display.terminal import SweepProgress
 from runner.errors import DeviceUnavailable
 from runner.jobs.job import Job
-from runner.record.folder import RunFolder
-from runner.sweep.ledger import Ledger
-from runner.sweep.rounds import Group
-from runner.sweep.stage import Bench, Stage
-from runner.sweep.worker import Worker
+from runner.sweep.group import Group, Measured
+from runner.sweep.ledger import Rows
+from runner.sweep.pool import Pool
+from runner.sweep.stage import Bench, Opened, Stage
 
 
 def run(
-    plan: Sequence[Job],
-    folder: RunFolder,
+    rows: Rows,
     progress: SweepProgress,
-    launcher: str,
-    worker: Worker | None = None,
+    pool: Pool,
     *,
     stages: Sequence[Stage] = (),
-) -> None:
-    """Run all cases of a plan. A case that appears twice is run once.
+    beside: Sequence[Job] = (),
+) -> list[Measured]:
+    """Run all jobs that lack a row or a round.
 
-    Results leave only through the folder. An error of a case becomes its row and does not leave this function.
+    Results leave only through the folder of `rows`. An error of a case becomes its row and does not leave this
+    function.
 
     Args:
-        plan: The jobs.
-        folder: The sweep's folder, locked by this process.
+        rows: The jobs and their rows. Its folder is locked by this process.
         progress: Shows cases and stages.
-        launcher: The launcher's name, for the column of that name.
-        worker: A worker that was started while the plan was made. It is used if its device fits, and closed.
+        pool: The workers. They end when all cases are measured, unless the pool keeps them.
         stages: The stages to run once verdicts and times are on disk.
+        beside: Cases that each slot measures in addition to its share, so that slots can be compared. The share is
+            then any part of the jobs; otherwise cases that are compared stay together.
+
+    Returns:
+        What each slot measured.
 
     Raises:
-        UsageError: The cache of compiled kernels is not writable.
+        UsageError: The cache of compiled kernels is not writable, or a resumed sweep has another device.
         DeviceUnavailable: The only requested device cannot be opened.
         KeyboardInterrupt: After the cases that were not reached have `not_run` rows.
     """
     began = time.monotonic()
     cache.require_writable()
-    ledger = Ledger(plan, folder, launcher)
-    opened: dict[int, tuple[DeviceInfo, Compiler]] = {}  # by job
+    opened: dict[int, Opened] = {}  # by job
+    measured: list[Measured] = []
     groups: dict[tuple[Any, ...], list[Job]] = {}  # with device, compiler and timing in common
-    for job in ledger.unfinished(ledger.jobs):
+    for job in rows.unfinished(rows.jobs):
         groups.setdefault((*job.device.key, job.compiler, str(job.timing), bool(job.look)), []).append(job)
     try:
-        for number, group in enumerate(groups.values(), 1):
-            part = f"part {number} of {len(groups)}, " if len(groups) > 1 else ""
+        for number, jobs in enumerate(groups.values(), 1):
+            prefix = f"part {number} of {len(groups)}, " if len(groups) > 1 else ""
             try:
-                if worker and worker.takes(group[0].device):
-                    taken, worker = worker, None
-                else:
-                    taken = Worker(group[0].device)
-                device = Group(group, folder, progress, ledger, taken, part).run()
-                same = (group[0].device.key, group[0].compiler)  # also those that an earlier run has measured
-                opened.update({j.number: device for j in ledger.jobs if (j.device.key, j.compiler) == same})
+                measured += Group(jobs, rows, progress, pool, beside, prefix).run(opened)
             except DeviceUnavailable as e:
-                if len(groups) == 1 and ledger.empty:
+                if len(groups) == 1 and rows.empty:
                     raise  # nothing was run: the user's mistake, not a failed sweep
-                ledger.mark_not_run(str(e), group)
-        with Bench(ledger, folder, progress, opened, time.monotonic() - began) as bench:
+                rows.mark_not_run(str(e), jobs)
+        with Bench(rows, progress, pool, opened, time.monotonic() - began) as bench:
             for stage in stages:
                 stage.run(bench)
     except KeyboardInterrupt:
-        ledger.mark_not_run("interrupted before this case was reached", ledger.jobs)
+        rows.mark_not_run("interrupted before this case was reached", rows.jobs)
         raise
     finally:
-        if worker:
-            worker.kill()
-        ledger.write()
+        rows.write()
+    return measured

@@ -6,6 +6,7 @@ If the program is killed, finished cases stay readable and the plan still lists 
 from __future__ import annotations
 
 import dataclasses
+import threading
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -21,34 +22,30 @@ from runner.sweep import case_row
 SOON_S = 1.0  # before the first table is written: importing pandas must not delay a short sweep
 
 
-class Ledger:
-    """The rows of a sweep in progress: one per case, updated after each round."""
+class Rows:
+    """The rows of jobs in progress: one per case, on disk after each round. Several threads may add rows."""
 
-    def __init__(self, plan: Sequence[Job], folder: RunFolder, launcher: str) -> None:
-        """Write the plan and the kernels' sources, and load the rows of an interrupted run of the sweep.
+    def __init__(self, jobs: Sequence[Job], folder: RunFolder, launcher: str) -> None:
+        """Begin without rows; results of earlier runs in the folder are replaced.
 
         Args:
-            plan: All jobs, duplicates included.
-            folder: The sweep's folder.
+            jobs: The jobs, without duplicates.
+            folder: The folder of their rows, samples and records.
             launcher: The launcher's name, for the column of that name.
         """
-        self.jobs = write_plan(plan, folder, launcher)
-        sources.keep(folder, self.jobs)
-        self.launcher = launcher
-        self._folder = folder
-        self._rows = previous_rows(self.jobs, folder)
-        self._stale = bool(self._rows)  # whether results.csv is out of date
-        self._due = time.monotonic() + SOON_S  # when results.csv may be written again
+        self.jobs, self.folder, self.launcher = list(jobs), folder, launcher
+        self._rows: dict[int, Row] = {}
         self._kinds: dict[int, str] = {}  # kinds of the opened devices, never `auto`, by job
+        self._lock = threading.RLock()
 
     @property
     def empty(self) -> bool:
         """Whether no case has a row yet."""
         return not self._rows
 
-    def opened(self, group: Sequence[Job], kind: str) -> None:
-        """Record the kind of device on which the jobs of a group run."""
-        self._kinds.update({job.number: kind for job in group})
+    def opened(self, jobs: Sequence[Job], kind: str) -> None:
+        """Record the kind of device on which jobs run."""
+        self._kinds.update({job.number: kind for job in jobs})
 
     def kind(self, job: Job) -> str:
         """The kind of a job's device; the requested kind, which may be `auto`, until the device is open."""
@@ -65,39 +62,66 @@ class Ledger:
     def restart(self, job: Job) -> None:
         """Discard a case's row and records, so that it is measured again from its first round."""
         self._rows.pop(job.number, None)
-        for path in self._folder.records(job.number):
+        for path in self.folder.records(job.number):
             path.unlink(missing_ok=True)
 
-    def unfinished(self, group: Sequence[Job]) -> list[Job]:
+    def unfinished(self, jobs: Sequence[Job]) -> list[Job]:
         """The jobs that lack a row or a round."""
-        return [job for job in group if not finished(job, self.row(job))]
+        return [job for job in jobs if not finished(job, self.row(job))]
 
     def add(self, job: Job, row: Row) -> None:
         """Write a case's row to disk, replacing an earlier one."""
-        self._folder.write_json(self._folder.result(job.number), row)
+        self.folder.write_json(self.folder.result(job.number), row)
         self._rows[job.number] = row
-        self._stale = True
-        if time.monotonic() >= self._due:
-            self.write()
 
     def mark(self, job: Job, status: str, reason: str) -> None:
         """Add the row of a case that is not run."""
         self.add(job, case_row.unfinished(job, self.kind(job), self.launcher, status, reason))
 
-    def mark_not_run(self, reason: str, plan: Sequence[Job]) -> None:
-        """Add `not_run` rows for the jobs of a plan that were not reached."""
-        for job in plan:
+    def mark_not_run(self, reason: str, jobs: Sequence[Job]) -> None:
+        """Add `not_run` rows for the jobs that were not reached."""
+        for job in jobs:
             if self.row(job) is None:
                 self.mark(job, "not_run", reason)
 
     def write(self) -> None:
-        """Rebuild results.csv if it is out of date. `add` spends at most a tenth of the time on this."""
-        if not self._stale:
-            return
-        started = time.monotonic()
-        stored_rows.write(self._folder, [self._rows[job] for job in sorted(self._rows)])
-        self._stale = False
-        self._due = time.monotonic() + 9 * (time.monotonic() - started)
+        """Write the table of all rows, if it is out of date. By default there is none."""
+
+
+class Ledger(Rows):
+    """The rows of a whole sweep, with its plan.json and results.csv."""
+
+    def __init__(self, plan: Sequence[Job], folder: RunFolder, launcher: str) -> None:
+        """Write the plan and the kernels' sources, and load the rows of an interrupted run of the sweep.
+
+        Args:
+            plan: All jobs, duplicates included.
+            folder: The sweep's folder.
+            launcher: The launcher's name, for the column of that name.
+        """
+        super().__init__(write_plan(plan, folder, launcher), folder, launcher)
+        sources.keep(folder, self.jobs)
+        self._rows = previous_rows(self.jobs, folder)
+        self._stale = bool(self._rows)  # whether results.csv is out of date
+        self._due = time.monotonic() + SOON_S  # when results.csv may be written again
+
+    def add(self, job: Job, row: Row) -> None:
+        """Write a case's row to disk, and now and then results.csv, which takes at most a tenth of the time."""
+        with self._lock:
+            super().add(job, row)
+            self._stale = True
+            if time.monotonic() >= self._due:
+                self.write()
+
+    def write(self) -> None:
+        """Rebuild results.csv if it is out of date."""
+        with self._lock:
+            if not self._stale:
+                return
+            started = time.monotonic()
+            stored_rows.write(self.folder, [self._rows[job] for job in sorted(self._rows)])
+            self._stale = False
+            self._due = time.monotonic() + 9 * (time.monotonic() - started)
 
 
 def write_plan(plan: Sequence[Job], folder: RunFolder, launcher: str) -> list[Job]:
@@ -106,13 +130,19 @@ def write_plan(plan: Sequence[Job], folder: RunFolder, launcher: str) -> list[Jo
     Returns:
         The jobs to run: the first of each group with equal keys. case.json of the others refers to it by `same_as`.
     """
+    jobs = write_cases(plan, folder, launcher)
+    gather(folder)
+    return jobs
+
+
+def write_cases(plan: Sequence[Job], folder: RunFolder, launcher: str) -> list[Job]:
+    """Write case.json of each job unless it exists; returns the jobs to run, as `write_plan`."""
     first: dict[tuple[str, ...], Job] = {}
     for job in plan:
         same = first.setdefault(job.key, job)
         if folder.json(folder.case(job.number)) is None:
             known = {} if same is job else {"same_as": same.number}
             folder.write_json(folder.case(job.number), {**described(job, launcher), **known})
-    gather(folder)
     return list(first.values())
 
 

@@ -15,7 +15,8 @@ from runner.device import Compiler, DeviceInfo
 from runner.display.terminal import SweepProgress
 from runner.jobs.job import Job
 from runner.record.folder import RunFolder
-from runner.sweep.ledger import Ledger
+from runner.sweep.ledger import Rows
+from runner.sweep.pool import Pool, Slot
 
 
 class Closable(Protocol):
@@ -28,18 +29,32 @@ class Closable(Protocol):
 T = TypeVar("T", bound=Closable)
 
 
+@dataclass(frozen=True)
+class Opened:
+    """A device that measured jobs."""
+
+    info: DeviceInfo
+    compiler: Compiler
+    slot: Slot
+
+
 @dataclass
 class Bench:
     """The inputs and shared resources of a sweep's stages. A context manager that closes the resources."""
 
-    ledger: Ledger  # the rows, all on disk
-    folder: RunFolder  # the sweep's folder, for the stage's records
+    ledger: Rows  # the rows, all on disk
     progress: SweepProgress  # for stages that take more than two seconds
-    devices: Mapping[int, tuple[DeviceInfo, Compiler]]  # the opened device and its compiler, by job number
+    pool: Pool  # the devices of this machine, for stages that use each job's own
+    devices: Mapping[int, Opened]  # the opened device of each job, by number
     spent_s: float  # seconds that the sweep has taken; a stage that runs by default limits itself to a share of them
     _shared: dict[Callable[[], Any], Any] = field(default_factory=dict)
     _open: ExitStack = field(default_factory=ExitStack)
     _said: set[str] = field(default_factory=set)
+
+    @property
+    def folder(self) -> RunFolder:
+        """The sweep's folder, for the stage's records."""
+        return self.ledger.folder
 
     def say_once(self, sentence: str) -> None:
         """Print a sentence unless an earlier stage printed it."""

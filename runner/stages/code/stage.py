@@ -47,7 +47,7 @@ class MachineCode(Stage):
         ]
         by_number = {job.number: job for job in timed}
         missing = [
-            _Wanted(name, by_number[number], bench.devices[number][1])
+            _Wanted(name, by_number[number], bench.devices[number].compiler)
             for name, number in fastest(timed, rows)
             if not bench.folder.has(bench.folder.machine_code(name))
         ]

@@ -28,10 +28,9 @@ class Ceilings(ProfileStage):
         """Measure the ceilings in a process of its own."""
         tools.progress.now("measuring the ceilings of the GPU")
         words = [sys.executable, "-m", "runner.device.cuda.ceilings", str(jobs[0].device.index)]
+        environment = {**children.environment(), **tools.environment}
         try:
-            done = subprocess.run(
-                words, env=children.environment(), capture_output=True, text=True, timeout=LIMIT_S, check=True
-            )
+            done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=True)
             found = json.loads(done.stdout)
         except (subprocess.SubprocessError, ValueError) as e:
             said = getattr(e, "stderr", None) or str(e)

@@ -46,7 +46,7 @@ class BoardEnergy(ProfileStage):
         tools.progress.say(f"energy: {BATCHES} batches of {BATCH_S:g} s for each case take about {seconds}")
         reported: set[str] = set()
         measured: dict[int, list[Energy]] = {job.number: [] for job in jobs}
-        worker = Worker(jobs[0].device)
+        worker = Worker(jobs[0].device, tools.environment)
         try:
             compiler = compiler_for(jobs[0].device, worker.info, jobs[0].compiler)
             binaries = {job.number: compiler.compile(job.case.source()) for job in jobs}
@@ -55,7 +55,7 @@ class BoardEnergy(ProfileStage):
                 interruption.check()
                 if not worker.alive:
                     worker.kill()
-                    worker = Worker(jobs[0].device)
+                    worker = Worker(jobs[0].device, tools.environment)
                 tools.progress.now(f"{job.case.label}: batch {number} of {BATCHES}")
                 found = self._batch(worker, job, binaries[job.number])
                 if isinstance(found, Energy):

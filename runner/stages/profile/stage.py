@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from runner import interruption
@@ -17,7 +18,8 @@ from runner.display.terminal import SweepProgress
 from runner.jobs.job import Job
 from runner.kernel import metrics
 from runner.record.folder import RunFolder
-from runner.sweep.ledger import Ledger
+from runner.sweep.ledger import Rows
+from runner.sweep.pool import PartOfProgress, Slot
 from runner.sweep.stage import Bench, Stage
 
 Row = Mapping[str, Any]
@@ -38,6 +40,7 @@ class Tools:
     folder: RunFolder
     rows: Mapping[int, Row]  # by job number
     progress: SweepProgress
+    environment: Mapping[str, str]  # makes a process see the GPU that measured the jobs
 
     def say(self, sentence: str) -> None:
         """Print a warning, also in quiet mode."""
@@ -77,11 +80,16 @@ class ProfileStage(Stage):
         for job in lacking:
             if job not in chosen:
                 _keep(folder, job.number, self.name, {"reason": f"not selected by profile.cases={job.profile.cases}"})
-        for group in _alike(chosen):
-            self._measure(group, bench)
+        if chosen:
+            bench.progress.stage(f"profiling ({self.name})", len(chosen))
+            by_slot: dict[Slot, list[Job]] = {}
+            for job in chosen:
+                device = bench.devices.get(job.number)
+                by_slot.setdefault(device.slot if device else bench.pool.slots[0], []).append(job)
+            bench.pool.together({slot: partial(self._measure, slot, jobs, bench) for slot, jobs in by_slot.items()})
         ledger.write()
 
-    def _chosen(self, jobs: Sequence[Job], ledger: Ledger, folder: RunFolder) -> list[Job]:
+    def _chosen(self, jobs: Sequence[Job], ledger: Rows, folder: RunFolder) -> list[Job]:
         """Select the jobs of `profile.cases`, by the rule that the report uses."""
         if all(job.profile.cases == "all" for job in jobs):
             return list(jobs)
@@ -92,18 +100,19 @@ class ProfileStage(Stage):
         wanted = {"all": lambda _: True, "tied": (fastest | tied).__contains__, "fastest": fastest.__contains__}
         return [job for job in jobs if wanted[job.profile.cases](job.number)]
 
-    def _measure(self, jobs: Sequence[Job], bench: Bench) -> None:
-        """Measure jobs of one device configuration."""
-        bench.progress.stage(f"profiling ({self.name})", len(jobs))
-        rows = {job.number: row for job in jobs if (row := bench.ledger.row(job))}
-        for job, result in self.measure(jobs, Tools(bench.folder, rows, bench.progress)):
-            interruption.check()
-            _keep(bench.folder, job.number, self.name, result.record)
-            if reason := result.record.get("reason"):
-                bench.progress.say(f"profile: {job.case.label}: {reason}")
-            row = {**rows[job.number], **result.columns}
-            bench.ledger.add(job, {**row, **metrics.of_row(job.metrics, job.case.variables, row)})
-            bench.progress.step()
+    def _measure(self, slot: Slot, jobs: Sequence[Job], bench: Bench) -> None:
+        """Measure jobs on the GPU of a slot."""
+        progress = PartOfProgress(bench.progress, slot.number, {}) if bench.pool.size > 1 else bench.progress
+        for group in _alike(jobs):
+            rows = {job.number: row for job in group if (row := bench.ledger.row(job))}
+            for job, result in self.measure(group, Tools(bench.folder, rows, progress, slot.environment)):
+                interruption.check()
+                _keep(bench.folder, job.number, self.name, result.record)
+                if reason := result.record.get("reason"):
+                    progress.say(f"profile: {job.case.label}: {reason}")
+                row = {**rows[job.number], **result.columns}
+                bench.ledger.add(job, {**row, **metrics.of_row(job.metrics, job.case.variables, row)})
+                progress.step()
 
 
 def known(folder: RunFolder, job: int) -> dict[str, Any]:

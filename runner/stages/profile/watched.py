@@ -87,7 +87,7 @@ def _run(command: Sequence[str], jobs: Sequence[Job], tools: Tools, log: Path, s
     with said.open("wb") as printed:
         process = subprocess.Popen(
             command,
-            env=children.environment(),
+            env={**children.environment(), **tools.environment},
             stdin=subprocess.DEVNULL,
             stdout=printed,
             stderr=subprocess.STDOUT,

@@ -1,0 +1,87 @@
+"""The devices on which a search measures: one device, or several GPUs of a machine at once."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+
+from runner.display.terminal import SweepProgress
+from runner.errors import UsageError
+from runner.jobs.job import Job
+from runner.record.folder import RunFolder
+from runner.record.stored_rows import Row
+from runner.stages.all import ALL
+from runner.sweep import engine, ledger
+from runner.sweep.ledger import Rows
+from runner.sweep.pool import Pool
+
+
+class BatchRows(Rows):
+    """The rows of a batch. They replace earlier, shorter measurements of the same cases in the search's folder."""
+
+    def add(self, job: Job, row: Row) -> None:
+        """Write a case's row. A case that was not reached keeps its earlier row."""
+        if row["status"] == "not_run":
+            self._rows[job.number] = row
+            return
+        super().add(job, row)
+        self.folder.write_json(self.folder.case(job.number), ledger.described(job, self.launcher))
+
+
+class Devices:
+    """All devices of a search, at least one. A GPU that is lost is not used again."""
+
+    def __init__(self, folder: RunFolder, pool: Pool, launcher: str, progress: SweepProgress) -> None:
+        """Take the devices of a search.
+
+        Args:
+            folder: The search's run folder.
+            pool: Its workers, which stay open from batch to batch.
+            launcher: The launcher's name, for the rows.
+            progress: Where rows and messages go.
+        """
+        self._folder, self._pool, self._launcher, self._progress = folder, pool, launcher, progress
+
+    def run(self, jobs: Sequence[Job], beside: Sequence[Job]) -> Iterator[tuple[Sequence[Job], Mapping[int, Row]]]:
+        """Measure jobs on all GPUs; without jobs `beside`, by which GPUs are compared, on the first one only.
+
+        Jobs of a GPU that is lost are measured by the others.
+
+        Yields:
+            The jobs that a GPU has measured, and the rows of these and of `beside` by job number.
+
+        Raises:
+            UsageError: The GPUs are of several models.
+            DeviceUnavailable: No GPU is left.
+        """
+        while jobs:
+            pool = self._pool if beside else self._pool.first()
+            rows = BatchRows(jobs, self._folder, self._launcher)
+            self._require_one_model(jobs[0])
+            for part in engine.run(rows, self._progress, pool, stages=ALL, beside=beside):
+                done = {job.number: row for job in part.jobs if (row := rows.row(job)) and row["status"] != "not_run"}
+                yield [job for job in part.jobs if job.number in done], {**part.beside, **done}
+            jobs = [job for job in jobs if (rows.row(job) or {"status": "not_run"})["status"] == "not_run"]
+
+    def anew(self, jobs: Sequence[Job]) -> Mapping[int, Row]:
+        """Measure jobs side by side on one device, in a new worker; returns their rows by job number."""
+        self._pool.slots[0].close()
+        rows: dict[int, Row] = {}
+        for _, part in self.run(jobs, []):
+            rows |= part
+        return rows
+
+    def close(self) -> None:
+        """End all workers, and remove the rows of cases that several GPUs measured."""
+        self._pool.close()
+        shutil.rmtree(self._folder.path / "gpus", ignore_errors=True)
+
+    def _require_one_model(self, job: Job) -> None:
+        """Open all GPUs, and raise `UsageError` if their times are not comparable."""
+        self._pool.open(job.device, self._progress.warn)
+        models = dict.fromkeys(slot.worker(job.device).info.name for slot in self._pool.slots)
+        if len(models) > 1:
+            raise UsageError(
+                f"hydra/launcher={self._launcher}: a search needs GPUs of one model; found: {' and '.join(models)}; "
+                f"choose GPUs with hydra.launcher.gpus"
+            )
