@@ -107,6 +107,8 @@ class Pool:
                 if len(self.slots) == 1:
                     raise
                 self.lose(slot, str(e), warn)
+        if not self.slots:
+            raise DeviceUnavailable("all GPUs were lost")
 
     def lose(self, slot: Slot, reason: str, warn: Callable[[str], Any]) -> None:
         """Stop using a slot, and warn the user."""

@@ -80,12 +80,12 @@ class ProfileStage(Stage):
         for job in lacking:
             if job not in chosen:
                 _keep(folder, job.number, self.name, {"reason": f"not selected by profile.cases={job.profile.cases}"})
-        if chosen:
+        if chosen and (slots := bench.pool.slots):
             bench.progress.stage(f"profiling ({self.name})", len(chosen))
             by_slot: dict[Slot, list[Job]] = {}
             for job in chosen:
                 device = bench.devices.get(job.number)
-                by_slot.setdefault(device.slot if device else bench.pool.slots[0], []).append(job)
+                by_slot.setdefault(device.slot if device and device.slot in slots else slots[0], []).append(job)
             bench.pool.together({slot: partial(self._measure, slot, jobs, bench) for slot, jobs in by_slot.items()})
         ledger.write()
 
