@@ -131,7 +131,7 @@ def test_a_kernel_that_is_right_at_one_size_only_is_a_mismatch(what, bench, own)
     make, at = WRONG[what]
     outcome = bench.run(make(own))
     assert outcome.status == ("mismatch" if at else "ok"), outcome.reason
-    assert f"right at this size, wrong at {at}: " in outcome.reason if at else outcome.tried.size_launches > 4
+    assert f"right at this size, wrong at {at}: " in outcome.reason if at else outcome.further.size_launches > 4
 
 
 TRIED = [
@@ -195,7 +195,7 @@ def test_a_kernel_whose_size_is_compiled_in_has_no_other(bench, own):
     """Another size would be another program; the outcome says so."""
     outcome = bench.run(own(LINE, "right", {"macros": [{"SIZE": "size"}]}))
     assert outcome.status == "ok"
-    assert (outcome.tried.size_launches, outcome.tried.sizes_not_tried) == (0, "a macro depends on 'size'")
+    assert (outcome.further.size_launches, outcome.further.sizes_not_tried) == (0, "a macro depends on 'size'")
 
 
 def test_a_repeated_case_counts_what_an_equal_binary_was_launched_for(bench, own):

@@ -130,14 +130,14 @@ def test_time_left_is_the_sum_of_what_is_known():
     """A case that was measured takes as long again, in each of its rounds; an unknown one the mean of the others."""
     job = {n: Job(case_of(shipped("bcast")), DeviceConfig(), TimingConfig(), "nvcc", n) for n in range(4)}
     known = pace.Pace()
-    assert known.left({0: 1}) is None
-    known.took(job[3], 40.0)
-    assert known.left({3: 2}) == 80
-    assert known.left({0: 1, 3: 1}) is None
+    assert known.remaining_s({0: 1}) is None
+    known.add(job[3], 40.0)
+    assert known.remaining_s({3: 2}) == 80
+    assert known.remaining_s({0: 1, 3: 1}) is None
     for number, seconds in enumerate((1.0, 3.0)):
-        known.took(job[number], seconds)
-    assert known.left({0: 1, 1: 2, 2: 0, 3: 1}) == 1 + 2 * 3 + 40
-    assert known.left({9: 3}) == 44
+        known.add(job[number], seconds)
+    assert known.remaining_s({0: 1, 1: 2, 2: 0, 3: 1}) == 1 + 2 * 3 + 40
+    assert known.remaining_s({9: 3}) == 44
 
 
 def test_a_gpu_has_a_least_time():
@@ -145,5 +145,5 @@ def test_a_gpu_has_a_least_time():
     jobs = [Job(case_of(shipped("bcast")), DeviceConfig(), TimingConfig(min_samples=100), "nvcc", n) for n in range(7)]
     gpu = DeviceInfo("cuda", "a GPU", "sm_90", 1.0, 1, 1, 1, details={"flush_us": 900.0, "empty_kernel_us": 100.0})
     # 7 cases, 3 rounds, 25 ms of warm-up and 100 samples of 1 ms
-    assert "7 cases, 21 measurements: at least 2.6 s" in pace.expected(jobs, gpu)
-    assert pace.expected(jobs, DeviceInfo("cpu", "a CPU", "x86_64", None, 0, 1, 1)) == "7 cases, 7 measurements."
+    assert "7 cases, 21 measurements: at least 2.6 s" in pace.describe_plan(jobs, gpu)
+    assert pace.describe_plan(jobs, DeviceInfo("cpu", "a CPU", "x86_64", None, 0, 1, 1)) == "7 cases, 7 measurements."

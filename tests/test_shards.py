@@ -106,7 +106,7 @@ class Processes:
         process = self.started.get(shard.number)
         ended = process is None or process.poll() is not None
         why = f"exit status {process.returncode}" if process and process.returncode else ""
-        return State(ended=ended, where="" if ended else "a process", why=why)
+        return State(ended=ended, location="" if ended else "a process", reason=why)
 
     def cancel(self):
         """Terminate all."""
@@ -316,7 +316,7 @@ def test_what_a_shard_says_at_its_end_is_kept(tmp_path):
     ledger = Ledger(plan, sweep, "gpus")
     shard.write([0])
     attempt = shard.begin()
-    row = {**case_row.unfinished(plan[0], "cpu", "gpus", "ok", ""), "rounds": 1}
+    row = {**case_row.without_result(plan[0], "cpu", "gpus", "ok", ""), "rounds": 1}
     attempt.write_json(attempt.result(0), row)
     append_line(attempt.rows, {"job": 0, "status": "ok", "rounds": 1})
     attempt.write_json(attempt.environment, {"devices": {"cpu": {"kind": "cpu", "name": "GPU", "uuid": "GPU-1"}}})

@@ -53,7 +53,7 @@ def show(planned: Sequence[Job], launcher: str, options: Options) -> int:
             reason = reasons[job.number]
             info, _ = devices[job.device.key]
             kind, status = info.kind if info else job.device.kind, "skipped" if reason else "planned"
-            line = case_row.unfinished(job, kind, launcher, status, reason)
+            line = case_row.without_result(job, kind, launcher, status, reason)
             sys.stdout.write(json.dumps(line) + "\n")
     console = Console(stderr=options.json)
     if not options.quiet and not options.json:
@@ -68,7 +68,7 @@ def show(planned: Sequence[Job], launcher: str, options: Options) -> int:
     say(console, f"Plan: {count(len(runs), 'case')} to run, {len(jobs) - len(runs):,} to skip{equal}. Nothing was run.")
     for key, (info, words) in devices.items():
         own = [job for job in runs if job.device.key == key]
-        say(console, f"{words} {pace.expected(own, info) if info and own else ''}".rstrip())
+        say(console, f"{words} {pace.describe_plan(own, info) if info and own else ''}".rstrip())
     return 0 if runs else 2
 
 

@@ -46,7 +46,7 @@ def resume(path: Path, session: Session) -> None:
             job.key
             for job in found.jobs
             if (row := known.get(job.number))
-            and ledger.finished(job, row)
+            and ledger.is_finished(job, row)
             and not any(stage.lacks(job, row, found.folder) for stage in ALL)
         }
     missing = list({job.key: job for job in found.jobs if job.key not in keys}.values())

@@ -124,7 +124,7 @@ def _written(folder: RunFolder, options: Options) -> int:
 
     rows = stored_rows.collect(folder)
     try:
-        ledger.gather(folder)
+        ledger.gather_plan(folder)
         stored_rows.write(folder, rows)
         report.publish(folder.path, Console(stderr=options.json), brief=options.quiet)
         if options.json:

@@ -25,7 +25,7 @@ class BatchRows(Rows):
             self._rows[job.number] = row
             return
         super().add(job, row)
-        self.folder.write_json(self.folder.case(job.number), ledger.described(job, self.launcher))
+        self.folder.write_json(self.folder.case(job.number), ledger.case_record(job, self.launcher))
 
 
 class Devices:

@@ -23,7 +23,7 @@ from runner.record.folder import RunFolder
 from runner.record.shards import Attempt, ShardFolder, append_line, copy_row, require_one_toolchain, rows_of
 from runner.stages.all import ALL
 from runner.sweep import engine
-from runner.sweep.ledger import Ledger, finished
+from runner.sweep.ledger import Ledger, is_finished
 from runner.sweep.pool import Pool
 from runner.sweep.worker import Worker
 
@@ -76,7 +76,7 @@ def run(path: Path, number: int) -> int:
     jobs = {job.number: job for job in stored_sweep.jobs_of(sweep, {*own, planned.get(REFERENCE, -1)})}
     if not own & jobs.keys():
         raise UsageError(f"{shard.path}: shard.json names no job of the sweep")
-    first, worker = _opened([jobs[number] for number in sorted(own & jobs.keys())])
+    first, worker = _open_device([jobs[number] for number in sorted(own & jobs.keys())])
     reference = jobs.get(planned.get(REFERENCE, -1)) if worker.info.is_gpu else None
     plan = [job for number, job in sorted(jobs.items()) if number in own or job is reference]
     earlier = shard.attempts()
@@ -89,7 +89,7 @@ def run(path: Path, number: int) -> int:
         require_one_toolchain(sweep, entry)
     known: dict[str, Any] = {"host": platform.node()} if planned.get("record_host") else {}
     attempt.write_json(attempt.environment, known)
-    _take_over([*reversed(earlier), sweep], attempt, plan, worker.info)
+    _copy_earlier_rows([*reversed(earlier), sweep], attempt, plan, worker.info)
     try:
         with _Progress(attempt) as progress, Pool(worker=worker) as pool:
             engine.run(Ledger(plan, attempt, str(planned["launcher"])), progress, pool, stages=ALL)
@@ -99,7 +99,7 @@ def run(path: Path, number: int) -> int:
     return 0
 
 
-def _opened(jobs: Sequence[Job]) -> tuple[Job, Worker]:
+def _open_device(jobs: Sequence[Job]) -> tuple[Job, Worker]:
     """Return the first job whose device opens, and its worker. If no device opens, the last worker's `info` raises."""
     firsts: dict[tuple[object, ...], Job] = {}  # the first job of each device
     for job in jobs:
@@ -116,12 +116,12 @@ def _opened(jobs: Sequence[Job]) -> tuple[Job, Worker]:
     return last, Worker(last.device)
 
 
-def _take_over(earlier: Sequence[RunFolder], attempt: Attempt, jobs: Sequence[Job], info: DeviceInfo) -> None:
+def _copy_earlier_rows(earlier: Sequence[RunFolder], attempt: Attempt, jobs: Sequence[Job], info: DeviceInfo) -> None:
     """Copy each job's row from the first folder that has it. A partly measured case of another GPU is measured anew."""
     left = {job.number: job for job in jobs}
     for folder in earlier:
         for number, row in rows_of(folder, list(left)):
-            if finished(left[number], row) or (row.get("gpu") or "") == info.gpu:
+            if is_finished(left[number], row) or (row.get("gpu") or "") == info.gpu:
                 copy_row(folder, attempt, number, row)
                 del left[number]
 

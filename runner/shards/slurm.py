@@ -36,7 +36,7 @@ ENDED_BY_SLURM = frozenset("BOOT_FAIL NODE_FAIL PREEMPTED TIMEOUT unknown".split
 INTERRUPTED = "interrupted"  # the last message of a shard that was terminated, as when its node is shut down
 ANSWER_S = 60.0  # time limit of a Slurm command
 LAST_LINE = 400  # characters of a failed shard's last message
-LOOKS = 2  # how often a task must be seen ended before it counts as ended, since Slurm may requeue it
+CONFIRMATIONS = 2  # how often a task must be seen ended before it counts as ended, since Slurm may requeue it
 
 
 class ShardTask:
@@ -119,9 +119,9 @@ class Slurm:
             self._executor.update_parameters(**chosen)
         except (ValueError, TypeError) as e:
             raise UsageError(f"hydra.launcher: {str(e).splitlines()[0]}") from None
-        self._seen: dict[str, tuple[str, str]] = {}  # state and node by job id
+        self._states: dict[str, tuple[str, str]] = {}  # state and node by job id
         self._ended: dict[str, int] = {}  # how often in a row each job was seen ended
-        self._asked = -math.inf
+        self._queried_at = -math.inf
 
     def start(self, shards: Sequence[ShardFolder]) -> None:
         """Submit the shards that have no job, or whose job has ended, as one array.
@@ -158,18 +158,18 @@ class Slurm:
         job = _job(shard)
         if not job:
             return State(ended=True)
-        if time.monotonic() - self._asked > self.every_s or job not in self._ended:
+        if time.monotonic() - self._queried_at > self.every_s or job not in self._ended:
             new = job not in self._ended
-            self._ask()
+            self._query()
             if new and self._ended.get(job):  # submitted by an earlier parent
                 time.sleep(self.every_s)
-                self._ask()
-        state, node = self._seen.get(job, ("unknown", ""))
-        if self._ended.get(job, 0) < LOOKS:
-            return State(ended=False, where=node if state in ("RUNNING", "COMPLETING") else "")
+                self._query()
+        state, node = self._states.get(job, ("unknown", ""))
+        if self._ended.get(job, 0) < CONFIRMATIONS:
+            return State(ended=False, location=node if state in ("RUNNING", "COMPLETING") else "")
         why = last_line(shard.log) if state in ("FAILED", "COMPLETED") else ""
         again = state in ENDED_BY_SLURM or why == INTERRUPTED
-        return State(ended=True, why=why or f"its Slurm job {job} ended: {state}", again=again)
+        return State(ended=True, reason=why or f"its Slurm job {job} ended: {state}", restartable=again)
 
     def cancel(self) -> None:
         """Cancel all tasks of the sweep that have not ended."""
@@ -179,9 +179,9 @@ class Slurm:
     def _all(self) -> list[str]:
         return [job for shard in every_shard(self._folder) if (job := _job(shard))]
 
-    def _ask(self) -> None:
+    def _query(self) -> None:
         """Ask Slurm once for all jobs of the sweep."""
-        self._asked = time.monotonic()
+        self._queried_at = time.monotonic()
         jobs = self._all()
         arrays = ",".join(sorted({job.partition("_")[0] for job in jobs}))
         done = _run("squeue", "--noheader", "--array", "--states=all", f"--jobs={arrays}", "-o", "%i|%T|%N")
@@ -192,9 +192,9 @@ class Slurm:
             return
         self.silent = ""
         lines = [line.split("|") for line in done.stdout.splitlines()]
-        self._seen = {line[0]: (line[1], line[2]) for line in lines if len(line) == 3}
+        self._states = {line[0]: (line[1], line[2]) for line in lines if len(line) == 3}
         for job in jobs:
-            over = job not in self._seen or self._seen[job][0] in ENDED
+            over = job not in self._states or self._states[job][0] in ENDED
             self._ended[job] = self._ended.get(job, 0) + 1 if over else 0
 
 

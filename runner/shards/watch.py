@@ -15,7 +15,7 @@ from runner.errors import DeviceUnavailable, UsageError
 from runner.files import safe
 from runner.record.folder import RunFolder
 from runner.record.shards import ShardFolder, merge_shard, note_gpu
-from runner.sweep.ledger import Ledger, finished
+from runner.sweep.ledger import Ledger, is_finished
 
 EVERY_S = 0.5  # between two polls of the shards
 RESTARTS = 3  # most restarts of a shard that lost its node or reached its time limit, per parent
@@ -26,9 +26,9 @@ class State:
     """The state of a shard, from its launcher."""
 
     ended: bool
-    where: str = ""  # the GPU or node, while it runs
-    why: str = ""  # why it ended early
-    again: bool = False  # whether the cluster ended it, so that another start may finish it
+    location: str = ""  # the GPU or node, while it runs
+    reason: str = ""  # why it ended early
+    restartable: bool = False  # whether the cluster ended it, so that another start may finish it
 
 
 class Cluster(Protocol):
@@ -88,7 +88,7 @@ class WatchedShard:
             self.first = time.monotonic(), self.lines
 
     @property
-    def left(self) -> float | None:
+    def remaining_s(self) -> float | None:
         """Estimated seconds until it has all its rows; `None` if unknown."""
         if self.first is None or self.lines <= self.first[1]:
             return None
@@ -119,7 +119,7 @@ class Watcher:
         self._watched = watched
         self._jobs = {job.number: job for job in ledger.jobs}
         self._reasons: dict[int, str] = {}  # why shards ended early, by number
-        self._said: dict[str, int] = {}  # messages, and the shard that sent each first
+        self._messages: dict[str, int] = {}  # messages, and the shard that sent each first
         self._silent = ""
 
     def watch(self) -> bool:
@@ -139,11 +139,11 @@ class Watcher:
             asked = time.monotonic() if ask else asked
             for shard in self._watched:
                 if not shard.ended:
-                    self._look(shard, self._cluster.state(shard.folder) if ask else State(ended=False))
+                    self._update(shard, self._cluster.state(shard.folder) if ask else State(ended=False))
             if ask:
-                self._tell_silence()
-                self._progress.left(self._left())
-                self._progress.now(self._words())
+                self._report_silence()
+                self._progress.left(self._remaining_s())
+                self._progress.now(self._status())
             if not all(shard.ended for shard in self._watched):
                 time.sleep(EVERY_S)
         if self._reasons and self._ledger.empty:
@@ -153,22 +153,22 @@ class Watcher:
                 self._ledger.mark_not_run(reason, [self._jobs[n] for n in shard.jobs if n in self._jobs])
         return not self._reasons
 
-    def _look(self, shard: WatchedShard, state: State) -> None:
+    def _update(self, shard: WatchedShard, state: State) -> None:
         """Merge the cases that a shard has finished since the last call; all of its cases, if it has ended."""
         lines = list(shard.new_lines())
         for line in lines:
             if "said" in line:
-                self._pass_on(shard.folder.number, str(line["said"]), warning=bool(line.get("warning")))
+                self._print_message(shard.folder.number, str(line["said"]), warning=bool(line.get("warning")))
         done = [line.get("job") for line in lines if self._complete(line)]
         shard.ended = state.ended
         self._add(shard, sorted(shard.jobs if state.ended else shard.jobs.intersection(done)))
         if not state.ended or all(
-            finished(self._jobs[n], self._ledger.row(self._jobs[n])) for n in shard.jobs if n in self._jobs
+            is_finished(self._jobs[n], self._ledger.row(self._jobs[n])) for n in shard.jobs if n in self._jobs
         ):
             return
         number = shard.folder.number
-        reason = f"shard {number}: {state.why or 'it ended early'}"
-        if state.again and self._restarted(shard, reason):
+        reason = f"shard {number}: {state.reason or 'it ended early'}"
+        if state.restartable and self._restarted(shard, reason):
             return
         self._reasons[number] = reason
         self._progress.warn(reason)
@@ -187,12 +187,12 @@ class Watcher:
         shard.ended = False
         return True
 
-    def _pass_on(self, number: int, text: str, *, warning: bool) -> None:
+    def _print_message(self, number: int, text: str, *, warning: bool) -> None:
         """Print a shard's message, unless another shard has sent the same."""
-        if self._said.setdefault(text, number) == number:
+        if self._messages.setdefault(text, number) == number:
             (self._progress.warn if warning else self._progress.say)(f"shard {number}: {text}")
 
-    def _tell_silence(self) -> None:
+    def _report_silence(self) -> None:
         """Warn once when the cluster stops answering, and once when it answers again."""
         if bool(self._cluster.silent) != bool(self._silent):
             self._progress.warn(self._cluster.silent or f"{self._cluster.name}: answers again")
@@ -200,7 +200,7 @@ class Watcher:
 
     def _complete(self, line: Mapping[str, Any]) -> bool:
         job = self._jobs.get(line.get("job", -1))
-        return job is not None and finished(job, {"device": job.device.kind, "status": "", **line})
+        return job is not None and is_finished(job, {"device": job.device.kind, "status": "", **line})
 
     def _add(self, shard: WatchedShard, numbers: Sequence[int]) -> None:
         new = merge_shard(self._folder, shard.folder, numbers)
@@ -211,24 +211,24 @@ class Watcher:
             job = self._jobs[number]
             self._ledger.opened([job], str(row["device"]))
             self._ledger.add(job, row)
-            self._progress.step(int(finished(job, row)))
+            self._progress.step(int(is_finished(job, row)))
             self._progress.row(f"{job.case.label} (shard {shard.folder.number})", row)
 
-    def _left(self) -> float | None:
+    def _remaining_s(self) -> float | None:
         """Estimated seconds of the shard with the most left; `None` while a shard has not begun."""
         most = 0.0
         for shard in (shard for shard in self._watched if not shard.ended):
             if shard.first and not shard.total:
                 own = [job for n in shard.jobs if (job := self._jobs.get(n))]
                 shard.total = sum(job.timing.protocol(self._ledger.kind(job)).rounds for job in own)
-            if (left := shard.left) is None:
+            if (left := shard.remaining_s) is None:
                 return None
             most = max(most, left)
         return most
 
-    def _words(self) -> str:
+    def _status(self) -> str:
         states = [(shard, self._cluster.state(shard.folder)) for shard in self._watched if not shard.ended]
-        running = [(shard, state.where) for shard, state in states if state.where]
+        running = [(shard, state.location) for shard, state in states if state.location]
         done = sum(shard.ended for shard in self._watched)
         waiting = len(self._watched) - done - len(running)
         where = ", ".join(f"shard {shard.folder.number} on {place}" for shard, place in running)

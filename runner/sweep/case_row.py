@@ -32,13 +32,13 @@ HOST_BOUND = 1.5  # a sample is late if the flush takes less than this multiple 
 TIMER_LIMITED = 2.0  # multiple of an empty kernel's time, below which most of the time is launch overhead
 
 
-def described(job: Job, device: str, launcher: str) -> Row:
+def known_columns(job: Job, device: str, launcher: str) -> Row:
     """The columns that are known before the case runs. `device` is the kind of device, `launcher` a name."""
     case, kernel = job.case, job.case.kernel
     return {
         "case": case.id,
         "kernel": kernel.name,
-        **_parameters(case),
+        **_parameter_columns(case),
         "seed": case.seed,
         "grid": None if case.excluded else re.sub("(x1)+$", "", "x".join(map(str, case.grid))),
         "shared_dynamic": None if case.excluded else case.shared,
@@ -52,16 +52,16 @@ def described(job: Job, device: str, launcher: str) -> Row:
     }
 
 
-def unfinished(job: Job, device: str, launcher: str, status: str, reason: str) -> Row:
+def without_result(job: Job, device: str, launcher: str, status: str, reason: str) -> Row:
     """The row of a case that was not run, with its status and the reason."""
-    return {**described(job, device, launcher), "device": device, "status": status, "reason": reason}
+    return {**known_columns(job, device, launcher), "device": device, "status": status, "reason": reason}
 
 
-def finished(job: Job, info: DeviceInfo, launcher: str, outcome: Outcome, binary: Binary) -> Row:
-    """The row of a case that was run on a device, without the columns of `times`."""
+def result_columns(job: Job, info: DeviceInfo, launcher: str, outcome: Outcome, binary: Binary) -> Row:
+    """The row of a case that was run on a device, without the columns of `time_columns`."""
     case, shuffle = job.case, job.case.kernel.shuffle
     return {
-        **described(job, info.kind, launcher),
+        **known_columns(job, info.kind, launcher),
         "device": info.kind,
         "status": outcome.status,
         "reason": outcome.reason or None,
@@ -76,21 +76,21 @@ def finished(job: Job, info: DeviceInfo, launcher: str, outcome: Outcome, binary
         "undetected": "; ".join(outcome.undetected) or None,
         "tolerance": None if case.kernel.tolerance is None else str(case.kernel.tolerance),
         "undefined_reads": outcome.undefined_reads,
-        **(dataclasses.asdict(outcome.tried) if outcome.tried else {}),
+        **(dataclasses.asdict(outcome.further) if outcome.further else {}),
         "shuffle": f"{shuffle.operation} {shuffle.argument(case.variables)}" if shuffle else None,
         "received": " ".join("?" if i is None else str(i) for i in outcome.received) or None,
         "bytes_read": case.count("bytes_read"),
         "bytes_written": case.count("bytes_written"),
         "operations": case.count("operations"),
         **(dataclasses.asdict(outcome.resources) if outcome.resources else {}),
-        **occupancy(case, info, outcome.active_blocks),
+        **occupancy_columns(case, info, outcome.active_blocks),
         "compile_s": binary.seconds,
         "binary": binary.name,
         "gpu": info.gpu or None,
     }
 
 
-def _parameters(case: Case) -> Row:
+def _parameter_columns(case: Case) -> Row:
     row: Row = {}
     for p in case.kernel.parameters:
         value = dict(case.parameters)[p.name]
@@ -110,7 +110,7 @@ def _parameters(case: Case) -> Row:
 
 
 @dataclass(frozen=True)
-class Found:
+class RoundResult:
     """The result of one round of a case."""
 
     outcome: Outcome
@@ -119,32 +119,32 @@ class Found:
     number: int  # the round, counted from 1
 
 
-def after_round(job: Job, found: Found, before: Row | None, folder: RunFolder, launcher: str) -> Row:
+def after_round(job: Job, result: RoundResult, before: Row | None, folder: RunFolder, launcher: str) -> Row:
     """Write a round's samples and return the case's new row.
 
     Args:
         job: The case.
-        found: The result of the round.
+        result: The result of the round.
         before: The row after the earlier rounds; `None` in the first.
         folder: The sweep's folder, for the samples.
         launcher: The launcher's name, for the column of that name.
     """
-    outcome, measured = found.outcome, found.outcome.measured
+    outcome, measured = result.outcome, result.outcome.measured
     if measured is None and before and outcome.status != "not_run":
-        rounds = f"right in {found.number - 1} round{'s' * (found.number > 2)}, not in the next"
+        rounds = f"right in {result.number - 1} round{'s' * (result.number > 2)}, not in the next"
         outcome = dataclasses.replace(outcome, reason=f"{rounds}: {outcome.reason}")
     if measured is None or before is None:
-        before = finished(job, found.info, launcher, outcome, found.binary)
+        before = result_columns(job, result.info, launcher, outcome, result.binary)
     if measured is None:
         return before
-    case, number = job.case, found.number
+    case, number = job.case, result.number
     samples = append_round(folder, folder.samples(case.id, job.number), measured.samples, number)
     hot_us = append_hot(folder, folder.hot_samples(case.id, job.number), measured.hot_us, number)
-    row = {**before, **times(case, found.info, measured, samples, hot_us, before)}
+    row = {**before, **time_columns(case, result.info, measured, samples, hot_us, before)}
     return {**row, **metrics.of_row(job.metrics, case.variables, row)}
 
 
-def times(
+def time_columns(
     case: Case, info: DeviceInfo, latest: Round, samples: Samples, hot: NDArray[Any], earlier: Mapping[str, Any]
 ) -> Row:
     """The columns that a round changes.
@@ -181,14 +181,14 @@ def times(
         "q1_us": s.q1,
         "q3_us": s.q3,
         "round_spread_percent": spread_percent(round_medians(used)),
-        **_hot(hot),
-        **_bandwidth(case, info, s.median),
-        **_trust(info, samples, s.median),
-        **_conditions(latest, earlier),
+        **_hot_columns(hot),
+        **_bandwidth_columns(case, info, s.median),
+        **_trust_columns(info, samples, s.median),
+        **_condition_columns(latest, earlier),
     }
 
 
-def occupancy(case: Case, info: DeviceInfo, active_blocks: int | None) -> Row:
+def occupancy_columns(case: Case, info: DeviceInfo, active_blocks: int | None) -> Row:
     """The columns of occupancy (CUDA C++ Best Practices Guide, "Occupancy").
 
     `active_blocks` is the number of resident blocks per SM; without it, as on the CPU device, there are no columns.
@@ -209,14 +209,14 @@ def occupancy(case: Case, info: DeviceInfo, active_blocks: int | None) -> Row:
     }
 
 
-def _hot(batches: NDArray[Any]) -> Row:
+def _hot_columns(batches: NDArray[Any]) -> Row:
     if not len(batches):
         return {}
     s = summarize(batches["us"])
     return {"hot_samples": s.samples, "hot_median_us": s.median, "hot_ci_low_us": s.ci_low, "hot_ci_high_us": s.ci_high}
 
 
-def _bandwidth(case: Case, info: DeviceInfo, median_us: float) -> Row:
+def _bandwidth_columns(case: Case, info: DeviceInfo, median_us: float) -> Row:
     transferred = (case.count("bytes_read") or 0) + (case.count("bytes_written") or 0)
     if not transferred or not median_us:
         return {}
@@ -229,7 +229,7 @@ def _bandwidth(case: Case, info: DeviceInfo, median_us: float) -> Row:
     }
 
 
-def _trust(info: DeviceInfo, samples: Samples, median_us: float) -> Row:
+def _trust_columns(info: DeviceInfo, samples: Samples, median_us: float) -> Row:
     waited = samples["enqueue_us"] * HOST_BOUND > info.details["flush_us"]
     return {
         "enqueue_us": float(np.median(samples["enqueue_us"])),
@@ -239,7 +239,7 @@ def _trust(info: DeviceInfo, samples: Samples, median_us: float) -> Row:
     }
 
 
-def _conditions(latest: Round, earlier: Mapping[str, Any]) -> Row:
+def _condition_columns(latest: Round, earlier: Mapping[str, Any]) -> Row:
     """The columns of clocks, temperature and power: the worst of all rounds."""
     tries = latest.tries - 1 + (earlier.get("remeasured") or 0)
     now: GpuState | None = latest.conditions

@@ -20,14 +20,14 @@ from runner.kernel.declaration import Kernel
 from runner.kernel.further import further, usable, wanted, without_ties
 from runner.kernel.reference import expect
 from runner.sweep.trial import Trial, WrongLater, upload
-from runner.sweep.worker import Outcome, Task, Tried
+from runner.sweep.worker import FurtherLaunches, Outcome, Task
 
 RANDOM_BELOW_S = 0.1  # a random order is tried only if a launch takes less than this
-LEAST_LIMIT_S = 5.0  # time limit of a launch in another order: at least this, ...
-SLOWER = 20.0  # ... and this multiple of the first launch
+MIN_LIMIT_S = 5.0  # time limit of a launch in another order: at least this, ...
+LIMIT_FACTOR = 20.0  # ... and this multiple of the first launch
 
 # The further inputs of cases and binaries that were right: number of launches, note, and power of the checks.
-_right_further: dict[tuple[Kernel, str, str], tuple[int, str, Mapping[str, Power]]] = {}
+_checked: dict[tuple[Kernel, str, str], tuple[int, str, Mapping[str, Power]]] = {}
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Work:
     task: Task
     stack: ExitStack  # closing it frees the device's memory
     heartbeat: Callable[[str], Any]  # called with the name of each step
-    tried: Tried = field(default_factory=Tried)  # counts the launches of the further checks
+    further: FurtherLaunches = field(default_factory=FurtherLaunches)  # counts the launches of the further checks
 
     def launch(self, trial: Trial, *, limit: float | None = None, order: int | None = None) -> CheckResult:
         """Launch a trial once more and check it.
@@ -56,8 +56,8 @@ class Work:
         return trial.verify()[0]
 
 
-def with_further_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckResult:
-    """Check a right case with further inputs, once per process, and count the launches in `work.tried`.
+def check_further_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckResult:
+    """Check a right case with further inputs, once per process, and count the launches in `work.further`.
 
     The inputs are numbers whose sums are exact, and numbers that reach each branch of the reference.
 
@@ -70,10 +70,10 @@ def with_further_inputs(work: Work, first: Trial, verdict: CheckResult) -> Check
     if not verdict.ok or not wanted(case, verdict):
         return verdict
     known = (case.kernel, case.id, task.binary.digest)
-    if known in _right_further:
-        count, note, power = _right_further[known]
-        note = _joined(verdict.note, note)
-        work.tried.input_launches += count
+    if known in _checked:
+        count, note, power = _checked[known]
+        note = _join_notes(verdict.note, note)
+        work.further.input_launches += count
         return dataclasses.replace(verdict, undecided=0, note=note, power=power)
     work.heartbeat("inputs and reference")
     chosen = further(case)
@@ -89,7 +89,7 @@ def with_further_inputs(work: Work, first: Trial, verdict: CheckResult) -> Check
             uploaded = upload(work.device, first.launch.program, case, other, memory)
             trial = Trial(case, *uploaded, other, expected)
         except (UsageError, OutOfMemory) as e:
-            note = _joined(verdict.note, f"checked for {count + 1} input{'s' if count else ''}: {e}")
+            note = _join_notes(verdict.note, f"checked for {count + 1} input{'s' if count else ''}: {e}")
             return dataclasses.replace(verdict, note=note)
         found = work.launch(trial)
         memory.close()
@@ -99,7 +99,7 @@ def with_further_inputs(work: Work, first: Trial, verdict: CheckResult) -> Check
                 sets.append(without_ties(case))
             continue
         count += 1
-        work.tried.input_launches += 1
+        work.further.input_launches += 1
         if not found.ok:
             where = f"wrong for {one.label}"
             if one.beyond:
@@ -108,17 +108,17 @@ def with_further_inputs(work: Work, first: Trial, verdict: CheckResult) -> Check
             return dataclasses.replace(found, reason=reason)
         power = together(verdict.power, found.power)
         verdict = dataclasses.replace(verdict, undecided=min(verdict.undecided, found.undecided), power=power)
-    note = _joined(*dict.fromkeys(notes))
-    _right_further[known] = count, note, verdict.power
-    return dataclasses.replace(verdict, note=_joined(verdict.note, note))
+    note = _join_notes(*dict.fromkeys(notes))
+    _checked[known] = count, note, verdict.power
+    return dataclasses.replace(verdict, note=_join_notes(verdict.note, note))
 
 
-def _joined(*notes: str) -> str:
+def _join_notes(*notes: str) -> str:
     """Join the notes that are not empty."""
     return "; ".join(filter(None, notes))
 
 
-def onto_zeros(work: Work, trial: Trial, verdict: CheckResult) -> CheckResult:
+def check_on_zeroed_outputs(work: Work, trial: Trial, verdict: CheckResult) -> CheckResult:
     """Launch a wrong case onto zeroed outputs; if it is then right, its reason gains a hint that the kernel adds."""
     trial.prepare()
     trial.blank()
@@ -134,7 +134,7 @@ def onto_zeros(work: Work, trial: Trial, verdict: CheckResult) -> CheckResult:
     return dataclasses.replace(verdict, reason=f"{verdict.reason}; {hint} and fill: zeros")
 
 
-def in_all_schedules(work: Work, trial: Trial, error: Hazard, limit: float, after: int = 0) -> Hazard:
+def hazard_in_all_schedules(work: Work, trial: Trial, error: Hazard, limit: float, after: int = 0) -> Hazard:
     """Launch in the schedules behind `after`, and add their findings to those of a hazard. `limit` is in seconds."""
     found = {f.key: f for f in error.findings}
     for order in range(after + 1, work.device.info.schedules) if found else ():
@@ -156,7 +156,7 @@ def _other_orders(device: Device, *, also_random: bool) -> Sequence[int]:
     return (Order.REVERSE, Order.RANDOM) if also_random else (Order.REVERSE,)
 
 
-def in_other_orders(work: Work, trial: Trial, outcome: Outcome, spent_s: float) -> Outcome:
+def check_other_orders(work: Work, trial: Trial, outcome: Outcome, spent_s: float) -> Outcome:
     """Check whether the result depends on the order in which lanes, warps and blocks run, which CUDA leaves undefined.
 
     A result that is right in every order is fine, even if its floats round differently. A result that is right in one
@@ -172,13 +172,13 @@ def in_other_orders(work: Work, trial: Trial, outcome: Outcome, spent_s: float) 
         WrongLater: The result is sometimes wrong, regardless of the order.
     """
     right = outcome.status == "ok"
-    limit = min(work.task.time_limit_s, max(LEAST_LIMIT_S, SLOWER * spent_s))
+    limit = min(work.task.time_limit_s, max(MIN_LIMIT_S, LIMIT_FACTOR * spent_s))
     for order in _other_orders(work.device, also_random=right and spent_s < RANDOM_BELOW_S):
         reason, mismatches, words = "", outcome.mismatches, Order(min(order, Order.RANDOM)).words
         try:
             other = work.launch(trial, limit=limit, order=order)
             if other.ok == right:
-                work.tried.order_launches += 1
+                work.further.order_launches += 1
                 continue
             # Repeat: a kernel that counts its launches, or fails at random, does not depend on the order.
             again = [work.launch(trial, limit=limit, order=o) for o in (Order.USUAL, Order.USUAL, order)]
@@ -193,7 +193,7 @@ def in_other_orders(work: Work, trial: Trial, outcome: Outcome, spent_s: float) 
                 reason = f"right in order after {spent_s:.2g} s, but {words} {e}"
         except Hazard as e:
             if e.findings:
-                all_of_it = in_all_schedules(work, trial, e, limit, order)
+                all_of_it = hazard_in_all_schedules(work, trial, e, limit, order)
                 return dataclasses.replace(outcome, status="hazard", reason=str(all_of_it), findings=all_of_it.findings)
             reason = f"right in order, but {words} {e}" if right else ""
         if reason:

@@ -55,9 +55,9 @@ class Rows:
         """The row of a case; `None` until it has one."""
         return self._rows.get(job.number)
 
-    def wants(self, job: Job, number: int) -> bool:
+    def lacks_round(self, job: Job, number: int) -> bool:
         """Whether a case must still be measured in the round of this number, counted from 1."""
-        return not _measured(self.row(job), number)
+        return not _has_rounds(self.row(job), number)
 
     def restart(self, job: Job) -> None:
         """Discard a case's row and records, so that it is measured again from its first round."""
@@ -67,7 +67,7 @@ class Rows:
 
     def unfinished(self, jobs: Sequence[Job]) -> list[Job]:
         """The jobs that lack a row or a round."""
-        return [job for job in jobs if not finished(job, self.row(job))]
+        return [job for job in jobs if not is_finished(job, self.row(job))]
 
     def add(self, job: Job, row: Row) -> None:
         """Write a case's row to disk, replacing an earlier one."""
@@ -76,7 +76,7 @@ class Rows:
 
     def mark(self, job: Job, status: str, reason: str) -> None:
         """Add the row of a case that is not run."""
-        self.add(job, case_row.unfinished(job, self.kind(job), self.launcher, status, reason))
+        self.add(job, case_row.without_result(job, self.kind(job), self.launcher, status, reason))
 
     def mark_not_run(self, reason: str, jobs: Sequence[Job]) -> None:
         """Add `not_run` rows for the jobs that were not reached."""
@@ -131,7 +131,7 @@ def write_plan(plan: Sequence[Job], folder: RunFolder, launcher: str) -> list[Jo
         The jobs to run: the first of each group with equal keys. case.json of the others refers to it by `same_as`.
     """
     jobs = write_cases(plan, folder, launcher)
-    gather(folder)
+    gather_plan(folder)
     return jobs
 
 
@@ -142,11 +142,11 @@ def write_cases(plan: Sequence[Job], folder: RunFolder, launcher: str) -> list[J
         same = first.setdefault(job.key, job)
         if folder.json(folder.case(job.number)) is None:
             known = {} if same is job else {"same_as": same.number}
-            folder.write_json(folder.case(job.number), {**described(job, launcher), **known})
+            folder.write_json(folder.case(job.number), {**case_record(job, launcher), **known})
     return list(first.values())
 
 
-def gather(folder: RunFolder) -> None:
+def gather_plan(folder: RunFolder) -> None:
     """Rebuild plan.json from case.json of all jobs, since a search plans its jobs in batches."""
     ways: list[dict[str, Any]] = []  # distinct settings of device and protocol; most sweeps have one
     cases = []
@@ -168,7 +168,7 @@ def gather(folder: RunFolder) -> None:
     folder.write_json(folder.plan, {"jobs": len(folder.jobs()), "ways": ways, "cases": cases, **ranking})
 
 
-def described(job: Job, launcher: str) -> dict[str, Any]:
+def case_record(job: Job, launcher: str) -> dict[str, Any]:
     """The content of case.json: a case with its derived values, and its row until it is run."""
     case, kind = job.case, job.device.kind
     return {
@@ -193,7 +193,7 @@ def described(job: Job, launcher: str) -> dict[str, Any]:
         "block": case.block,
         "shared_dynamic": case.shared,
         "macros": {} if case.excluded else dict(case.source().macros),
-        "row": case_row.unfinished(job, kind, launcher, "not_run", "not finished yet"),
+        "row": case_row.without_result(job, kind, launcher, "not_run", "not finished yet"),
     }
 
 
@@ -202,12 +202,12 @@ def previous_rows(plan: Sequence[Job], folder: RunFolder) -> dict[int, Row]:
     return {job.number: row for job in plan if (row := _previous_row(job, folder))}
 
 
-def finished(job: Job, row: Row | None) -> bool:
+def is_finished(job: Job, row: Row | None) -> bool:
     """Whether a job has its row and, if the row is ok, all its rounds."""
-    return row is not None and _measured(row, job.protocol(row["device"]).rounds)
+    return row is not None and _has_rounds(row, job.protocol(row["device"]).rounds)
 
 
-def _measured(row: Row | None, rounds: int) -> bool:
+def _has_rounds(row: Row | None, rounds: int) -> bool:
     """Whether a job was measured in `rounds` rounds, or failed: a failed case is not tried again."""
     return row is not None and (row["status"] != "ok" or (row.get("rounds") or 0) >= rounds)
 

@@ -23,10 +23,10 @@ from runner.statistics import SAMPLE, Samples, Times, summarize
 CHUNK = 32
 CHUNK_MS = 1000.0
 
-MOST_TRIES = 3  # tries of a throttled round
+MAX_TRIES = 3  # tries of a throttled round
 PAUSE_S = 0.5  # before the next try
 
-PRECISE, MOST_SAMPLES, MOST_TIME = "precise", "max_samples", "max_time"
+PRECISE, MAX_SAMPLES, MAX_TIME = "precise", "max_samples", "max_time"
 
 HOT_BATCHES = 10
 HOT_BATCH_US = 1000.0  # least work in a batch ...
@@ -69,14 +69,14 @@ def measure(
     """
     tried = []
     launch_ms = spent_ms
-    for number in range(1, MOST_TRIES + 1):
+    for number in range(1, MAX_TRIES + 1):
         taken, stop_reason = collect(sample, protocol, spent_ms, launch_ms, heartbeat)
         now = conditions()
         throttled = now is not None and now.throttled
         lines = np.zeros(len(taken.us), SAMPLE)
         lines["us"], lines["enqueue_us"], lines["throttled"] = taken.us, taken.enqueue_us, throttled
         tried.append(lines)
-        if not throttled or number == MOST_TRIES:
+        if not throttled or number == MAX_TRIES:
             break
         heartbeat("waiting, as the GPU is throttled")
         pause(PAUSE_S)
@@ -106,11 +106,11 @@ def collect(
     Returns:
         The samples, and why sampling stopped.
     """
-    at_once = _fitting(launch_ms)
+    at_once = _chunk_size(launch_ms)
     while spent_ms < protocol.warmup_ms:
         heartbeat("warm-up")
         started = time.perf_counter()
-        at_once = _fitting(float(np.median(sample(min(4, at_once)).us)) / 1000.0)
+        at_once = _chunk_size(float(np.median(sample(min(4, at_once)).us)) / 1000.0)
         spent_ms += (time.perf_counter() - started) * 1000.0
     chunks: list[Timed] = []
     count, wanted = 0, protocol.min_samples
@@ -127,15 +127,15 @@ def collect(
         if precision <= protocol.precision_percent and seconds * 1000.0 >= protocol.min_time_ms:
             reason = PRECISE
         elif count >= protocol.max_samples:
-            reason = MOST_SAMPLES
+            reason = MAX_SAMPLES
         elif seconds >= protocol.max_time_s:
-            reason = MOST_TIME
+            reason = MAX_TIME
         else:
             continue
         return Timed(np.concatenate([c.us for c in chunks]), np.concatenate([c.enqueue_us for c in chunks])), reason
 
 
-def hot(batch: Callable[[int], float], cold_us: float, heartbeat: Callable[[str], Any]) -> Times:
+def measure_hot(batch: Callable[[int], float], cold_us: float, heartbeat: Callable[[str], Any]) -> Times:
     """Time back-to-back launches with warm caches. A batch takes a millisecond or 200 launches.
 
     Args:
@@ -156,5 +156,5 @@ def hot(batch: Callable[[int], float], cold_us: float, heartbeat: Callable[[str]
     return np.array(times)
 
 
-def _fitting(launch_ms: float) -> int:
+def _chunk_size(launch_ms: float) -> int:
     return CHUNK if launch_ms * CHUNK <= CHUNK_MS else max(1, int(CHUNK_MS / launch_ms))

@@ -19,8 +19,8 @@ _right: dict[tuple[str, str], CheckResult] = {}  # right verdicts of this proces
 _done: dict[tuple[str, Source], tuple[int, str]] = {}  # by case id and variant: right sizes, and why there are none
 
 
-def at_other_sizes(work: Work, program: Program, verdict: CheckResult, launch_ms: float) -> CheckResult:
-    """Check a case at other sizes, once per process, and record in `work.tried` how many were right or why none.
+def check_other_sizes(work: Work, program: Program, verdict: CheckResult, launch_ms: float) -> CheckResult:
+    """Check a case at other sizes, once per process, and record in `work.further` how many were right or why none.
 
     Args:
         work: The task, whose case was right.
@@ -34,7 +34,7 @@ def at_other_sizes(work: Work, program: Program, verdict: CheckResult, launch_ms
     task = work.task
     key = (task.case.id, task.source)
     if not task.protocol.check_sizes:
-        work.tried.sizes_not_tried = NOT_ASKED
+        work.further.sizes_not_tried = NOT_ASKED
         return verdict
     if key not in _done:
         sizes = others(task.case, launch_ms)
@@ -50,7 +50,7 @@ def at_other_sizes(work: Work, program: Program, verdict: CheckResult, launch_ms
                 wrong = f"right at this size, wrong at {where}: {found.reason}; {UNMEANT}"
                 return dataclasses.replace(found, reason=wrong)
         _done[key] = right, "" if right else reason
-    work.tried.size_launches, work.tried.sizes_not_tried = _done[key]
+    work.further.size_launches, work.further.sizes_not_tried = _done[key]
     return verdict
 
 

@@ -11,7 +11,7 @@ from runner.display.text import count
 from runner.jobs.job import Job
 
 LONG_S = 120.0  # the user is warned of a longer sweep
-FEW, SOON_S = 3, 10.0  # measurements and seconds after which an estimate is possible
+MIN_MEASUREMENTS, SOON_S = 3, 10.0  # measurements and seconds after which an estimate is possible
 
 
 class Pace:
@@ -19,18 +19,18 @@ class Pace:
 
     def __init__(self) -> None:
         """Start without measurements."""
-        self._took = dict[int, float]()
+        self._seconds = dict[int, float]()
 
-    def took(self, job: Job, seconds: float) -> None:
+    def add(self, job: Job, seconds: float) -> None:
         """Record the seconds that a case took in a round."""
-        self._took[job.number] = seconds
+        self._seconds[job.number] = seconds
 
     @property
     def measured(self) -> int:
         """The number of cases measured so far."""
-        return len(self._took)
+        return len(self._seconds)
 
-    def left(self, waiting: Mapping[int, int]) -> float | None:
+    def remaining_s(self, waiting: Mapping[int, int]) -> float | None:
         """Estimate the remaining time in seconds.
 
         A case that was not measured yet counts as the mean of the measured ones.
@@ -41,23 +41,25 @@ class Pace:
         Returns:
             Seconds; `None` if fewer than three cases, and not all of the waiting ones, were measured.
         """
-        if self.measured < FEW and not self._took.keys() >= {number for number, rounds in waiting.items() if rounds}:
+        if self.measured < MIN_MEASUREMENTS and not self._seconds.keys() >= {
+            number for number, rounds in waiting.items() if rounds
+        }:
             return None
-        mean = statistics.fmean(self._took.values()) if self._took else 0.0
-        return sum(rounds * self._took.get(number, mean) for number, rounds in waiting.items())
+        mean = statistics.fmean(self._seconds.values()) if self._seconds else 0.0
+        return sum(rounds * self._seconds.get(number, mean) for number, rounds in waiting.items())
 
     def warning(self, waiting: Mapping[int, int], spent_s: float) -> str:
         """A sentence with the estimate if the waiting jobs (see `left`) take long; otherwise empty.
 
         `spent_s` is the time since the first measurement began, in seconds.
         """
-        left = self.left(waiting) if spent_s > SOON_S else None
+        left = self.remaining_s(waiting) if spent_s > SOON_S else None
         if left is None or left < LONG_S:
             return ""
         return f"This takes about {duration(left)} more, estimated from the first {self.measured:,} measurements."
 
 
-def expected(jobs: Sequence[Job], info: DeviceInfo) -> str:
+def describe_plan(jobs: Sequence[Job], info: DeviceInfo) -> str:
     """A sentence with the number of measurements of the jobs on an open device and, for a GPU, their least time."""
     protocols = [job.protocol(info.kind) for job in jobs]
     times = f"{count(len(jobs), 'case')}, {count(sum(p.rounds for p in protocols), 'measurement')}"

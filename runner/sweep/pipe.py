@@ -19,15 +19,15 @@ import zlib
 
 SECRET = 16  # bytes
 _HEADER = struct.Struct(f"<{SECRET}sQI")  # the secret, then the length and the CRC-32 of the message
-_MOST = 1 << 30  # bytes of a message
+_MAX_BYTES = 1 << 30  # bytes of a message
 _SLICE_S = 1.0  # longest single wait; a pause of this process (Ctrl-Z) counts as at most this
-_SHOWN = 64 << 10  # bytes of a worker's output that are shown
+_MAX_OUTPUT = 64 << 10  # bytes of a worker's output that are shown
 
 # The types that a worker's message may contain. Unpickling other types could run code.
 _ALLOWED = {
     "runner.device": ("DeviceInfo", "GpuState", "Order", "Resources"),
     "runner.errors": ("DeviceUnavailable", "Finding"),
-    "runner.sweep.worker": ("Answer", "Outcome", "Tried"),
+    "runner.sweep.worker": ("Answer", "Outcome", "FurtherLaunches"),
     "runner.sweep.measure": ("Round",),
     "numpy": ("dtype", "ndarray"),
     "numpy._core.multiarray": ("_reconstruct", "scalar"),
@@ -37,7 +37,7 @@ _ALLOWED = {
 }
 
 
-class Garbled(Exception):
+class MalformedMessage(Exception):
     """A message is malformed: its frame, its checksum or its types are wrong."""
 
 
@@ -52,9 +52,9 @@ class Pipe:
             secret: `SECRET` bytes that begin each frame.
             printed: For the parent's end, the descriptor from which it reads the worker's output.
         """
-        self._end, self._secret, self._printed, self._room = end, secret, printed, _SHOWN
+        self._end, self._secret, self._printed, self._remaining_output = end, secret, printed, _MAX_OUTPUT
         self._parent = printed is not None
-        self._came = bytearray()
+        self._received = bytearray()
         self.closed = False
         if printed is not None:
             os.set_blocking(printed, False)
@@ -79,22 +79,22 @@ class Pipe:
 
         Raises:
             EOFError: The other end is closed.
-            Garbled: The message is malformed. Only the parent checks its types.
+            MalformedMessage: The message is malformed. Only the parent checks its types.
         """
-        while (content := self._taken()) is None:
+        while (content := self._next_message()) is None:
             limit = self._wait(limit, writing=False)
             if limit is not None and limit <= 0:
                 return None
             with contextlib.suppress(BlockingIOError):
                 if not (chunk := self._end.recv(1 << 16, socket.MSG_DONTWAIT)):
                     raise EOFError
-                self._came += chunk
+                self._received += chunk
         if not self._parent:
             return pickle.loads(content)  # noqa: S301  (the parent's)
         try:
             return _Reader(io.BytesIO(content)).load()
         except Exception as e:
-            raise Garbled(str(e)) from e
+            raise MalformedMessage(str(e)) from e
 
     def close(self) -> None:
         """Close this end, and show the rest of the worker's output."""
@@ -106,20 +106,20 @@ class Pipe:
             os.close(self._printed)
             self._printed = None
 
-    def _taken(self) -> bytes | None:
-        if len(self._came) < _HEADER.size:
-            if not self._secret.startswith(self._came[: len(self._secret)]):
-                raise Garbled("it has no secret")
+    def _next_message(self) -> bytes | None:
+        if len(self._received) < _HEADER.size:
+            if not self._secret.startswith(self._received[: len(self._secret)]):
+                raise MalformedMessage("it has no secret")
             return None
-        secret, length, crc = _HEADER.unpack_from(self._came)
-        if secret != self._secret or length > _MOST:
-            raise Garbled("it has no secret")
-        if len(self._came) < _HEADER.size + length:
+        secret, length, crc = _HEADER.unpack_from(self._received)
+        if secret != self._secret or length > _MAX_BYTES:
+            raise MalformedMessage("it has no secret")
+        if len(self._received) < _HEADER.size + length:
             return None
-        content = bytes(self._came[_HEADER.size : _HEADER.size + length])
-        del self._came[: _HEADER.size + length]
+        content = bytes(self._received[_HEADER.size : _HEADER.size + length])
+        del self._received[: _HEADER.size + length]
         if zlib.crc32(content) != crc:
-            raise Garbled("its checksum does not match its content")
+            raise MalformedMessage("its checksum does not match its content")
         return content
 
     def _wait(self, limit: float | None, *, writing: bool) -> float | None:
@@ -140,14 +140,14 @@ class Pipe:
         """Show what the worker prints, up to a limit."""
         assert self._printed is not None  # noqa: S101  (for mypy)
         try:
-            chunk = os.read(self._printed, _SHOWN)  # the capacity of a pipe on Linux
+            chunk = os.read(self._printed, _MAX_OUTPUT)  # the capacity of a pipe on Linux
         except BlockingIOError:
             return
-        shown, full = chunk[: self._room], 0 < self._room <= len(chunk)
-        self._room -= len(shown)
+        shown, full = chunk[: self._remaining_output], 0 < self._remaining_output <= len(chunk)
+        self._remaining_output -= len(shown)
         text = "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in shown.decode(errors="replace"))
         if full:
-            text += f"\n[the worker process printed {_SHOWN >> 10} KiB; the rest is dropped]\n"
+            text += f"\n[the worker process printed {_MAX_OUTPUT >> 10} KiB; the rest is dropped]\n"
         with contextlib.suppress(OSError):  # stderr is closed
             sys.stderr.write(text)
         if not chunk:  # all writers have closed it

@@ -16,11 +16,11 @@ from runner.kernel.check import check
 from runner.kernel.reference import Expected, expect
 from runner.sweep.trial import Trial
 
-LONGEST_S = 0.05  # most time for computing altered references ...
-MOST_ELEMENTS = 1 << 18  # ... or most elements of all arrays, if that time is unknown
-SAMPLED = 1 << 12  # elements of an input among which the median one is chosen
-KEPT = 64  # cached results
-_asked: dict[Any, tuple[Any, list[str]]] = {}  # results by the ids of outputs, which are kept alive with them
+MAX_SECONDS = 0.05  # most time for computing altered references ...
+MAX_ELEMENTS = 1 << 18  # ... or most elements of all arrays, if that time is unknown
+MAX_SAMPLED = 1 << 12  # elements of an input among which the median one is chosen
+MAX_CACHED = 64  # cached results
+_cache: dict[Any, tuple[Any, list[str]]] = {}  # results by the ids of outputs, which are kept alive with them
 
 
 def why_unproven(case: Case, powers: Mapping[str, Power]) -> str:
@@ -69,21 +69,21 @@ def undetected(trial: Trial, powers: Mapping[str, Power], *, fast: bool) -> list
     """
     found = {words for power in powers.values() for words in power.passing}
     inexact = any(power.allowed > 0 for power in powers.values())
-    return [*sorted(found), *(_may_lack(trial, fast=fast) if inexact else ())]
+    return [*sorted(found), *(_ignorable_inputs(trial, fast=fast) if inexact else ())]
 
 
-def _may_lack(trial: Trial, *, fast: bool) -> list[str]:
-    """`_left_out`, cached for cases that share their expected outputs."""
+def _ignorable_inputs(trial: Trial, *, fast: bool) -> list[str]:
+    """`_find_ignorable_inputs`, cached for cases that share their expected outputs."""
     outputs, case = trial.expected.outputs, trial.case
     key = (id(outputs), case.kernel.tolerance, case.count("depth"))
-    if key not in _asked:
-        if len(_asked) >= KEPT:
-            _asked.clear()
-        _asked[key] = outputs, list(_left_out(trial, fast=fast))
-    return _asked[key][1]
+    if key not in _cache:
+        if len(_cache) >= MAX_CACHED:
+            _cache.clear()
+        _cache[key] = outputs, list(_find_ignorable_inputs(trial, fast=fast))
+    return _cache[key][1]
 
 
-def _left_out(trial: Trial, *, fast: bool) -> Iterator[str]:
+def _find_ignorable_inputs(trial: Trial, *, fast: bool) -> Iterator[str]:
     """The inputs of which a typical element could be ignored without a mismatch. Empty if the reference is slow."""
     case, expected = trial.case, trial.expected
     kernel = case.kernel
@@ -107,13 +107,13 @@ def _left_out(trial: Trial, *, fast: bool) -> Iterator[str]:
 def _is_quick(case: Case, expected: Expected, times: int) -> bool:
     """Whether the reference is fast enough to be computed `times` more times."""
     if expected.seconds is not None:
-        return expected.seconds * max(times, 1) <= LONGEST_S
-    return sum(math.prod(a.shape) for a in case.arrays()) <= MOST_ELEMENTS
+        return expected.seconds * max(times, 1) <= MAX_SECONDS
+    return sum(math.prod(a.shape) for a in case.arrays()) <= MAX_ELEMENTS
 
 
 def _typical(given: NDArray[Any]) -> int | None:
     """The index of an element of median magnitude; `None` if at most one is not zero. `given` has shape (n,)."""
-    at = np.linspace(0, len(given) - 1, min(len(given), SAMPLED)).astype(np.intp)
+    at = np.linspace(0, len(given) - 1, min(len(given), MAX_SAMPLED)).astype(np.intp)
     magnitudes = np.abs(given[at].astype(np.float64))
     present = np.flatnonzero(np.isfinite(magnitudes) & (magnitudes > 0))
     if len(present) < 2:

@@ -43,7 +43,7 @@ class Share:
         self.info = slot.worker(self._config).info
         self._binaries: dict[int, Binary] = {}  # by job
         self._waiting: deque[tuple[Job, Outcome, DeviceInfo, float]] = deque()  # not yet on disk; the float is seconds
-        self._todo: dict[int, int] = {}  # rounds left to measure, by job
+        self._rounds_left: dict[int, int] = {}  # rounds left to measure, by job
         self._pace = Pace()
         self._warned = slot.number > 0  # whether the user was warned of a long sweep; the first slot speaks for all
         self._since = self._estimated = 0.0
@@ -86,8 +86,10 @@ class Share:
         """The number of measurements to take: cases times their missing rounds."""
         jobs = [job for job in (*self.jobs, *self.beside.jobs) if job.number in self._binaries]
         rounds = range(1, self._rounds + 1)
-        self._todo = {job.number: sum(self._rows(job).wants(job, number) for number in rounds) for job in jobs}
-        return sum(self._todo.values())
+        self._rounds_left = {
+            job.number: sum(self._rows(job).lacks_round(job, number) for number in rounds) for job in jobs
+        }
+        return sum(self._rounds_left.values())
 
     @property
     def _rounds(self) -> int:
@@ -108,11 +110,11 @@ class Share:
         self._since = time.monotonic()
         for number in range(1, protocol.rounds + 1):
             waiting = [
-                job for job in _shuffled(plan, protocol.order_seed, number) if self._rows(job).wants(job, number)
+                job for job in _shuffled(plan, protocol.order_seed, number) if self._rows(job).lacks_round(job, number)
             ]
-            which = f" (round {number} of {protocol.rounds})" if protocol.rounds > 1 else ""
+            round_label = f" (round {number} of {protocol.rounds})" if protocol.rounds > 1 else ""
             stage = f"round {number} of {protocol.rounds}" if protocol.rounds > 1 else "running"
-            self.progress.stage(f"{prefix}{stage}", total, total - sum(self._todo.values()))
+            self.progress.stage(f"{prefix}{stage}", total, total - sum(self._rounds_left.values()))
             self._estimate()
             if protocol.fresh_process and used and waiting:
                 self.slot.close()
@@ -120,17 +122,17 @@ class Share:
                 for job in waiting:
                     interruption.check()
                     used = True
-                    self._run_case(job, number, which, compiler)
+                    self._run_case(job, number, round_label, compiler)
             except BaseException:
-                self.slot.kill()  # so that `_enter` below does not wait for it
+                self.slot.kill()  # so that `_write_waiting` below does not wait for it
                 raise
             finally:
-                self._enter(number, which)
+                self._write_waiting(number, round_label)
 
-    def _run_case(self, job: Job, number: int, which: str, compiler: Compiler) -> None:
+    def _run_case(self, job: Job, number: int, round_label: str, compiler: Compiler) -> None:
         started = time.monotonic()
         for _ in range(TRIES):
-            outcome = self._run_once(job, number, which)
+            outcome = self._run_once(job, number, round_label)
             if outcome.status not in UNLOADED or not self._built_again(job, compiler):
                 break
         self._waiting.append((job, outcome, self.info, time.monotonic() - started))
@@ -143,7 +145,7 @@ class Share:
         self._binaries[job.number] = again
         return not again.cached
 
-    def _run_once(self, job: Job, number: int, which: str) -> Outcome:
+    def _run_once(self, job: Job, number: int, round_label: str) -> Outcome:
         worker = self.slot.worker(self._config)
         outcome = worker.run(
             Task(
@@ -155,19 +157,19 @@ class Share:
                 compiling.is_fast(job) and self.info.is_gpu,
             ),
             lambda step: self.progress.now(f"{job.case.label}: {step}"),
-            lambda: self._enter(number, which),
+            lambda: self._write_waiting(number, round_label),
         )
         self.slot.require_running()
         self.info = worker.info
         return outcome
 
-    def _enter(self, number: int, which: str) -> None:
+    def _write_waiting(self, number: int, round_label: str) -> None:
         """Write the waiting outcomes to disk while the next case runs, so that the GPU does not idle."""
         while self._waiting:
             job, outcome, info, seconds = self._waiting[0]
             rows = self._rows(job)
             before = (rows.row(job) or {}).get("wall_s") or 0.0
-            found = case_row.Found(outcome, info, self._binaries[job.number], number)
+            found = case_row.RoundResult(outcome, info, self._binaries[job.number], number)
             row = case_row.after_round(job, found, rows.row(job), rows.folder, rows.launcher)
             row["wall_s"] = before + seconds
             rows.add(job, row)
@@ -178,22 +180,22 @@ class Share:
                 )
             if outcome.printed:
                 self.progress.say(outcome.printed.rstrip("\n"))
-            self._pace.took(job, seconds)
-            steps = 1 if outcome.measured else self._todo[job.number]  # a failed case is not measured again
-            self._todo[job.number] -= steps
+            self._pace.add(job, seconds)
+            steps = 1 if outcome.measured else self._rounds_left[job.number]  # a failed case is not measured again
+            self._rounds_left[job.number] -= steps
             self.progress.step(steps)
             self._estimate()
             if rows is self.rows:
-                self.progress.row(f"{job.case.label}{which}", row)
+                self.progress.row(f"{job.case.label}{round_label}", row)
 
     def _estimate(self) -> None:
         """Estimate the time left, at most once a second; warn once if the sweep takes more than two minutes."""
         now = time.monotonic()
-        if self._pace.measured > pace.FEW and now - self._estimated < EVERY_S:
+        if self._pace.measured > pace.MIN_MEASUREMENTS and now - self._estimated < EVERY_S:
             return
         self._estimated = now
-        self.progress.left(self._pace.left(self._todo))
-        if not self._warned and (words := self._pace.warning(self._todo, now - self._since)):
+        self.progress.left(self._pace.remaining_s(self._rounds_left))
+        if not self._warned and (words := self._pace.warning(self._rounds_left, now - self._since)):
             self._warned = True
             self.progress.say(words)
 

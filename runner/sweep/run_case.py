@@ -32,20 +32,20 @@ from runner.statistics import unthrottled
 from runner.sweep import measure, sandbox
 from runner.sweep.further_checks import (
     Work,
+    check_further_inputs,
+    check_on_zeroed_outputs,
+    check_other_orders,
+    hazard_in_all_schedules,
     implausible,
-    in_all_schedules,
-    in_other_orders,
-    onto_zeros,
-    with_further_inputs,
 )
 from runner.sweep.measure import Round
-from runner.sweep.other_sizes import at_other_sizes
+from runner.sweep.other_sizes import check_other_sizes
 from runner.sweep.pipe import SECRET, Pipe
 from runner.sweep.proof import undetected, why_unproven
 from runner.sweep.trial import Trial, WrongLater, set_constants, trials
 from runner.sweep.worker import Answer, Call, Outcome, Task
 
-UNPREPARED = 4  # launches without a reset after the timed ones; two if a launch takes longer than SLOW_MS
+UNPREPARED_LAUNCHES = 4  # launches without a reset after the timed ones; two if a launch takes longer than SLOW_MS
 SLOW_MS = 200.0
 DESCRIPTORS = 1 << 16
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -65,7 +65,7 @@ def serve(descriptor: int) -> None:
         # End when the parent ends: during a launch this process does not read the pipe.
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     try:
-        pipe = _pipe(descriptor)
+        pipe = _open_pipe(descriptor)
         config = pipe.receive()
         assert isinstance(config, DeviceConfig)  # noqa: S101  (for mypy)
         device = open_device(config)
@@ -80,7 +80,7 @@ def serve(descriptor: int) -> None:
     try:
         pipe.send(device.info)
         while isinstance(asked := pipe.receive(), Task | Call):
-            told = run_case(device, asked, pipe.send) if isinstance(asked, Task) else _called(device, asked, pipe.send)
+            told = run_case(device, asked, pipe.send) if isinstance(asked, Task) else _call(device, asked, pipe.send)
             pipe.send(told)
             if not told.usable:
                 pipe.close()
@@ -91,7 +91,7 @@ def serve(descriptor: int) -> None:
         device.close()
 
 
-def _pipe(descriptor: int) -> Pipe:
+def _open_pipe(descriptor: int) -> Pipe:
     """The worker's end of the pipe, on a random high descriptor, so that a buggy kernel does not write to it."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = min(hard, DESCRIPTORS) if hard > 0 else DESCRIPTORS
@@ -135,7 +135,7 @@ def run_case(device: Device, task: Task, heartbeat: Callable[[str], Any]) -> Out
     return dataclasses.replace(outcome, usable=False)
 
 
-def _called(device: Device, call: Call, heartbeat: Callable[[str], Any]) -> Answer:
+def _call(device: Device, call: Call, heartbeat: Callable[[str], Any]) -> Answer:
     """Call a function on an open device. An error becomes the answer's reason."""
     try:
         return Answer(call.function(device, heartbeat, *call.given))
@@ -173,17 +173,17 @@ def _run(work: Work, program: Program) -> Outcome:
     try:
         diagnostics = device.launch(first.launch, limit)
     except Hazard as e:
-        raise in_all_schedules(work, first, e, limit) from None
+        raise hazard_in_all_schedules(work, first, e, limit) from None
     spent_ms = (time.perf_counter() - started) * 1000
     heartbeat("comparing")
     verdict, value = first.verify()
     observed, expected = _observed_sources(first), first.expected
     if verdict.added:
-        verdict = onto_zeros(work, first, verdict)
-    verdict = with_further_inputs(work, first, verdict)
+        verdict = check_on_zeroed_outputs(work, first, verdict)
+    verdict = check_further_inputs(work, first, verdict)
     unproven = why_unproven(case, verdict.power) if verdict.ok else ""
     if verdict.ok and not unproven:
-        verdict = at_other_sizes(work, program, verdict, spent_ms)
+        verdict = check_other_sizes(work, program, verdict, spent_ms)
     set_constants(device, program, case, first.inputs)  # those checks have constants of their own
     outcome = Outcome(
         status="unproven" if unproven else "ok" if verdict.ok else "mismatch",
@@ -203,20 +203,20 @@ def _run(work: Work, program: Program) -> Outcome:
     )
     try:
         if not device.info.is_gpu and not unproven:
-            outcome = in_other_orders(work, first, outcome, spent_ms / 1000)
+            outcome = check_other_orders(work, first, outcome, spent_ms / 1000)
         if outcome.status != "ok":
             return outcome
         heartbeat("inputs and reference")
-        measured = _measured(work, [first, *found], spent_ms)
+        measured = _measure(work, [first, *found], spent_ms)
     except WrongLater as e:
         return dataclasses.replace(outcome, status=e.status, reason=str(e), mismatches=e.mismatches)
     if reason := implausible(case, device.info, float(np.median(unthrottled(measured.samples)["us"]))):
         return dataclasses.replace(outcome, status="implausible", reason=reason)
     active = device.active_blocks(first.launch)
-    return dataclasses.replace(outcome, active_blocks=active, measured=measured, tried=work.tried)
+    return dataclasses.replace(outcome, active_blocks=active, measured=measured, further=work.further)
 
 
-def _measured(work: Work, turns: Sequence[Trial], spent_ms: float) -> Round:
+def _measure(work: Work, turns: Sequence[Trial], spent_ms: float) -> Round:
     """Measure a case whose first launch was right.
 
     Raises:
@@ -246,9 +246,9 @@ def _measured(work: Work, turns: Sequence[Trial], spent_ms: float) -> Round:
     measured = measure.measure(sample, device.conditions, task.protocol, spent_ms, heartbeat)
     if task.protocol.hot:
         cold_us = float(np.median(unthrottled(measured.samples)["us"]))
-        measured = dataclasses.replace(measured, hot_us=measure.hot(batch, cold_us, heartbeat))
+        measured = dataclasses.replace(measured, hot_us=measure.measure_hot(batch, cold_us, heartbeat))
     # Check that a launch leaves its state ready for the next one, and overwrites the outputs of an earlier launch.
-    launches = UNPREPARED if spent_ms < SLOW_MS else 2
+    launches = UNPREPARED_LAUNCHES if spent_ms < SLOW_MS else 2
     for number, trial in enumerate(itertools.islice(itertools.cycle(turns), launches)):
         if number == 0 or len(turns) == 1:  # otherwise the outputs hold the other trial's answer
             trial.blank()

@@ -61,7 +61,7 @@ class Trial:
     ) -> None:
         _require_outputs(case, expected)
         self.case, self.launch, self.arrays, self.inputs, self.expected = case, launch, arrays, inputs, expected
-        self._given = self._digest(Role.IN)
+        self._input_digest = self._digest(Role.IN)
         self._accepted: set[tuple[int, ...]] = set()
         self._verifying_s = 0.0
         self._shapes: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}  # of the outputs
@@ -91,7 +91,7 @@ class Trial:
         case, roles = self.case, {a.name: a.role for a in self.case.kernel.arrays}
         actual = {n: a.read() for n, a in self.arrays.items() if roles.get(n) in WRITTEN}
         actual = with_parts(actual, {a.name: a.dtype for a in case.arrays()})
-        verdict = self._judged(actual)
+        verdict = self._judge(actual)
         if not verdict.ok and (tied := told(case, self.inputs, actual, self.expected.outputs)):
             verdict = dataclasses.replace(verdict, reason=f"{verdict.reason}; {tied}; {TIES}", tied=tied)
         if outside := next((f"outside '{n}', {o}" for n, a in self.arrays.items() if (o := a.overrun())), ""):
@@ -107,7 +107,7 @@ class Trial:
         wide = {n: a.astype(np.float64) if is_float(a.dtype) else a for n, a in actual.items()}
         return verdict, np.asarray(case.kernel.value({**case.variables, **wide}).value).item()
 
-    def _judged(self, actual: Contents) -> CheckResult:
+    def _judge(self, actual: Contents) -> CheckResult:
         """The verdict on outputs, by the narrowest bounds that they satisfy, with the power of the check."""
         rules = self.case.count("depth"), self.case.kernel.tolerance
         expected = self.expected
@@ -119,13 +119,13 @@ class Trial:
             if expected is not self.expected:
                 self.expected = expected  # later launches of the kernel round in the same way
             return dataclasses.replace(verdict, power=self._power(actual))
-        if self.expected.narrow and self._explains(self.expected.narrow().outputs, actual):
+        if self.expected.narrow and self._is_explained_by(self.expected.narrow().outputs, actual):
             half = next(a.dtype.name for a in self.case.arrays() if is_half(a.dtype.numpy))
             reason = f"{verdict.reason}; sums in {half} explain it: if the kernel is meant to add in {half}, write "
             return dataclasses.replace(verdict, reason=f"{reason}'compute: {half}' in the YAML")
         return verdict
 
-    def _explains(self, outputs: Mapping[str, ExpectedArray], actual: Contents) -> bool:
+    def _is_explained_by(self, outputs: Mapping[str, ExpectedArray], actual: Contents) -> bool:
         """Whether the outputs satisfy other bounds that are narrow enough to be evidence."""
         rules = self.case.count("depth"), self.case.kernel.tolerance
         shapes = {name: (a.shape, a.dtype) for name, a in actual.items()}
@@ -176,7 +176,7 @@ class Trial:
         Raises:
             WrongLater: A launch did.
         """
-        if self._digest(Role.IN) != self._given:
+        if self._digest(Role.IN) != self._input_digest:
             raise WrongLater(CheckResult(1, 1, "a launch wrote to an array of the role 'in'"))
 
     def _digest(self, *roles: Role) -> tuple[int, ...]:
@@ -255,7 +255,7 @@ def upload(
     variables = []
     for spec in case.arrays():
         if not spec.constant:
-            arrays[spec.name] = (shared or {}).get(spec.name) or _placed(device, spec, inputs[spec.name], stack)
+            arrays[spec.name] = (shared or {}).get(spec.name) or _place(device, spec, inputs[spec.name], stack)
             if not spec.passed:
                 variables.append(arrays[spec.name])
         elif spec.role in WRITTEN:
@@ -270,7 +270,7 @@ def upload(
             one.grid,
             one.block,
             one.shared,
-            tuple(views.get(a.name) or _passed(a, arrays, sizes) for a in one.arguments),
+            tuple(views.get(a.name) or _argument(a, arrays, sizes) for a in one.arguments),
             cache,
         )
         for one in case.launches
@@ -278,7 +278,7 @@ def upload(
     return dataclasses.replace(first, variables=tuple(variables), then=tuple(others)), arrays
 
 
-def _placed(device: Device, spec: ArraySpec, content: NDArray[Any], stack: ExitStack) -> Array:
+def _place(device: Device, spec: ArraySpec, content: NDArray[Any], stack: ExitStack) -> Array:
     numbers = spec.dtype.numbers  # of an element
     if spec.image:
         array = device.image(spec.name, content, spec.role, numbers, spec.image)
@@ -299,17 +299,17 @@ def _views(device: Device, case: Case, arrays: Mapping[str, Array], stack: ExitS
     return found
 
 
-def _passed(
+def _argument(
     argument: ArraySpec | ScalarSpec | PointerSpec, arrays: Mapping[str, Array], sizes: Mapping[str, int]
 ) -> Array | np.generic | Value | Inside:
     if isinstance(argument, ArraySpec):
         return arrays[argument.name]
     if isinstance(argument, ScalarSpec):
-        return _by_value(argument, arrays)
+        return _scalar_argument(argument, arrays)
     return Inside(arrays[argument.array], argument.at * sizes[argument.array]) if argument.array else NULL
 
 
-def _by_value(scalar: ScalarSpec, arrays: Mapping[str, Array]) -> np.generic | Value:
+def _scalar_argument(scalar: ScalarSpec, arrays: Mapping[str, Array]) -> np.generic | Value:
     dtype = scalar.dtype
     if dtype.is_whole and dtype.numbers == 1:
         number: np.generic = dtype.numpy.type(scalar.numbers[0])

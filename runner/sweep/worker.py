@@ -26,7 +26,7 @@ from runner.device.config import DeviceConfig
 from runner.errors import DeviceUnavailable, Finding
 from runner.jobs.settings import Protocol
 from runner.sweep import sandbox
-from runner.sweep.pipe import SECRET, Garbled, Pipe
+from runner.sweep.pipe import SECRET, MalformedMessage, Pipe
 
 if TYPE_CHECKING:
     from runner.kernel.case import Case
@@ -53,7 +53,7 @@ class Task:
 
 
 @dataclass
-class Tried:
+class FurtherLaunches:
     """The further launches that were checked and right. The fields are columns of the row.
 
     Launches of an earlier case in this process with the same binary, inputs and size count as well.
@@ -86,7 +86,7 @@ class Outcome:
     resources: Resources | None = None  # registers, shared and local memory
     active_blocks: int | None = None  # blocks that fit on a multiprocessor at once
     measured: Round | None = None  # only if ok
-    tried: Tried | None = None  # only if ok
+    further: FurtherLaunches | None = None  # only if ok
     usable: bool = True  # whether the device can take another case; if not, the process ends
 
 
@@ -129,7 +129,7 @@ class Worker:
         self.config = config
         self._environment = dict(environment or {})
         self._usable = True
-        self._garbled = ""  # why the last message was malformed
+        self._malformed = ""  # why the last message was malformed
         self._info: DeviceInfo | None = None
         self._sandboxed = config is not None and config.sandbox
         command = sandbox.command() if self._sandboxed else []
@@ -161,7 +161,7 @@ class Worker:
         if self._info is None:
             answer = self._receive(STARTUP_S)
             if not isinstance(answer, DeviceInfo):
-                hangs = self._process.poll() is None and not self._garbled
+                hangs = self._process.poll() is None and not self._malformed
                 self.kill()
                 if isinstance(answer, DeviceUnavailable):
                     raise answer
@@ -256,8 +256,8 @@ class Worker:
         """The next message; `None` after `limit` seconds, if the process ended, or if the message is malformed."""
         try:
             return self._pipe.receive(limit)
-        except Garbled as e:
-            self._garbled = str(e)
+        except MalformedMessage as e:
+            self._malformed = str(e)
             return None
         except (EOFError, OSError):
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -269,8 +269,8 @@ class Worker:
         """Kill a process that did not answer; the outcome says why."""
         silent, alive = not self._pipe.closed, self._process.poll() is None
         self.kill()
-        if self._garbled:
-            why = f"while {step} ({self._garbled}); code of the kernel or its reference wrote to its descriptors"
+        if self._malformed:
+            why = f"while {step} ({self._malformed}); code of the kernel or its reference wrote to its descriptors"
             return Outcome("crashed", f"the worker process sent a malformed message {why}")
         if alive and silent:
             return Outcome("timeout", f"still {step} after {limit:g} s; the worker process was ended")
