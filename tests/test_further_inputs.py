@@ -194,5 +194,5 @@ def test_the_sets_that_were_launched_are_counted(bench):
     counts = []
     for reference, size in (("clip(in, 0, 6)", 1000), ("clip(in, 0, 6)", 2**18)):
         wanted = case("each", reference, 0, "random", arguments=(("n", "size"),), size=size)
-        counts.append(bench.run(wanted, samples=1).tried.input_launches)
+        counts.append(bench.run(wanted, samples=1).further.input_launches)
     assert counts == [5, 2]

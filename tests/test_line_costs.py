@@ -23,6 +23,7 @@ from runner.stages.lines import costs as lines
 from runner.stages.lines import counting as line_costs
 from runner.stages.lines import stage as line_stage
 from runner.stages.lines.stage import LineCosts
+from runner.sweep.pool import Pool
 from runner.sweep.stage import Bench
 
 LOADS, STORES = "shared_load_wavefronts", "shared_store_wavefronts"
@@ -274,12 +275,13 @@ def counted(folder, jobs, row):
     """Run the stage for jobs whose rows are alike; gives the rows, and what it said."""
     rows = {job.number: dict(row) for job in jobs}
     ledger = SimpleNamespace(
-        jobs=jobs, row=lambda job: rows[job.number], add=lambda job, new: rows.update({job.number: new})
-    )
+        jobs=jobs, row=lambda job: rows[job.number], add=lambda job, new: rows.update({job.number: new}),
+        folder=RunFolder(folder),
+    )  # fmt: skip
     progress = Told()
     for number in rows:
         (folder / str(number)).mkdir(parents=True, exist_ok=True)
-    with Bench(ledger, RunFolder(folder), progress, {}, 1.0) as bench:
+    with Bench(ledger, progress, Pool(), {}, 1.0) as bench:
         LineCosts().run(bench)
     return rows, progress.said
 
@@ -375,8 +377,9 @@ def test_a_table_never_hides_what_the_jobs_know(tmp_path):
     (tmp_path / "1").mkdir()
     seen = []
     ledger = SimpleNamespace(
-        jobs=[job, more], row=lambda _: row, add=lambda *_: seen.append(set(lines.read(RunFolder(tmp_path))))
-    )
-    with Bench(ledger, RunFolder(tmp_path), Told(), {}, 1.0) as bench:
+        jobs=[job, more], row=lambda _: row, add=lambda *_: seen.append(set(lines.read(RunFolder(tmp_path)))),
+        folder=RunFolder(tmp_path),
+    )  # fmt: skip
+    with Bench(ledger, Told(), Pool(), {}, 1.0) as bench:
         LineCosts().run(bench)
     assert seen == [{job.case.id, more.case.id}]

@@ -8,7 +8,7 @@ import pytest
 from runner.device import GpuState, Timed
 from runner.jobs.settings import TimingConfig
 from runner.statistics import SAMPLE, median_ranks, of_rounds, round_medians, spread_percent, summarize, unthrottled
-from runner.sweep.measure import collect, hot, measure
+from runner.sweep.measure import collect, measure, measure_hot
 
 
 @pytest.mark.parametrize("n", range(6, 60))
@@ -125,12 +125,12 @@ def test_a_device_that_knows_no_clocks_is_measured_once():
 def test_hot_launches_are_timed_in_batches_of_a_millisecond():
     """A batch has as many launches as fill a millisecond, 200 at most, and its time is divided by them."""
     asked = []
-    times = hot(lambda n: (asked.append(n), 5.0 * n)[1], 30.0, lambda _: None)
+    times = measure_hot(lambda n: (asked.append(n), 5.0 * n)[1], 30.0, lambda _: None)
     assert set(asked) == {34}
     assert len(asked) == 11
     assert times.tolist() == [5.0] * 10
     asked.clear()
-    hot(lambda n: (asked.append(n), 5.0 * n)[1], 0.1, lambda _: None)
+    measure_hot(lambda n: (asked.append(n), 5.0 * n)[1], 0.1, lambda _: None)
     assert set(asked) == {200}
 
 

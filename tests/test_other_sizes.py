@@ -200,8 +200,8 @@ def test_a_kernel_whose_size_is_compiled_in_has_no_other(bench, own):
 
 def test_a_repeated_case_counts_what_an_equal_binary_was_launched_for(bench, own):
     """Each size is launched once in a process, and counts for each case of that binary and for each round."""
-    first, again = (bench.run(own(LINE, "right")).tried for _ in range(2))
-    larger = bench.run(own(LINE, "right", size=7681)).tried
+    first, again = (bench.run(own(LINE, "right")).further for _ in range(2))
+    larger = bench.run(own(LINE, "right", size=7681)).further
     assert first == again
     assert first.size_launches == larger.size_launches == 10
     assert first.order_launches == (0 if bench.device.info.is_gpu else 2)

@@ -98,7 +98,7 @@ def test_a_case_whose_check_lets_too_much_through_is_unproven(keys, reason, benc
 def test_a_row_says_what_its_check_lets_through(bench):
     """The largest relative error, and wrong results that would pass: a shift of equal elements, a term of a sum."""
     exact = bench.run(elements("copied", "float32", "in"), samples=1)
-    assert (exact.allowed_error, exact.undetected, exact.tried.input_launches) == (0.0, (), 0)
+    assert (exact.allowed_error, exact.undetected, exact.further.input_launches) == (0.0, (), 0)
     equal = bench.run(elements("copied", "float32", "in", fill="ones"), samples=1)
     assert equal.undetected == ("a shift by one element",)
     coarse = bench.run(softmax("float32", tolerance={"rtol": 0.05}), samples=1)

@@ -21,6 +21,7 @@ from runner.record.folder import RunFolder
 from runner.stages.races import stage as looking
 from runner.stages.races.small import small_case, words
 from runner.stages.races.stage import Races
+from runner.sweep.pool import Pool
 from runner.sweep.stage import Bench
 
 SOURCE = """
@@ -282,8 +283,9 @@ def test_on_a_gpu_the_time_ends_it_and_what_was_not_reached_says_so(monkeypatch,
             jobs=[dataclasses.replace(job, racecheck=racecheck) for job, _ in given],
             row=lambda job, rows=rows: rows[job.number],
             add=lambda job, row, rows=rows: rows.update({job.number: row}),
+            folder=RunFolder(tmp_path),
         )
-        with Bench(ledger, RunFolder(tmp_path), SweepProgress(quiet=True), {}, 1e-6) as bench:
+        with Bench(ledger, SweepProgress(quiet=True), Pool(), {}, 1e-6) as bench:
             Races().run(bench)
         expected = "not reached in 10 % of the sweep's time" if racecheck == "default" else None
         assert [row["races_skipped"] for row in rows.values()] == [expected] * 2
