@@ -134,12 +134,16 @@ def median_ranks(n: int) -> tuple[int, int]:
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float]:
     """The mean, and half the width of its 95 % confidence interval (Student); NaN with one value."""
-    from scipy import special  # noqa: PLC0415 - as below
-
     mean, n = statistics.fmean(values), len(values)
     if n < 2:
         return mean, math.nan
-    return mean, float(special.stdtrit(n - 1, 0.5 + CONFIDENCE / 2)) * statistics.stdev(values) / math.sqrt(n)
+    return mean, float(_special().stdtrit(n - 1, 0.5 + CONFIDENCE / 2)) * statistics.stdev(values) / math.sqrt(n)
+
+
+def _special() -> Any:
+    from scipy import special  # noqa: PLC0415  (slow to import, and a worker process never needs it)
+
+    return special
 
 
 def spread_percent(medians: Times) -> float | None:
@@ -305,8 +309,6 @@ def _difference(
     *, side_by_side: bool,
 ) -> _Difference:  # fmt: skip
     """The difference of a pair. `single` is the number of pairs with too few rounds."""
-    from scipy import special  # noqa: PLC0415 - slow to import, and a worker process never needs it
-
     base, other = pair
     value = math.log(other.median_us / base.median_us)
     process = 0.0 if side_by_side else ASSUMED if known.process is None else known.process
@@ -314,7 +316,7 @@ def _difference(
     noise = 2.0 * max(observed, math.sqrt(2.0) * known.alike, known.tick_us / base.median_us)
     threshold = max(math.log1p(least), noise)
     if parts is None:
-        farthest = float(special.ndtri(1.0 - (1.0 - CONFIDENCE) / 2 / single))  # Bonferroni
+        farthest = float(_special().ndtri(1.0 - (1.0 - CONFIDENCE) / 2 / single))  # Bonferroni
         return _Difference(value, math.nan, 1.0, max(threshold, farthest * math.sqrt(2.0) * process))
     # The rounds of one process share its offset, which their own spread does not include.
     shifts = process**2 * sum(not side.fresh for side in pair) + 2.0 * known.alike**2
@@ -322,8 +324,8 @@ def _difference(
     error = math.sqrt(variance)
     uncertain = sum(part.deviation**4 / part.freedom for part in parts)
     freedom = min(1e9, variance**2 / uncertain) if uncertain else 1e9  # Welch and Satterthwaite
-    half = float(special.stdtrit(freedom, 0.5 + CONFIDENCE / 2)) * error
-    chance = 2.0 * float(special.stdtr(freedom, -abs(value) / error)) if error else float(value == 0.0)
+    half = float(_special().stdtrit(freedom, 0.5 + CONFIDENCE / 2)) * error
+    chance = 2.0 * float(_special().stdtr(freedom, -abs(value) / error)) if error else float(value == 0.0)
     spread = known.spread or pooled(side.spread for side in pair)
     return _Difference(value, half, chance, max(threshold, 2.0 * spread.deviation if spread else 0.0))
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from runner.cli import Parser, run_command
-from runner.commands.sweep import run_sweep
+from runner.commands.run_sweep import run_sweep
 from runner.compose import app
 from runner.device.config import DeviceConfig
 from runner.device.kinds import AUTO, CHOICES, is_gpu, kind_of, label

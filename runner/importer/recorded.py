@@ -29,7 +29,7 @@ KERNEL = "kernel"  # the key that names the kernel in an exported run of several
 IMPORTED = "imported"  # the default folder below outputs/
 
 
-def of_t4(file: Path, kernel: str | None, into: Path | None) -> str:
+def write_run(file: Path, kernel: str | None, into: Path | None) -> str:
     """Write the run folder of a T4 file.
 
     Args:
