@@ -17,7 +17,11 @@ def main(arguments: Sequence[str]) -> int:
         sys.stdout.write(f"runner {__version__}\n")
         return 0
     session = Session(options=chosen, worker=None if chosen.dry_run else start_worker(rest))
-    with interruption.held():  # the worker starts before anything that is slow to import
-        from runner.commands.run_sweep import run_sweep  # noqa: PLC0415
-        from runner.compose import app  # noqa: PLC0415
-    return run_sweep(session, lambda: app.run(rest, session))
+    try:
+        with interruption.held():  # the worker starts before anything that is slow to import
+            from runner.commands.run_sweep import run_sweep  # noqa: PLC0415
+            from runner.compose import app  # noqa: PLC0415
+        return run_sweep(session, lambda: app.run(rest, session))
+    finally:
+        if worker := session.take_worker():  # interrupted before `run_sweep`
+            worker.kill()
