@@ -16,7 +16,7 @@ from runner.device.cpu.device import CpuDevice, Prepared, Way, in_sequence
 from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.program import CheckedArray, CheckedRequest, LaunchReport, Outcome
 from runner.device.kinds import CHECKED
-from runner.errors import DeviceUnavailable, Finding, Hazard, told
+from runner.errors import DeviceUnavailable, Finding, Hazard, join_findings
 
 MOST_PAIRS = 64  # racing pairs of lines, after which the launch ends
 ROOM = 1 << 22  # bytes of a launch's report
@@ -50,7 +50,7 @@ class CheckedDevice(CpuDevice):
             ended = str(e)
         findings = tuple(f for one in each for f in one.findings if not (f.same_value and self._ignore_same_value))
         if ended or findings:
-            raise Hazard(told([*filter(None, [ended]), *(f.text for f in findings)]), findings)
+            raise Hazard(join_findings([*filter(None, [ended]), *(f.text for f in findings)]), findings)
         return self._diagnostics(report)
 
     def count(self, launch: Launch, choose: Callable[[int], Sequence[int]], time_limit: float) -> list[InstructionCost]:
@@ -65,7 +65,7 @@ class CheckedDevice(CpuDevice):
             try:
                 counting.run()
             except Hazard as e:
-                raise Hazard(told([*filter(None, [str(e)]), *(f.text for f in counting.findings)])) from None
+                raise Hazard(join_findings([*filter(None, [str(e)]), *(f.text for f in counting.findings)])) from None
             found += read_costs(counting.program, counting.text)
         return found
 
