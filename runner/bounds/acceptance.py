@@ -66,13 +66,13 @@ class Elements:
 
 
 def elements(
-    name: str, right: ExpectedArray, shape: tuple[int, ...], depth: int | None, tolerance: Tolerance | None
+    name: str, expected: ExpectedArray, shape: tuple[int, ...], depth: int | None, tolerance: Tolerance | None
 ) -> tuple[Elements, Mask]:
     """Flatten an output's expected values.
 
     Args:
         name: The output's, for messages.
-        right: What the reference gives for it.
+        expected: What the reference gives for it.
         shape: The shape of the kernel's array. Axes of length 1 may be at other places in the reference's.
         depth: The longest chain of rounded operations in the kernel; `None` for the reference's own.
         tolerance: The YAML's; it replaces the bounds.
@@ -83,22 +83,25 @@ def elements(
     Raises:
         UsageError: The reference gives another shape.
     """
-    low, high = right.bounds or (None, None)
-    error = None if right.error is None else np.asarray(right.error)
-    known = (right.values, right.magnitude, error, low, high)
-    defined = np.True_ if right.defined is None else right.defined
-    if tuple(n for n in right.values.shape if n != 1) != tuple(n for n in shape if n != 1):
-        hint = "; write full(value, shape) if all elements are the same" if right.values.size == 1 else ""
-        raise UsageError(f"the reference gives '{name}' the shape {right.values.shape}, the kernel {shape}{hint}")
-    rule = Rule(right.depth if depth is None else depth, right.granule, tolerance)
-    try:
-        same = (a.reshape(shape) if a is not None and a.shape == right.values.shape else a for a in known)
-        flat = (None if a is None else np.broadcast_to(a, shape).ravel() for a in same)
-        return Elements(rule, *flat), np.broadcast_to(defined, shape).ravel()  # type: ignore[arg-type]
-    except ValueError:
-        undefined = right.values.shape == shape
-        what, given = ("undefined_where", np.shape(defined)) if undefined else ("the reference", right.values.shape)
-        raise UsageError(f"{what} gives '{name}' the shape {given}, the kernel {shape}") from None
+    own = expected.values.shape
+    if tuple(n for n in own if n != 1) != tuple(n for n in shape if n != 1):
+        hint = "; write full(value, shape) if all elements are the same" if expected.values.size == 1 else ""
+        raise UsageError(f"the reference gives '{name}' the shape {own}, the kernel {shape}{hint}")
+
+    def flat(array: Any, what: str = "the reference") -> Any:
+        if array is None:
+            return None
+        if np.shape(array) == own:
+            array = np.reshape(array, shape)
+        try:
+            return np.broadcast_to(array, shape).ravel()
+        except ValueError:
+            raise UsageError(f"{what} gives '{name}' the shape {np.shape(array)}, the kernel {shape}") from None
+
+    rule = Rule(expected.depth if depth is None else depth, expected.granule, tolerance)
+    arrays = (expected.values, expected.magnitude, expected.error, *(expected.bounds or (None, None)))
+    defined = np.True_ if expected.defined is None else expected.defined
+    return Elements(rule, *map(flat, arrays)), flat(defined, "undefined_where")
 
 
 def interval(known: Elements, dtype: np.dtype[Any], exact: Array) -> tuple[Array, Array]:
@@ -110,7 +113,7 @@ def interval(known: Elements, dtype: np.dtype[Any], exact: Array) -> tuple[Array
         exact: The expected values in a wider type, shape (n,).
 
     Returns:
-        The lowest and the highest right values, shape (n,). NaN where only the expected value itself passes, such as
+        The lowest and the highest correct values, shape (n,). NaN where only the expected value itself passes, such as
         infinity.
 
     Raises:
@@ -118,7 +121,8 @@ def interval(known: Elements, dtype: np.dtype[Any], exact: Array) -> tuple[Array
     """
     how = Arithmetic(dtype)
     if known.rule.tolerance is not None:
-        limit = _tolerated(known.rule.tolerance, exact, dtype)
+        t = known.rule.tolerance
+        limit = np.maximum(t.atol + t.rtol * np.abs(exact), t.ulp * ulp(exact, dtype))
         return _around(exact, np.where(np.isfinite(exact), limit, np.nan))
     if known.low is not None and known.high is not None:
         return known.low, known.high
@@ -137,10 +141,6 @@ def interval(known: Elements, dtype: np.dtype[Any], exact: Array) -> tuple[Array
 
 def _around(exact: Array, limit: Array) -> tuple[Array, Array]:
     return exact - limit, exact + limit
-
-
-def _tolerated(tolerance: Tolerance, exact: Array, dtype: np.dtype[Any]) -> Array:
-    return np.asarray(np.maximum(tolerance.atol + tolerance.rtol * np.abs(exact), tolerance.ulp * ulp(exact, dtype)))
 
 
 def _sums_in(dtype: np.dtype[Any]) -> Arithmetic:
