@@ -6,7 +6,7 @@ replaces them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ml_dtypes
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.bounds.expected import ExpectedArray, Tolerance
-from runner.bounds.rounding import Arithmetic, Halves, is_float, of_halves
+from runner.bounds.rounding import Arithmetic, Halves, is_float, with_halves
 from runner.errors import UsageError
 
 Array = NDArray[Any]
@@ -22,28 +22,21 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Rule:
-    """What the elements of an output share."""
+class Elements:
+    """The expected values of n elements of an output, with what bounds them. Arrays have the shape (n,)."""
 
     depth: int  # the longest chain of rounded operations
     granule: float | None  # each element is a sum of multiples of this; `None` if unknown
     tolerance: Tolerance | None
-
-
-@dataclass(frozen=True)
-class Elements:
-    """The expected values of n elements of an output, with what bounds them. Arrays have the shape (n,)."""
-
-    rule: Rule
     values: Array
     magnitude: Array | None
     error: Array | None
     low: Array | None
     high: Array | None
 
-    def __getitem__(self, at: Any) -> Elements:
-        rule, *arrays = vars(self).values()
-        return Elements(rule, *(None if a is None else a[at] for a in arrays))  # type: ignore[arg-type]
+    def __getitem__(self, index: Any) -> Elements:
+        arrays = ("values", "magnitude", "error", "low", "high")
+        return replace(self, **{n: a[index] for n in arrays if (a := getattr(self, n)) is not None})
 
     def open(self) -> Mask:
         """The mask of elements that accept any value, because their rounding error is unbounded."""
@@ -55,14 +48,13 @@ class Elements:
         """Whether only the expected values themselves pass."""
         if not is_float(dtype):
             return self.low is None and (self.error is None or not np.any(self.error))
-        if self.rule.tolerance is not None or self.low is not None:
+        if self.tolerance is not None or self.low is not None:
             return False
         if self.error is not None:
             return not np.any(self.error)
         if self.magnitude is None:
             return False
-        summable = 0.0 if self.rule.granule is None else self.rule.granule * _sums_in(dtype).digits
-        return bool(np.all(self.magnitude <= summable))
+        return bool(np.all(self.magnitude <= (self.granule or 0.0) * _sums_in(dtype).digits))
 
 
 def elements(
@@ -98,10 +90,10 @@ def elements(
         except ValueError:
             raise UsageError(f"{what} gives '{name}' the shape {np.shape(array)}, the kernel {shape}") from None
 
-    rule = Rule(expected.depth if depth is None else depth, expected.granule, tolerance)
+    depth = expected.depth if depth is None else depth
     arrays = (expected.values, expected.magnitude, expected.error, *(expected.bounds or (None, None)))
     defined = np.True_ if expected.defined is None else expected.defined
-    return Elements(rule, *map(flat, arrays)), flat(defined, "undefined_where")
+    return Elements(depth, expected.granule, tolerance, *map(flat, arrays)), flat(defined, "undefined_where")
 
 
 def interval(known: Elements, dtype: np.dtype[Any], exact: Array) -> tuple[Array, Array]:
@@ -120,8 +112,8 @@ def interval(known: Elements, dtype: np.dtype[Any], exact: Array) -> tuple[Array
         UsageError: The chain of operations is so long that no digit of the type is certain.
     """
     how = Arithmetic(dtype)
-    if known.rule.tolerance is not None:
-        t = known.rule.tolerance
+    if known.tolerance is not None:
+        t = known.tolerance
         limit = np.maximum(t.atol + t.rtol * np.abs(exact), t.ulp * ulp(exact, dtype))
         return _around(exact, np.where(np.isfinite(exact), limit, np.nan))
     if known.low is not None and known.high is not None:
@@ -131,10 +123,10 @@ def interval(known: Elements, dtype: np.dtype[Any], exact: Array) -> tuple[Array
     else:
         magnitude = np.abs(exact) if known.magnitude is None else known.magnitude.astype(exact.dtype)
         adds = _sums_in(dtype)
-        limit = chained(adds, known.rule.depth) * magnitude
+        limit = chained(adds, known.depth) * magnitude
         limit += np.where(magnitude > 0, how.tiny, 0)
-        if known.rule.granule is not None:
-            limit = np.where(magnitude <= known.rule.granule * adds.digits, 0, limit)
+        if known.granule is not None:
+            limit = np.where(magnitude <= known.granule * adds.digits, 0, limit)
     low, high = _around(exact, np.where(np.isfinite(exact) & np.isfinite(limit), limit, np.nan))
     return np.where(low < -how.largest, -np.inf, low), np.where(high > how.largest, np.inf, high)
 
@@ -145,7 +137,7 @@ def _around(exact: Array, limit: Array) -> tuple[Array, Array]:
 
 def _sums_in(dtype: np.dtype[Any]) -> Arithmetic:
     """The arithmetic of sums that end in a type: of half types, float32."""
-    return of_halves(Arithmetic(dtype), Halves.MIXED).accumulating
+    return with_halves(Arithmetic(dtype), Halves.MIXED).accumulating
 
 
 def chained(how: Arithmetic, depth: int) -> float:
