@@ -26,7 +26,7 @@ from runner.record.folder import RunFolder
 from runner.report import findings, tables
 from runner.stages.lines import costs
 
-SHOWN = 60  # rows of a table in a notebook
+MAX_ROWS = 60  # of a table in a notebook
 _TYPES = {"text": "string", "integer": "Int64", "real": "float64", "flag": "boolean"}
 
 
@@ -88,12 +88,11 @@ class Run:
         row = self._row(case) if isinstance(case, str) else dict(case)
         folder = RunFolder(self.path)
         file = folder.samples(str(row["case"]), -1 if absent(row["job"]) else int(row["job"]))
-        found = samples.read(folder, file)
-        if found is None:
-            raise UsageError(
-                f"{self.path}: case {row['case']} has no samples: it was not timed, or their file is missing"
-            )
-        return pd.DataFrame({name: found[name] for name in found.dtype.names or ()})
+        stored = samples.read(folder, file)
+        if stored is None:
+            why = "it was not timed, or their file is missing"
+            raise UsageError(f"{self.path}: case {row['case']} has no samples: {why}")
+        return pd.DataFrame({name: stored[name] for name in stored.dtype.names or ()})
 
     def best(self, by: str = "") -> pd.DataFrame:
         """The best case of each size among comparable cases: those of one device, dtype, family and finish.
@@ -107,9 +106,9 @@ class Run:
             Rows of `table` with the column `tied`, the number of further cases that are statistically equal.
         """
         run = self._run
-        found = ranking.fastest(run.ranked_by(criterion(run.plan, by)) if by else run)
-        rows = self.table.loc[[one.fastest["row"] for one in found]]
-        return rows.assign(tied=[len(one.tied) for one in found])
+        groups = ranking.fastest(run.ranked_by(criterion(run.plan, by)) if by else run)
+        rows = self.table.loc[[group.fastest["row"] for group in groups]]
+        return rows.assign(tied=[len(group.tied) for group in groups])
 
     def compare(self, baseline: Run | str | Path) -> Comparison:
         """Compare this run with an earlier one, case by case, as `python -m runner.compare BASELINE RUN` does.
@@ -128,8 +127,7 @@ class Run:
             return reader.read(self.path)
 
     def _row(self, case: str) -> Mapping[str, Any]:
-        frame = self._run.frame
-        rows = frame[frame["case"] == case]
+        rows = self._run.frame[self._run.frame["case"] == case]
         if len(rows) != 1:
             what = "no case" if rows.empty else f"{len(rows)} rows of the case"
             raise UsageError(f"{self.path}: there is {what} '{case}'; give a row of `table`")
@@ -139,10 +137,10 @@ class Run:
         return f"<Run {self.path}: {self.verdict}>"
 
     def _repr_html_(self) -> str:
-        shown = tables.all_cases(self._run, ranking.ratios(self._run))
-        more = f"<p>{len(shown.lines) - SHOWN} more cases</p>" if len(shown.lines) > SHOWN else ""
+        table = tables.all_cases(self._run, ranking.ratios(self._run))
+        more = f"<p>{len(table.lines) - MAX_ROWS} more cases</p>" if len(table.lines) > MAX_ROWS else ""
         title = f"<p>{html.escape(str(self.path))}<br>{html.escape(self.verdict)}</p>"
-        return f"{title}{shown.html(SHOWN)}{more}"
+        return f"{title}{table.html(MAX_ROWS)}{more}"
 
 
 class Comparison:
@@ -155,20 +153,20 @@ class Comparison:
         table: One row per case, the worst first, with the columns that `python -m runner.compare --csv` writes.
     """
 
-    def __init__(self, found: changes.Comparison) -> None:
+    def __init__(self, comparison: changes.Comparison) -> None:
         """Read a comparison into a table and sentences."""
-        self.verdict = views.headline(found)
-        self.remarks = tuple(views.remarks(found))
-        self.worse = views.exit_status([found], strict=False) == views.WORSE
-        text = views.as_csv([found], views.entries([found])).decode(errors="replace")
+        self.verdict = views.headline(comparison)
+        self.remarks = tuple(views.remarks(comparison))
+        self.worse = views.exit_status([comparison], strict=False) == views.WORSE
+        text = views.as_csv([comparison], views.entries([comparison])).decode(errors="replace")
         self.table = pd.read_csv(io.StringIO(text))
 
     def __repr__(self) -> str:
         return f"<Comparison {self.verdict}>"
 
     def _repr_html_(self) -> str:
-        said = "<br>".join(map(html.escape, (self.verdict, *self.remarks)))
-        return f"<p>{said}</p>{self.table.to_html(max_rows=SHOWN, index=False, na_rep='')}"
+        sentences = "<br>".join(map(html.escape, (self.verdict, *self.remarks)))
+        return f"<p>{sentences}</p>{self.table.to_html(max_rows=MAX_ROWS, index=False, na_rep='')}"
 
 
 def named(name: str | Path) -> Run:
@@ -182,12 +180,9 @@ def _typed(name: str, values: pd.Series[Any]) -> pd.Series[Any]:
     kind: Any = _TYPES[column.type] if column else "string"
     if not column and values.dtype != object:
         return values
-    words = {value for value in values if not absent(value)}
-    if kind == "boolean" or (not column and words and words <= {"true", "false"}):
+    cells = [None if absent(value) else str(value) for value in values]
+    texts = set(cells) - {None}
+    if kind == "boolean" or (not column and texts and texts <= {"true", "false"}):
         flags = {"True": True, "true": True, "False": False, "false": False}
-        return pd.Series([flags.get(str(value)) for value in values], index=values.index, dtype="boolean")
-    if kind == "string":
-        return pd.Series(
-            [None if absent(value) else str(value) for value in values], index=values.index, dtype="string"
-        )
-    return values.astype(kind)
+        return pd.Series([flags.get(cell or "") for cell in cells], index=values.index, dtype="boolean")
+    return pd.Series(cells, index=values.index, dtype=kind) if kind == "string" else values.astype(kind)

@@ -11,17 +11,17 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from importlib import import_module
+from typing import Any, NoReturn
 
 from runner import interruption
 from runner.errors import DeviceUnavailable, UsageError
 
 FAILED, MISTAKE, INTERRUPTED = 1, 2, 130
-LONGEST_WORD, LONGEST_LINE = 160, 1000  # characters; longer ones are cut
-
+MAX_WORD, MAX_LINE = 160, 1000  # characters; longer ones are cut
 
 COMMANDS = {
-    "sweep": "",  # the default
+    "sweep": "runner.commands.sweep",  # the default
     "list": "runner.commands.list",
     "report": "runner.report.__main__",
     "compare": "runner.compare.__main__",
@@ -37,6 +37,8 @@ COMMANDS = {
 
 WITH_VALUE = ("--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn", "--package", "-p", "--cfg", "-c")
 """Options whose value is the next word."""
+
+COMPLETION = ("query=", "install=", "uninstall=")  # what `-sc` is followed by: one of these and a shell
 
 
 @dataclass(frozen=True)
@@ -55,9 +57,9 @@ OF_A_SWEEP = (*OPTIONS, "--cfg", "--config-dir", "--help", "--info", "--multirun
 def split(arguments: Sequence[str]) -> tuple[str, list[str]]:
     """The subcommand and the other words. Only the first positional word can be a subcommand."""
     rest = list(arguments)
-    for at, word in enumerate(rest):
-        if not word.startswith("-") and (at == 0 or rest[at - 1] not in WITH_VALUE):
-            return (rest.pop(at), rest) if word in COMMANDS else ("sweep", rest)
+    for index, word in enumerate(rest):
+        if not word.startswith("-") and (index == 0 or rest[index - 1] not in WITH_VALUE):
+            return (rest.pop(index), rest) if word in COMMANDS else ("sweep", rest)
     return "sweep", rest
 
 
@@ -80,6 +82,23 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the mistake with a hint to --help, and exit with the status of a usage error."""
         sys.exit(say(f"{message}; {self.prog} --help shows how to write it", MISTAKE))
+
+
+def run_function(name: str, *arguments: Any) -> int:
+    """Import a function and run it as a command. A command parses its words first, so that its --help is quick.
+
+    Args:
+        name: Its module and its name, as `runner.commands.overview:print_runs`. The module may be slow to import.
+        arguments: Its arguments. It returns the exit status, or `None` for 0.
+    """
+
+    def work() -> int:
+        module, _, function = name.partition(":")
+        with interruption.held():
+            imported = import_module(module)
+        return int(getattr(imported, function)(*arguments) or 0)
+
+    return run_command(work)
 
 
 def run_command(work: Callable[[], int]) -> int:
@@ -139,6 +158,6 @@ def say(sentence: str, status: int) -> int:
 def printable(text: str) -> str:
     """One line for a terminal: control characters are escaped, long words and lines are cut."""
     escaped = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
-    words = (w if len(w) <= LONGEST_WORD else f"{w[: LONGEST_WORD - 40]}...{w[-20:]}" for w in escaped.split(" "))
+    words = (w if len(w) <= MAX_WORD else f"{w[: MAX_WORD - 40]}...{w[-20:]}" for w in escaped.split(" "))
     line = " ".join(words)
-    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}..."
+    return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}..."

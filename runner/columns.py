@@ -197,16 +197,16 @@ def of_type(*types: Type) -> list[str]:
 
 def shown(*where: Shown) -> list[str]:
     """The names of the columns that the report shows in these places: numbers first, then text, which is wide."""
-    found = [column for column in COLUMNS if column.shown in where]
-    return [column.name for column in sorted(found, key=lambda column: column.type == "text")]
+    columns = sorted((column for column in COLUMNS if column.shown in where), key=lambda column: column.type == "text")
+    return [column.name for column in columns]
 
 
-def with_own(own: Iterable[str], metrics: Iterable[str] = ()) -> list[str]:
+def table_names(own: Iterable[str], metrics: Iterable[str] = ()) -> list[str]:
     """The names of all columns of a table: own parameters precede the seed, further metrics follow `gflops`.
 
     Args:
         own: The parameters that kernels declare beyond the vocabulary.
         metrics: The metrics that kernels and experiments declare.
     """
-    at, behind = NAMES.index("seed"), NAMES.index("gflops") + 1
-    return [*NAMES[:at], *own, *NAMES[at:behind], *metrics, *NAMES[behind:]]
+    seed, gflops = NAMES.index("seed"), NAMES.index("gflops")
+    return [*NAMES[:seed], *own, *NAMES[seed : gflops + 1], *metrics, *NAMES[gflops + 1 :]]

@@ -101,13 +101,13 @@ class Finding:
         return self.kind, frozenset((self.line, self.other_line)), self.space, self.array
 
 
-TOLD = 5  # most findings in one message
+MAX_FINDINGS = 5  # in one message
 
 
-def told(texts: Sequence[str]) -> str:
+def join_findings(texts: Sequence[str]) -> str:
     """The first findings in one line."""
-    more = len(texts) - TOLD
-    return "; also ".join([*texts[:TOLD], *([f"{more} more"] if more > 0 else [])])
+    more = len(texts) - MAX_FINDINGS
+    return "; also ".join([*texts[:MAX_FINDINGS], *([f"{more} more"] if more > 0 else [])])
 
 
 class Hazard(LaunchError):

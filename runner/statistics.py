@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 Times = NDArray[np.float64]
 Word = Literal["slower", "faster", "tied", "undecided"]
 
-# One timed launch, as stored in samples/: its round, its time, how long the host took to queue it, and whether the GPU
-# was throttled.
+# A timed launch in samples/: its round, its time, the host's time to queue it, and whether the GPU was throttled.
 SAMPLE = np.dtype([("round", np.int32), ("us", np.float64), ("enqueue_us", np.float64), ("throttled", np.bool_)])
 Samples = NDArray[Any]
 
@@ -35,11 +34,11 @@ CONFIDENCE = 0.95
 NORMAL = 1.96  # standard errors on either side of a 95 % interval of normal deviates
 THRESHOLD = 0.01  # the smallest change that counts
 THRESHOLD_FEW_ROUNDS = 0.02  # the same with few rounds, or if the rounds of a run share a process
-WIDEST_TIE = 0.03  # times with a wider interval are undecided, not tied
-ENOUGH_ROUNDS = 3  # with fewer rounds the spread is unknown, and the samples decide
+MAX_TIE = 0.03  # times with a wider interval are undecided, not tied
+MIN_ROUNDS = 3  # with fewer rounds the spread is unknown, and the samples decide
 MANY_ROUNDS = 5
 ASSUMED = 0.003  # default standard deviation between processes, rounds or identical cases, if it was not measured
-FEWEST_ALIKE = 3  # pairs of identical machine code needed to estimate the noise of a comparison
+MIN_ALIKE = 3  # pairs of identical machine code needed to estimate the noise of a comparison
 MEDIAN_TO_DEVIATION = 1.4826  # standard deviation over the median absolute value, of normal deviates
 
 NO_INTERVAL = "too few rounds for an interval"
@@ -87,20 +86,17 @@ def round_medians(samples: Samples) -> Times:
     return np.array([np.median(us) for us in _by_round(samples)], np.float64)
 
 
-def of_rounds(samples: Samples) -> Summary:
+def summarize_rounds(samples: Samples) -> Summary:
     """Summarize all rounds together. Each round has the same weight, because a noisy round takes more samples.
 
     The median is the mean of the rounds' medians, and its interval follows from theirs. The other numbers are computed
     from all samples.
     """
-    rounds, together = [summarize(us) for us in _by_round(samples)], summarize(samples["us"])
+    rounds = [summarize(us) for us in _by_round(samples)]
     median = float(np.mean([s.median for s in rounds]))
-    return replace(
-        together,
-        median=median,
-        ci_low=median - float(np.linalg.norm([s.median - s.ci_low for s in rounds])) / len(rounds),
-        ci_high=median + float(np.linalg.norm([s.ci_high - s.median for s in rounds])) / len(rounds),
-    )
+    low = median - float(np.linalg.norm([s.median - s.ci_low for s in rounds])) / len(rounds)
+    high = median + float(np.linalg.norm([s.ci_high - s.median for s in rounds])) / len(rounds)
+    return replace(summarize(samples["us"]), median=median, ci_low=low, ci_high=high)
 
 
 def summarize(times: Times) -> Summary:
@@ -115,12 +111,10 @@ def summarize(times: Times) -> Summary:
 def median_ranks(n: int) -> tuple[int, int]:
     """The closest pair of order statistics that encloses the median with at least 95 % confidence.
 
-    The number of samples below the median is binomial with p = 1/2.
-
-    Returns:
-        Two ranks, counted from 0; the first and the last sample if 95 % is not reached.
+    Ranks count from 0; they are the first and the last sample if 95 % is not reached.
     """
-    # Start seven standard deviations out, where the probability is negligible, so that large n cost no more than small.
+    # The number of samples below the median is binomial with p = 1/2. Start seven standard deviations out, where the
+    # probability is negligible, so that large n cost no more than small.
     rank = max(0, math.floor(n / 2 - 3.5 * math.sqrt(n)))
     outside = 0.0
     while rank < (n - 1) // 2:
@@ -134,12 +128,16 @@ def median_ranks(n: int) -> tuple[int, int]:
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float]:
     """The mean, and half the width of its 95 % confidence interval (Student); NaN with one value."""
-    from scipy import special  # noqa: PLC0415 - as below
-
     mean, n = statistics.fmean(values), len(values)
     if n < 2:
         return mean, math.nan
-    return mean, float(special.stdtrit(n - 1, 0.5 + CONFIDENCE / 2)) * statistics.stdev(values) / math.sqrt(n)
+    return mean, float(_special().stdtrit(n - 1, 0.5 + CONFIDENCE / 2)) * statistics.stdev(values) / math.sqrt(n)
+
+
+def _special() -> Any:
+    from scipy import special  # noqa: PLC0415  (slow to import, and a worker process never needs it)
+
+    return special
 
 
 def spread_percent(medians: Times) -> float | None:
@@ -151,20 +149,19 @@ def spread_percent(medians: Times) -> float | None:
 
 def spread_of(times: Sequence[float] | Times) -> Spread | None:
     """The spread of times, about their mean; `None` for a single one."""
-    logs = [math.log(time) for time in times]
-    if len(logs) < 2:
+    if len(times) < 2:
         return None
+    logs = [math.log(time) for time in times]
     mean = statistics.fmean(logs)
     return Spread(math.sqrt(math.fsum((x - mean) ** 2 for x in logs) / (len(logs) - 1)), len(logs) - 1)
 
 
 def pooled(spreads: Iterable[Spread | None]) -> Spread | None:
     """The common spread of several groups of times, each about its own mean; `None` if no group has a spread."""
-    known = [spread for spread in spreads if spread and spread.freedom]
-    freedom = math.fsum(spread.freedom for spread in known)
-    if not freedom:
-        return None
-    return Spread(math.sqrt(math.fsum(s.freedom * s.deviation**2 for s in known) / freedom), freedom)
+    groups = [spread for spread in spreads if spread and spread.freedom]
+    freedom = math.fsum(spread.freedom for spread in groups)
+    squares = math.fsum(s.freedom * s.deviation**2 for s in groups)
+    return Spread(math.sqrt(squares / freedom), freedom) if freedom else None
 
 
 @dataclass(frozen=True)
@@ -233,8 +230,8 @@ class _Difference:
         low, high = math.exp(self.value - self.half), math.exp(self.value + self.half)
         return Decision(word, math.exp(self.value), low, high, math.expm1(self.threshold), note, advice)
 
-    def changed(self) -> Word:
-        return "slower" if self.value > 0 else "faster"
+    def change(self, note: str = "") -> Decision:
+        return self.decision("slower" if self.value > 0 else "faster", note)
 
 
 def decide(
@@ -259,71 +256,59 @@ def decide(
         The decision on each pair, in their order.
     """
     same = alike or [False] * len(pairs)
-    observed = _observed_noise([pair for pair, known in zip(pairs, same, strict=True) if known])
-    parts = [_parts(*pair, known) for pair, known in zip(pairs, noise, strict=True)]
-    single = parts.count(None)
+    # From the median difference of identical pairs, so that one disturbed pair does not mask the changes of all others.
+    differences = [abs(math.log(b.median_us / a.median_us)) for (a, b), equal in zip(pairs, same, strict=True) if equal]
+    observed = MEDIAN_TO_DEVIATION * statistics.median(differences) if len(differences) >= MIN_ALIKE else 0.0
+    errors = [_errors(pair, known) for pair, known in zip(pairs, noise, strict=True)]
+    single = errors.count(None)
     found = [
-        _difference(pair, known, errors, observed, single, side_by_side=side_by_side)
-        for pair, known, errors in zip(pairs, noise, parts, strict=True)
+        _difference(pair, known, parts, observed, single, side_by_side=side_by_side)
+        for pair, known, parts in zip(pairs, noise, errors, strict=True)
     ]
     significant = _significant([d.chance for d in found], comparisons or len(pairs))
-    decisions = [
-        _by_samples(*pair, d) if math.isnan(d.half) else _by_rounds(pair, d, sure=sure, side_by_side=side_by_side)
-        for pair, d, sure in zip(pairs, found, significant, strict=True)
-    ]
-    # Identical machine code cannot have changed: an apparent change is a disturbance.
-    return [
-        replace(
-            d, word="undecided", note=f"{d.word} although the machine code is the same",
-            advice="something disturbed a run; measure again",
-        ) if known and d.word in ("slower", "faster") else d
-        for d, known in zip(decisions, same, strict=True)
-    ]  # fmt: skip
+    decisions = []
+    for pair, d, sure, equal in zip(pairs, found, significant, same, strict=True):
+        firm = _firm(pair, side_by_side=side_by_side)
+        decision = _by_samples(pair, d) if math.isnan(d.half) else _by_rounds(pair, d, sure=sure, firm=firm)
+        if equal and decision.word in ("slower", "faster"):  # identical machine code cannot have changed
+            note = f"{decision.word} although the machine code is the same"
+            advice = "something disturbed a run; measure again"
+            decision = replace(decision, word="undecided", note=note, advice=advice)
+        decisions.append(decision)
+    return decisions
 
 
-def _observed_noise(alike: Sequence[tuple[Side, Side]]) -> float:
-    """Standard deviation of the differences of identical pairs; 0 if there are too few pairs.
-
-    It is estimated from the median difference, so that one disturbed pair does not mask the changes of all others.
-    """
-    found = [abs(math.log(other.median_us / base.median_us)) for base, other in alike]
-    return MEDIAN_TO_DEVIATION * statistics.median(found) if len(found) >= FEWEST_ALIKE else 0.0
-
-
-def _parts(base: Side, other: Side, known: Noise) -> list[Spread] | None:
+def _errors(pair: tuple[Side, Side], noise: Noise) -> list[Spread] | None:
     """The standard errors whose squares add up to the variance of the difference; `None` with too few rounds."""
-    sides = (base, other)
-    if known.spread:
-        errors = [max(known.spread.deviation / math.sqrt(side.rounds), side.error) for side in sides]
-        return [Spread(math.hypot(*errors), known.spread.freedom)]
-    own = [Spread(s.spread.deviation / math.sqrt(s.rounds), s.spread.freedom) for s in sides if s.spread]
-    return own if min(side.rounds for side in sides) >= ENOUGH_ROUNDS and len(own) == len(sides) else None
+    if noise.spread:
+        errors = [max(noise.spread.deviation / math.sqrt(side.rounds), side.error) for side in pair]
+        return [Spread(math.hypot(*errors), noise.spread.freedom)]
+    own = [Spread(s.spread.deviation / math.sqrt(s.rounds), s.spread.freedom) for s in pair if s.spread]
+    return own if min(side.rounds for side in pair) >= MIN_ROUNDS and len(own) == len(pair) else None
 
 
 def _difference(
-    pair: tuple[Side, Side], known: Noise, parts: list[Spread] | None, observed: float, single: int,
+    pair: tuple[Side, Side], known: Noise, errors: list[Spread] | None, observed: float, single: int,
     *, side_by_side: bool,
 ) -> _Difference:  # fmt: skip
     """The difference of a pair. `single` is the number of pairs with too few rounds."""
-    from scipy import special  # noqa: PLC0415 - slow to import, and a worker process never needs it
-
     base, other = pair
     value = math.log(other.median_us / base.median_us)
     process = 0.0 if side_by_side else ASSUMED if known.process is None else known.process
-    least = THRESHOLD if _firm(pair, side_by_side=side_by_side) else THRESHOLD_FEW_ROUNDS
+    smallest = THRESHOLD if _firm(pair, side_by_side=side_by_side) else THRESHOLD_FEW_ROUNDS
     noise = 2.0 * max(observed, math.sqrt(2.0) * known.alike, known.tick_us / base.median_us)
-    threshold = max(math.log1p(least), noise)
-    if parts is None:
-        farthest = float(special.ndtri(1.0 - (1.0 - CONFIDENCE) / 2 / single))  # Bonferroni
+    threshold = max(math.log1p(smallest), noise)
+    if errors is None:
+        farthest = float(_special().ndtri(1.0 - (1.0 - CONFIDENCE) / 2 / single))  # Bonferroni
         return _Difference(value, math.nan, 1.0, max(threshold, farthest * math.sqrt(2.0) * process))
     # The rounds of one process share its offset, which their own spread does not include.
     shifts = process**2 * sum(not side.fresh for side in pair) + 2.0 * known.alike**2
-    variance = shifts + sum(part.deviation**2 for part in parts)
-    error = math.sqrt(variance)
-    uncertain = sum(part.deviation**4 / part.freedom for part in parts)
+    variance = shifts + sum(error.deviation**2 for error in errors)
+    total = math.sqrt(variance)
+    uncertain = sum(error.deviation**4 / error.freedom for error in errors)
     freedom = min(1e9, variance**2 / uncertain) if uncertain else 1e9  # Welch and Satterthwaite
-    half = float(special.stdtrit(freedom, 0.5 + CONFIDENCE / 2)) * error
-    chance = 2.0 * float(special.stdtr(freedom, -abs(value) / error)) if error else float(value == 0.0)
+    half = float(_special().stdtrit(freedom, 0.5 + CONFIDENCE / 2)) * total
+    chance = 2.0 * float(_special().stdtr(freedom, -abs(value) / total)) if total else float(value == 0.0)
     spread = known.spread or pooled(side.spread for side in pair)
     return _Difference(value, half, chance, max(threshold, 2.0 * spread.deviation if spread else 0.0))
 
@@ -335,22 +320,22 @@ def _firm(pair: tuple[Side, Side], *, side_by_side: bool) -> bool:
 
 def _significant(chances: Sequence[float], comparisons: int) -> list[bool]:
     """Which differences are significant at 5 % for all comparisons together (Holm 1979)."""
-    found = [False] * len(chances)
+    significant = [False] * len(chances)
     for rank, n in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
         if chances[n] > (1.0 - CONFIDENCE) / (comparisons - rank):
             break
-        found[n] = True
-    return found
+        significant[n] = True
+    return significant
 
 
-def _by_rounds(pair: tuple[Side, Side], d: _Difference, *, sure: bool, side_by_side: bool) -> Decision:
+def _by_rounds(pair: tuple[Side, Side], d: _Difference, *, sure: bool, firm: bool) -> Decision:
     if sure and abs(d.value) > d.threshold:
-        return d.decision(d.changed())
-    widest = min(d.threshold, math.log1p(WIDEST_TIE))
+        return d.change()
+    widest = min(d.threshold, math.log1p(MAX_TIE))
     if abs(d.value) + d.half <= widest:
         return d.decision("tied")
     uncertain = f"the change is uncertain by {100 * math.expm1(d.half):.1f} %"
-    if not _firm(pair, side_by_side=side_by_side):
+    if not firm:
         return d.decision("undecided", uncertain, THOROUGH)
     if d.half > widest / 2:
         more = f"timing=thorough timing.rounds={2 * min(side.rounds for side in pair)}"
@@ -359,13 +344,14 @@ def _by_rounds(pair: tuple[Side, Side], d: _Difference, *, sure: bool, side_by_s
     return d.decision("undecided", close, "measure more rounds if a change this small matters")
 
 
-def _by_samples(base: Side, other: Side, d: _Difference) -> Decision:
+def _by_samples(pair: tuple[Side, Side], d: _Difference) -> Decision:
     """Decide with too few rounds: a change if the samples do not overlap, as nvbench's robust comparison does."""
+    base, other = pair
     small = math.log1p(THRESHOLD_FEW_ROUNDS) / 4
     gap = max(math.log(other.min_us / base.q3_us), math.log(base.min_us / other.q3_us))
     if gap >= small and abs(d.value) > d.threshold:
-        return d.decision(d.changed(), NO_INTERVAL)
-    widest = max((side.q3_us - side.q1_us) / side.median_us for side in (base, other))
+        return d.change(NO_INTERVAL)
+    widest = max((side.q3_us - side.q1_us) / side.median_us for side in pair)
     if abs(d.value) <= small and widest <= THRESHOLD_FEW_ROUNDS:
         return d.decision("tied", NO_INTERVAL)
     return d.decision("undecided", NO_INTERVAL, THOROUGH)

@@ -6,7 +6,7 @@ import sys
 
 from support import ROOT
 
-from runner.columns import BY_NAME, COLUMNS, RESERVED, with_own
+from runner.columns import BY_NAME, COLUMNS, RESERVED, table_names
 from runner.compose import schema
 from runner.record import stored_rows
 from runner.record.folder import RunFolder
@@ -32,7 +32,7 @@ def test_own_parameters_follow_the_common_ones():
     names = stored_rows.names([{"kernel": "a", "stride": 1, "pad": 2}, {"kernel": "b", "another": 3}])
     at = names.index("dtype")
     assert names[at : at + 5] == ["dtype", "pad", "another", "stride", "seed"]
-    assert with_own([])[:4] == ["case", "kernel", "block", "block_x"]
+    assert table_names([])[:4] == ["case", "kernel", "block", "block_x"]
 
 
 def test_no_parameter_is_called_like_a_result():

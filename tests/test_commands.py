@@ -62,10 +62,10 @@ def test_a_misspelt_subcommand_gets_the_nearest(word, near, tmp_path):
 @pytest.mark.parametrize("name", KERNELS)
 def test_show_prints_a_kernel_as_it_is_read(name, capsys):
     """What is shown is YAML again, and with the keys of its family it makes the same kernel."""
-    from runner.commands.show import _kernel  # noqa: PLC0415  (many kernels, one process)
+    from runner.commands.kernel_yaml import kernel_text  # noqa: PLC0415  (many kernels, one process)
 
     path = ROOT / "conf" / "kernel" / f"{name}.yaml"
-    text = _kernel(path, yaml.safe_load(path.read_text()), [ROOT / "conf"])
+    text = kernel_text(path, yaml.safe_load(path.read_text()), [ROOT / "conf"])
     content = yaml.safe_load(text)
     content.pop("family", None)
     found = from_yaml.read(name, content, path)

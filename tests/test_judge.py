@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from processes import call
 
-from runner.commands.judge import judgement
+from runner.commands.judgement import judgement
 from runner.record.run import read
 from runner.report.verdict import write
 

@@ -63,7 +63,7 @@ class Sweep:
 
     def __init__(self, loader, arguments, folder):
         self.loader = loader
-        self.master = loading.composed(loader, "config", [*arguments, f"hydra.sweep.dir={folder}"])
+        self.master = loading.compose(loader, "config", [*arguments, f"hydra.sweep.dir={folder}"])
         self.jobs = grammar.product(grammar.parse(sweeps.swept(self.master), loader))
         self.folder = folder
         self.context = HydraContext(config_loader=self.loader, callbacks=Callbacks())

@@ -7,7 +7,15 @@ import pytest
 
 from runner.device import GpuState, Timed
 from runner.jobs.settings import TimingConfig
-from runner.statistics import SAMPLE, median_ranks, of_rounds, round_medians, spread_percent, summarize, unthrottled
+from runner.statistics import (
+    SAMPLE,
+    median_ranks,
+    round_medians,
+    spread_percent,
+    summarize,
+    summarize_rounds,
+    unthrottled,
+)
 from runner.sweep.measure import collect, measure, measure_hot
 
 
@@ -149,7 +157,7 @@ def test_a_noisy_round_counts_no_more_than_a_quiet_one():
     samples = np.zeros(360, SAMPLE)
     samples["round"] = np.repeat([1, 2, 3], [300, 30, 30])
     samples["us"] = np.concatenate([np.random.default_rng(2).normal(100, 5, 300), np.full(60, 90.0)])
-    whole = of_rounds(samples)
+    whole = summarize_rounds(samples)
     assert whole.median == pytest.approx((100 + 90 + 90) / 3, abs=0.5)
     assert whole.ci_low < whole.median < whole.ci_high
     assert whole.samples == 360

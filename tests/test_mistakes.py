@@ -214,7 +214,7 @@ def composer():
     schema.register([CONF])
     launchers.register()
     with loading.opened([CONF], CONF) as loader:
-        yield Composer(loader, loading.composed(loader, "config", ["hydra.sweep.dir=sweep"]))
+        yield Composer(loader, loading.compose(loader, "config", ["hydra.sweep.dir=sweep"]))
 
 
 def compose(composer, arguments):

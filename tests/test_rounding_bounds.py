@@ -11,7 +11,7 @@ import pytest
 
 from runner.bounds.array_expression import ArrayExpression
 from runner.bounds.evaluation import evaluate
-from runner.bounds.rounding import Arithmetic, Halves, of_halves
+from runner.bounds.rounding import Arithmetic, Halves, with_halves
 from runner.kernel.check import check, ulp
 
 MIXED, NARROW = Halves.MIXED, Halves.NARROW
@@ -344,7 +344,7 @@ def test_halves_that_are_added_in_float32_keep_to_a_narrower_bound(text, dtype):
         generator = np.random.default_rng(seed)
         names = {n: generator.uniform(-1.5, 1.5, (24, 24)).astype(dtype) for n in "xy"}
         names["b"] = generator.integers(0, 6, (24, 24))
-        mixed, narrow = (evaluate(ArrayExpression(text, ""), names, {}, of_halves(how, h)) for h in (MIXED, NARROW))
+        mixed, narrow = (evaluate(ArrayExpression(text, ""), names, {}, with_halves(how, h)) for h in (MIXED, NARROW))
         kernel = Mixed(dtype, {n: names[n] for n in "xy"}, random.Random(seed))
         kernel.x, kernel.y, kernel.b = (*kernel.names.values(), names["b"])
         with np.errstate(all="ignore"):

@@ -6,7 +6,7 @@ replaces them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ml_dtypes
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.bounds.expected import ExpectedArray, Tolerance
-from runner.bounds.rounding import Arithmetic, Halves, is_float, of_halves
+from runner.bounds.rounding import Arithmetic, Halves, is_float, with_halves
 from runner.errors import UsageError
 
 Array = NDArray[Any]
@@ -22,28 +22,21 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Rule:
-    """What the elements of an output share."""
+class Elements:
+    """The expected values of n elements of an output, with what bounds them. Arrays have the shape (n,)."""
 
     depth: int  # the longest chain of rounded operations
     granule: float | None  # each element is a sum of multiples of this; `None` if unknown
     tolerance: Tolerance | None
-
-
-@dataclass(frozen=True)
-class Elements:
-    """The expected values of n elements of an output, with what bounds them. Arrays have the shape (n,)."""
-
-    rule: Rule
     values: Array
     magnitude: Array | None
     error: Array | None
     low: Array | None
     high: Array | None
 
-    def __getitem__(self, at: Any) -> Elements:
-        rule, *arrays = vars(self).values()
-        return Elements(rule, *(None if a is None else a[at] for a in arrays))  # type: ignore[arg-type]
+    def __getitem__(self, index: Any) -> Elements:
+        arrays = ("values", "magnitude", "error", "low", "high")
+        return replace(self, **{n: a[index] for n in arrays if (a := getattr(self, n)) is not None})
 
     def open(self) -> Mask:
         """The mask of elements that accept any value, because their rounding error is unbounded."""
@@ -55,24 +48,23 @@ class Elements:
         """Whether only the expected values themselves pass."""
         if not is_float(dtype):
             return self.low is None and (self.error is None or not np.any(self.error))
-        if self.rule.tolerance is not None or self.low is not None:
+        if self.tolerance is not None or self.low is not None:
             return False
         if self.error is not None:
             return not np.any(self.error)
         if self.magnitude is None:
             return False
-        summable = 0.0 if self.rule.granule is None else self.rule.granule * _sums_in(dtype).digits
-        return bool(np.all(self.magnitude <= summable))
+        return bool(np.all(self.magnitude <= (self.granule or 0.0) * _sums_in(dtype).digits))
 
 
 def elements(
-    name: str, right: ExpectedArray, shape: tuple[int, ...], depth: int | None, tolerance: Tolerance | None
+    name: str, expected: ExpectedArray, shape: tuple[int, ...], depth: int | None, tolerance: Tolerance | None
 ) -> tuple[Elements, Mask]:
     """Flatten an output's expected values.
 
     Args:
         name: The output's, for messages.
-        right: What the reference gives for it.
+        expected: What the reference gives for it.
         shape: The shape of the kernel's array. Axes of length 1 may be at other places in the reference's.
         depth: The longest chain of rounded operations in the kernel; `None` for the reference's own.
         tolerance: The YAML's; it replaces the bounds.
@@ -83,22 +75,25 @@ def elements(
     Raises:
         UsageError: The reference gives another shape.
     """
-    low, high = right.bounds or (None, None)
-    error = None if right.error is None else np.asarray(right.error)
-    known = (right.values, right.magnitude, error, low, high)
-    defined = np.True_ if right.defined is None else right.defined
-    if tuple(n for n in right.values.shape if n != 1) != tuple(n for n in shape if n != 1):
-        hint = "; write full(value, shape) if all elements are the same" if right.values.size == 1 else ""
-        raise UsageError(f"the reference gives '{name}' the shape {right.values.shape}, the kernel {shape}{hint}")
-    rule = Rule(right.depth if depth is None else depth, right.granule, tolerance)
-    try:
-        same = (a.reshape(shape) if a is not None and a.shape == right.values.shape else a for a in known)
-        flat = (None if a is None else np.broadcast_to(a, shape).ravel() for a in same)
-        return Elements(rule, *flat), np.broadcast_to(defined, shape).ravel()  # type: ignore[arg-type]
-    except ValueError:
-        undefined = right.values.shape == shape
-        what, given = ("undefined_where", np.shape(defined)) if undefined else ("the reference", right.values.shape)
-        raise UsageError(f"{what} gives '{name}' the shape {given}, the kernel {shape}") from None
+    own = expected.values.shape
+    if tuple(n for n in own if n != 1) != tuple(n for n in shape if n != 1):
+        hint = "; write full(value, shape) if all elements are the same" if expected.values.size == 1 else ""
+        raise UsageError(f"the reference gives '{name}' the shape {own}, the kernel {shape}{hint}")
+
+    def flat(array: Any, what: str = "the reference") -> Any:
+        if array is None:
+            return None
+        if np.shape(array) == own:
+            array = np.reshape(array, shape)
+        try:
+            return np.broadcast_to(array, shape).ravel()
+        except ValueError:
+            raise UsageError(f"{what} gives '{name}' the shape {np.shape(array)}, the kernel {shape}") from None
+
+    depth = expected.depth if depth is None else depth
+    arrays = (expected.values, expected.magnitude, expected.error, *(expected.bounds or (None, None)))
+    defined = np.True_ if expected.defined is None else expected.defined
+    return Elements(depth, expected.granule, tolerance, *map(flat, arrays)), flat(defined, "undefined_where")
 
 
 def interval(known: Elements, dtype: np.dtype[Any], exact: Array) -> tuple[Array, Array]:
@@ -110,15 +105,16 @@ def interval(known: Elements, dtype: np.dtype[Any], exact: Array) -> tuple[Array
         exact: The expected values in a wider type, shape (n,).
 
     Returns:
-        The lowest and the highest right values, shape (n,). NaN where only the expected value itself passes, such as
+        The lowest and the highest correct values, shape (n,). NaN where only the expected value itself passes, such as
         infinity.
 
     Raises:
         UsageError: The chain of operations is so long that no digit of the type is certain.
     """
     how = Arithmetic(dtype)
-    if known.rule.tolerance is not None:
-        limit = _tolerated(known.rule.tolerance, exact, dtype)
+    if known.tolerance is not None:
+        t = known.tolerance
+        limit = np.maximum(t.atol + t.rtol * np.abs(exact), t.ulp * ulp(exact, dtype))
         return _around(exact, np.where(np.isfinite(exact), limit, np.nan))
     if known.low is not None and known.high is not None:
         return known.low, known.high
@@ -127,10 +123,10 @@ def interval(known: Elements, dtype: np.dtype[Any], exact: Array) -> tuple[Array
     else:
         magnitude = np.abs(exact) if known.magnitude is None else known.magnitude.astype(exact.dtype)
         adds = _sums_in(dtype)
-        limit = chained(adds, known.rule.depth) * magnitude
+        limit = chained(adds, known.depth) * magnitude
         limit += np.where(magnitude > 0, how.tiny, 0)
-        if known.rule.granule is not None:
-            limit = np.where(magnitude <= known.rule.granule * adds.digits, 0, limit)
+        if known.granule is not None:
+            limit = np.where(magnitude <= known.granule * adds.digits, 0, limit)
     low, high = _around(exact, np.where(np.isfinite(exact) & np.isfinite(limit), limit, np.nan))
     return np.where(low < -how.largest, -np.inf, low), np.where(high > how.largest, np.inf, high)
 
@@ -139,13 +135,9 @@ def _around(exact: Array, limit: Array) -> tuple[Array, Array]:
     return exact - limit, exact + limit
 
 
-def _tolerated(tolerance: Tolerance, exact: Array, dtype: np.dtype[Any]) -> Array:
-    return np.asarray(np.maximum(tolerance.atol + tolerance.rtol * np.abs(exact), tolerance.ulp * ulp(exact, dtype)))
-
-
 def _sums_in(dtype: np.dtype[Any]) -> Arithmetic:
     """The arithmetic of sums that end in a type: of half types, float32."""
-    return of_halves(Arithmetic(dtype), Halves.MIXED).accumulating
+    return with_halves(Arithmetic(dtype), Halves.MIXED).accumulating
 
 
 def chained(how: Arithmetic, depth: int) -> float:

@@ -16,9 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
-from runner.bounds.functions import checked_indices
 from runner.errors import UsageError
 
 Table = Mapping[Any, Callable[..., Any]]
@@ -255,9 +252,20 @@ def function_of(node: ast.expr, table: Table) -> Evaluate:
             members = [function_of(part, table) for part in elements]
             return lambda names, leaf: tuple(part(names, leaf) for part in members)
         case ast.Subscript(value=of, slice=index):
-            array, place = function_of(of, table), _index(index, table)
-            return lambda names, leaf: array(names, leaf)[place(names, leaf)]
+            element, array, place = table[ast.Subscript], function_of(of, table), _place(index, table)
+            return lambda names, leaf: element(array(names, leaf), place(names, leaf))
     raise TypeError(f"{type(node).__name__} is not understood here")
+
+
+def _place(node: ast.expr, table: Table) -> Evaluate:
+    """Compile an index: a part between the brackets of a subscript, or all of it."""
+    if isinstance(node, ast.Tuple):
+        parts = [_place(part, table) for part in node.elts]
+        return lambda names, leaf: tuple(part(names, leaf) for part in parts)
+    if not isinstance(node, ast.Slice):
+        return function_of(node, table)
+    ends = [None if part is None else function_of(part, table) for part in (node.lower, node.upper, node.step)]
+    return lambda names, leaf: slice(*(None if end is None else end(names, leaf) for end in ends))
 
 
 def _comparison(tests: Sequence[Callable[..., Any]], parts: Sequence[Evaluate]) -> Evaluate:
@@ -267,19 +275,3 @@ def _comparison(tests: Sequence[Callable[..., Any]], parts: Sequence[Evaluate]) 
         return results[0] if len(results) == 1 else all(results)
 
     return compare
-
-
-def _index(node: ast.expr, table: Table) -> Evaluate:
-    if isinstance(node, ast.Tuple):
-        parts = [_index(part, table) for part in node.elts]
-        return lambda names, leaf: tuple(part(names, leaf) for part in parts)
-    if isinstance(node, ast.Slice):
-        ends = [None if part is None else function_of(part, table) for part in (node.lower, node.upper, node.step)]
-        return lambda names, leaf: slice(*(None if end is None else int(end(names, leaf).value) for end in ends))
-    whole = function_of(node, table)
-
-    def place(names: Mapping[str, Any], leaf: Callable[[Any], Any]) -> Any:
-        found = whole(names, leaf)
-        return checked_indices(found) if np.ndim(found.value) else int(found.value)
-
-    return place

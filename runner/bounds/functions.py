@@ -20,7 +20,9 @@ from runner.bounds.intervals import (
     arithmetic_of,
     combined,
     divide,
+    exact_sums,
     exactly,
+    falling,
     fits,
     held,
     integral,
@@ -28,6 +30,7 @@ from runner.bounds.intervals import (
     magnitude_of,
     moved,
     numeric,
+    places,
     plain,
     rounded,
     running_sums,
@@ -43,37 +46,28 @@ Product = Callable[..., Array]
 def _contracted(product: Product, count: int, operands: tuple[Bounded, ...]) -> Bounded:
     """A contraction: sums of `count` products in any order, with or without a rounding of each product (FMA).
 
-    The products have the kernel's type or a wider one, the sums the accumulator's.
-
-    Args:
-        product: The contraction of NumPy arrays, linear in each of them.
-        count: Products that each element of the result sums.
-        operands: Its arrays.
+    The products have the kernel's type or a wider one, the sums the accumulator's. `product` contracts NumPy arrays,
+    and is linear in each of them.
     """
     how = arithmetic_of(*operands)
     if how is None or all(x.whole and x.certain for x in operands):
-        value = product(*(integral(x.value) for x in operands))
-        return exactly(value, how)
+        return exactly(product(*(integral(x.value) for x in operands)), how)
     numbers, sums_in = [numeric(x, how) for x in operands], how.accumulating
     value = product(*(x.value for x in numbers))
-    magnitude = product(*(np.abs(x.value) for x in numbers))
-    if all(x.grain for x in numbers):
-        most = float(np.max(magnitude, initial=0))
-        if how.random_signs:
-            most = min(most, wandered(float(np.size(value)) * count, product(*(x.value**2 for x in numbers)), value))
-        step = math.prod(x.grain[0] for x in numbers if x.grain)
-        single = math.prod(x.grain[1] for x in numbers if x.grain)
-        if fits((step, most), sums_in) and (sums_in is how or fits((step, single), how)):
-            return held(exactly(value, sums_in, (step, most)), how)
-    largest = [magnitude_of(x) for x in numbers]
-    above = magnitude if all(x.certain for x in numbers) else product(*(np.abs(x.value) + _radius(x) for x in numbers))
+    magnitude, terms = product(*(np.abs(x.value) for x in numbers)), np.size(value) * count
+    grains = [x.grain for x in numbers if x.grain]
+    if len(grains) == len(numbers):
+        step, single = (math.prod(parts) for parts in zip(*grains, strict=True))
+        total = exact_sums(step, value, magnitude, how, terms, lambda: product(*(np.square(x.value) for x in numbers)))
+        if total is not None and (sums_in is how or fits((step, single), how)):
+            return held(total, how)
+    largest = [np.abs(x.value) if x.certain else np.abs(x.value) + _radius(x) for x in numbers]
+    above = magnitude if all(x.certain for x in numbers) else product(*largest)
     adding = above * sums_in.summing(count, np.size(value))
     if how.wanders(count):
-        walk = wandered(
-            float(np.size(value)) * count, product(*((np.abs(x.value) + _radius(x)) ** 2 for x in numbers)), value
-        )
+        walk = wandered(terms, product(*(a**2 for a in largest)), value)
         adding = np.minimum(adding, sums_in.wandering(count, np.size(value), walk))
-    growth = math.prod(max(1.0, float(np.max(a, initial=1.0))) for a in largest[2:])
+    growth = math.prod(max(1.0, float(np.max(magnitude_of(x), initial=1.0))) for x in numbers[2:])
     lost = how.tiny * count * (len(numbers) - 1) * (growth if growth < math.inf else 1.0)
     off = (above - magnitude) + adding + above * ((len(numbers) - 1) * how.unit * 1.01) + lost
     off = np.where(above > sums_in.largest, np.nan, off)  # a partial sum may overflow
@@ -114,30 +108,27 @@ def _mean(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
     mean = divide(total, numeric(plain(count, how), how), how)
     if mean.certain:
         return mean
-    places, sums_in = {"axis": amount(axis), "keepdims": bool(amount(keepdims))}, how.accumulating
+    sums_in = how.accumulating
     adding = sums_in.summing(count, np.size(total.value)) if total.certain else 0.0  # if the terms are divided first
-    magnitude = np.sum(magnitude_of(x), **places) / count
+    magnitude = np.sum(magnitude_of(x), **places(axis, keepdims)) / count
     off = magnitude * (adding + 2 * sums_in.unit) + how.tiny * count
     return made(mean.value, mean.low - off, mean.high + off, how)
 
 
 def _prod(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
-    options = {"axis": amount(axis), "keepdims": bool(amount(keepdims))}
-    how = x.arithmetic
+    options, how = places(axis, keepdims), x.arithmetic
     if how is None or (x.whole and x.certain):
         given = integral(np.asarray(x.value))
-        value = np.prod(given, dtype=given.dtype if given.dtype.kind in "iu" else None, **options)
-        return exactly(value, how)
+        return exactly(np.prod(given, dtype=given.dtype if given.dtype.kind in "iu" else None, **options), how)
     x = numeric(x, how)
     value = np.prod(x.value, **options)
     count = np.size(x.value) // max(np.size(value), 1)
     most = np.prod(np.maximum(magnitude_of(x), 1), **options)  # bounds every partial product
     inner = how.accumulating
     if x.grain:
-        step = min(x.grain[0], 1.0) ** count
-        if step > 0 and fits((step, float(np.max(most, initial=0))), inner):
-            found = grain(value, inner.digits) or (step, float(np.max(most, initial=0)))
-            return held(exactly(value, inner, found), how)
+        multiples = min(x.grain[0], 1.0) ** count, float(np.max(most, initial=0))
+        if multiples[0] > 0 and fits(multiples, inner):
+            return held(exactly(value, inner, grain(value, inner.digits) or multiples), how)
     above, magnitude = np.prod(np.abs(x.value) + _radius(x), **options), np.abs(value)
     off = above - magnitude + above * math.expm1(count * inner.unit) + inner.tiny * count * most
     off = np.where(most > inner.largest, np.nan, off)
@@ -148,7 +139,7 @@ def _extreme(function: Callable[..., Any]) -> Callable[..., Bounded]:
     """The exact maximum or minimum along axes."""
 
     def call(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
-        return moved(x, lambda a: function(a, axis=amount(axis), keepdims=bool(amount(keepdims))))
+        return moved(x, lambda a: function(a, **places(axis, keepdims)))
 
     return call
 
@@ -158,8 +149,7 @@ def _where_extreme(sign: int) -> Callable[..., Bounded]:
 
     def call(x: Bounded, axis: Any = None) -> Bounded:
         at = amount(axis)
-        find = np.argmax if sign > 0 else np.argmin
-        value = find(x.value, axis=at)
+        value = (np.argmax if sign > 0 else np.argmin)(x.value, axis=at)
         if x.certain:
             return exactly(value, x.arithmetic)
         best, worst = (x.high, x.low) if sign > 0 else (-np.asarray(x.low), -np.asarray(x.high))
@@ -210,14 +200,27 @@ def _take(x: Bounded, indices: Bounded, axis: Any = None) -> Bounded:
     return moved(x, lambda a: np.take(a, at, axis=amount(axis)))
 
 
+def _subscript(x: Bounded, place: Any) -> Bounded:
+    return x[_index(place)]
+
+
+def _index(place: Any) -> Any:
+    """An index for NumPy from one whose numbers have bounds."""
+    if isinstance(place, tuple):
+        return tuple(map(_index, place))
+    if isinstance(place, slice):
+        return slice(amount(place.start), amount(place.stop), amount(place.step))
+    return checked_indices(place) if np.ndim(place.value) else int(place.value)
+
+
 def checked_indices(indices: Bounded) -> Array:
     """The values of exact integer indices. Raises IndexError below 0, where NumPy would count from the end."""
-    found = np.asarray(indices.value)
-    if not indices.certain or found.dtype.kind not in "iu":
+    values = np.asarray(indices.value)
+    if not indices.certain or values.dtype.kind not in "iu":
         raise TypeError("indices must be integers")
-    if found.size and int(found.min()) < 0:
-        raise IndexError(f"the index {found.min()} is below 0")
-    return found
+    if values.size and int(values.min()) < 0:
+        raise IndexError(f"the index {values.min()} is below 0")
+    return values
 
 
 def _bincount(x: Bounded, bins: Bounded, weights: Bounded | None = None) -> Bounded:
@@ -231,10 +234,10 @@ def _bincount(x: Bounded, bins: Bounded, weights: Bounded | None = None) -> Boun
 
     def add(values: Any) -> Array:
         same = np.size(values) == where.size
-        given = integral(np.reshape(values, -1) if same else np.broadcast_to(values, np.shape(x.value)).reshape(-1))
-        found = np.zeros(count, given.dtype)
-        np.add.at(found, where, given)
-        return found
+        terms = integral(np.reshape(values, -1) if same else np.broadcast_to(values, np.shape(x.value)).reshape(-1))
+        totals = np.zeros(count, terms.dtype)
+        np.add.at(totals, where, terms)
+        return totals
 
     how = arithmetic_of(x, weights)
     value = add(weights.value)
@@ -243,11 +246,9 @@ def _bincount(x: Bounded, bins: Bounded, weights: Bounded | None = None) -> Boun
     w, sums_in = numeric(weights, how), how.accumulating
     magnitude = add(magnitude_of(w))
     if w.grain:
-        most = float(np.max(magnitude, initial=0))
-        if how.random_signs:
-            most = min(most, wandered(float(where.size), add(np.square(w.value)), value))
-        if fits((w.grain[0], most), sums_in):
-            return held(exactly(value, sums_in, (w.grain[0], most)), how)
+        total = exact_sums(w.grain[0], value, magnitude, how, where.size, lambda: add(np.square(w.value)))
+        if total is not None:
+            return held(total, how)
     off = magnitude * sums_in.summing(int(counts.max(initial=0)), count) + how.tiny * counts
     off = np.where(magnitude > sums_in.largest, np.nan, off)
     return held(made(value, add(w.low) - off, add(w.high) + off, sums_in), how)
@@ -283,8 +284,7 @@ def _argsort(x: Bounded, axis: Any = None) -> Bounded:
     """The indices that sort the elements; a stable sort."""
     if not x.certain:
         raise TypeError("argsort of rounded numbers is not known; sort the numbers of an array")
-    order = np.argsort(x.value, axis=-1 if axis is None else amount(axis), kind="stable")
-    return exactly(order, x.arithmetic)
+    return exactly(np.argsort(x.value, axis=-1 if axis is None else amount(axis), kind="stable"), x.arithmetic)
 
 
 def _running(function: Any) -> Callable[..., Bounded]:
@@ -293,15 +293,7 @@ def _running(function: Any) -> Callable[..., Bounded]:
 
 
 def _is_nan(x: Bounded) -> Bounded:
-    found = np.isnan(np.asarray(x.value, np.float64))
-    return exactly(found, x.arithmetic)
-
-
-def _inverted(x: Bounded) -> Bounded:
-    if not x.certain:
-        return Bounded(~np.asarray(x.value), ~np.asarray(x.high), ~np.asarray(x.low), x.arithmetic)
-    found = ~np.asarray(x.value)
-    return exactly(found, x.arithmetic)
+    return exactly(np.isnan(np.asarray(x.value, np.float64)), x.arithmetic)
 
 
 def _stepped(function: Callable[[Any], Any]) -> Callable[[Bounded], Bounded]:
@@ -309,8 +301,7 @@ def _stepped(function: Callable[[Any], Any]) -> Callable[[Bounded], Bounded]:
 
     def call(x: Bounded) -> Bounded:
         if x.whole and x.certain:
-            found = function(integral(np.asarray(x.value)))
-            return exactly(found, x.arithmetic)
+            return exactly(function(integral(np.asarray(x.value))), x.arithmetic)
         value = function(x.value)
         if x.certain:
             how = x.arithmetic
@@ -325,7 +316,7 @@ def _clipped(x: Any, least: Any, most: Any) -> Any:
 
 
 TABLE: Mapping[Any, Callable[..., Any]] = {
-    ast.MatMult: _matmul, "matmul": _matmul, "einsum": _einsum,
+    ast.Subscript: _subscript, ast.MatMult: _matmul, "matmul": _matmul, "einsum": _einsum,
     "sum": sums, "cumsum": running_sums, "mean": _mean, "prod": _prod,
     "max": _extreme(np.max), "min": _extreme(np.min), "argmax": _where_extreme(1), "argmin": _where_extreme(-1),
     "softmax": _softmax, "take": _take, "bincount": _bincount,
@@ -337,7 +328,7 @@ TABLE: Mapping[Any, Callable[..., Any]] = {
     "cbrt": rounded("cbrt", np.cbrt), "sinh": rounded("sinh", np.sinh), "atan": rounded("atan", np.arctan),
     "asin": rounded("asin", np.arcsin), "acos": rounded("acos", np.arccos, falls=True),
     "clip": lambda x, least, most: combined(_clipped, (x, least, most)),
-    "sign": _stepped(np.sign), "isnan": _is_nan, ast.Invert: _inverted,
+    "sign": _stepped(np.sign), "isnan": _is_nan, ast.Invert: falling(lambda x: ~np.asarray(x)),
     "argsort": _argsort, "cummax": _running(np.maximum), "cummin": _running(np.minimum),
     "exp2": rounded("exp2", np.exp2), "log2": rounded("log2", np.log2),
     "expm1": rounded("expm1", np.expm1), "log1p": rounded("log1p", np.log1p),

@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 import functools
 import math
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -62,13 +63,13 @@ class Bounded:
     def __getitem__(self, index: Any) -> Bounded:
         return moved(self, lambda a: a[index])
 
-    def __bool__(self) -> bool:
-        raise TypeError("an array is neither true nor false; compare two at a time")
-
     @property
     def certain(self) -> bool:
         """Whether a correct kernel has exactly this value."""
         return self.low is self.high
+
+    def __bool__(self) -> bool:
+        raise TypeError("an array is neither true nor false; compare two at a time")
 
     @property
     def whole(self) -> bool:
@@ -100,15 +101,14 @@ def plain(value: Any, arithmetic: Arithmetic | None = None) -> Bounded:
     exact = exactly(value, arithmetic)
     if arithmetic is None or exact.whole or isinstance(value, str):
         return exact
-    wide = np.asarray(value).astype(arithmetic.wide, copy=False)
-    if np.asarray(value).dtype == arithmetic.dtype and not arithmetic.flushed:
-        return exactly(wide, arithmetic, grain(wide, arithmetic.digits))
-    held = wide.astype(arithmetic.dtype).astype(arithmetic.wide)
+    wide = stored = np.asarray(value).astype(arithmetic.wide, copy=False)
+    if np.asarray(value).dtype != arithmetic.dtype:
+        stored = wide.astype(arithmetic.dtype).astype(arithmetic.wide)
     if arithmetic.flushed:
-        held = np.where(np.abs(held) < arithmetic.tiny, 0, held)
-    if np.array_equal(held, wide, equal_nan=True):
+        stored = np.where(np.abs(stored) < arithmetic.tiny, 0, stored)
+    if stored is wide or np.array_equal(stored, wide, equal_nan=True):
         return exactly(wide, arithmetic, grain(wide, arithmetic.digits))
-    return Bounded(wide, np.minimum(wide, held), np.maximum(wide, held), arithmetic)
+    return Bounded(wide, np.minimum(wide, stored), np.maximum(wide, stored), arithmetic)
 
 
 def numeric(x: Bounded, how: Arithmetic) -> Bounded:
@@ -130,25 +130,19 @@ def magnitude_of(x: Bounded) -> Array:
 
 
 def made(value: Array, low: Array, high: Array, how: Arithmetic, **more: Any) -> Bounded:
-    """Make a result from its bounds.
+    """A result with these bounds, shaped as `value`; `more` are further fields of `Bounded`.
 
-    Args:
-        value: The result in the reference's type.
-        low: The lowest right values, shaped as `value`. NaN in either bound leaves the element unbounded.
-        high: The highest right values, shaped as `value`. A bound beyond the largest number of the type is infinite.
-        how: The kernel's arithmetic.
-        more: Further fields of `Bounded`.
+    NaN in either bound leaves the element unbounded. A bound beyond the largest number of the type is infinite.
     """
-    lost = np.isnan(low) | np.isnan(high)
-    if lost.any():
-        nothing = np.isnan(value)  # the kernel's result is NaN, too
-        low = np.where(lost, np.where(nothing, np.nan, -np.inf), low)
-        high = np.where(lost, np.where(nothing, np.nan, np.inf), high)
+    unbounded = np.isnan(low) | np.isnan(high)
+    if unbounded.any():
+        infinite = np.where(np.isnan(value), np.nan, np.inf)  # of NaN, the kernel's result is NaN, too
+        low, high = np.where(unbounded, -infinite, low), np.where(unbounded, infinite, high)
     if how.flushed:
         low = np.where((low > 0) & (low < how.tiny), 0, low)
         high = np.where((high < 0) & (high > -how.tiny), 0, high)
     low, high = np.fmin(low, value), np.fmax(high, value)
-    if np.min(low, initial=0) < -how.largest or np.max(high, initial=0) > how.largest or lost.any():
+    if np.min(low, initial=0) < -how.largest or np.max(high, initial=0) > how.largest or unbounded.any():
         low, high = np.where(low < -how.largest, -np.inf, low), np.where(high > how.largest, np.inf, high)
     return Bounded(value, low, high, how, **more)
 
@@ -180,15 +174,14 @@ def held(total: Bounded, how: Arithmetic) -> Bounded:
 
     low, high = np.minimum(total.low, to_own(total.low)), np.maximum(total.high, to_own(total.high))
     if total.certain and np.array_equal(low, high):
-        found = grain(total.value, how.digits)
-        return Bounded(total.value, total.value, total.value, how, found, summed=total.summed)
+        return exactly(total.value, how, grain(total.value, how.digits), summed=total.summed)
     return Bounded(total.value, low, high, how, summed=total.summed)
 
 
-def fits(found: tuple[float, float], how: Arithmetic) -> bool:
+def fits(multiples: tuple[float, float], how: Arithmetic) -> bool:
     """Whether the type holds all multiples of the grain up to the magnitude."""
-    step, most = found
-    return most <= step * how.digits and most <= how.largest and step >= how.tiny
+    step, largest = multiples
+    return largest <= step * how.digits and largest <= how.largest and step >= how.tiny
 
 
 def _operation(integers: Operation, floats: Callable[[Bounded, Bounded, Arithmetic], Bounded]) -> Operation:
@@ -196,10 +189,10 @@ def _operation(integers: Operation, floats: Callable[[Bounded, Bounded, Arithmet
 
     def calculate(a: Bounded, b: Bounded) -> Bounded:
         how = a.arithmetic or b.arithmetic
-        if how is None:
-            return plain(integers(integral(a.value), integral(b.value)))
-        if a.whole and b.whole and a.certain and b.certain:
+        if how is None or (a.whole and b.whole and a.certain and b.certain):
             value = integers(integral(a.value), integral(b.value))
+            if how is None:
+                return plain(value)
             if np.asarray(value).dtype.kind in "biuO":
                 return exactly(value, how)
         return floats(numeric(a, how), numeric(b, how), how)
@@ -219,18 +212,18 @@ def amount(x: Any) -> Any:
     return tuple(amount(part) for part in x) if isinstance(x, tuple) else int(x.value)
 
 
+def places(axis: Any, keepdims: Any) -> dict[str, Any]:
+    """NumPy's keywords for the arguments of a function along axes."""
+    return {"axis": amount(axis), "keepdims": bool(amount(keepdims))}
+
+
 def arithmetic_of(*operands: Bounded) -> Arithmetic | None:
     """The arithmetic in which operands meet."""
     return next((x.arithmetic for x in operands if x.arithmetic), None)
 
 
 def combined(function: Operation, parts: tuple[Bounded, ...]) -> Bounded:
-    """Apply an exact function that is monotonic in each argument, such as the minimum of two arrays.
-
-    Args:
-        function: Called with the values, then with the lowest and with the highest ones; it must not decrease in any.
-        parts: Its arguments.
-    """
+    """Apply an exact function that decreases in no argument, such as the minimum of two arrays."""
     how = arithmetic_of(*parts)
     if how is not None and not all(x.whole for x in parts):
         parts = tuple(numeric(x, how) for x in parts)
@@ -380,9 +373,7 @@ def _ordered(compare: Operation, certainly: Operation, possibly: Operation) -> O
             return exactly(value, how)
         x, y = numeric(a, how), numeric(b, how)
         low, high = certainly(x, y), possibly(x, y)
-        if np.array_equal(low, high):
-            return exactly(value, how)
-        return Bounded(value, low, high, how)
+        return exactly(value, how) if np.array_equal(low, high) else Bounded(value, low, high, how)
 
     return calculate
 
@@ -401,17 +392,21 @@ def _bitwise(operation: Operation) -> Operation:
         how = a.arithmetic or b.arithmetic
         if a.certain and b.certain:
             return exactly(value, how)
-        ends = [operation(x, y) for x in _ends(a) for y in _ends(b)]
-        return Bounded(value, functools.reduce(np.minimum, ends), functools.reduce(np.maximum, ends), how)
+        return Bounded(value, *_corners(operation, a, b), how)
 
     return calculate
 
 
-def _negative(x: Bounded) -> Bounded:
-    value = -x.value
-    if x.certain:
-        return exactly(value, x.arithmetic, x.grain)
-    return Bounded(value, -x.high, -x.low, x.arithmetic)
+def falling(function: Operation) -> Operation:
+    """An exact function that decreases, such as the negation. It keeps the grain."""
+
+    def call(x: Bounded) -> Bounded:
+        value = function(x.value)
+        if x.certain:
+            return exactly(value, x.arithmetic, x.grain)
+        return Bounded(value, function(x.high), function(x.low), x.arithmetic)
+
+    return call
 
 
 def _absolute(x: Bounded) -> Bounded:
@@ -435,26 +430,21 @@ def _where(condition: Bounded, a: Bounded, b: Bounded) -> Bounded:
 
 
 def rounded(
-    name: str, of: Operation, least: float = -math.inf, most: float = math.inf, *, falls: bool = False
+    name: str, function: Operation, least: float = -math.inf, most: float = math.inf, *, falls: bool = False
 ) -> Operation:
-    """A monotonic function with the published error of the GPU's own.
+    """A monotonic function with the error that `Arithmetic.error` has for its name.
 
-    Args:
-        name: The function, as `Arithmetic.error` knows it.
-        of: NumPy's function of an array.
-        least: The lowest result that the GPU's function gives.
-        most: The highest one.
-        falls: Whether the function decreases.
+    The GPU's function gives no result below `least` or above `most`. `falls`: the function decreases.
     """
 
     def call(x: Bounded) -> Bounded:
         how = x.arithmetic
         if how is None:
-            return plain(of(x.value))
+            return plain(function(x.value))
         x = numeric(x, how)
-        value = np.asarray(of(x.value), dtype=how.wide)
+        value = np.asarray(function(x.value), dtype=how.wide)
         first, last = (x.high, x.low) if falls else (x.low, x.high)
-        low, high = (value, value) if x.certain else (of(first), of(last))
+        low, high = (value, value) if x.certain else (function(first), function(last))
         low, high = low - how.error(name, first, low), high + how.error(name, last, high)
         return made(value, np.maximum(low, least), np.minimum(high, most), how)
 
@@ -481,58 +471,60 @@ def _wave(name: str, function: Operation) -> Operation:
 def _moving(function: Operation) -> Operation:
     """A function that moves, repeats or selects elements; its axes and amounts are integers."""
 
-    def call(x: Bounded, *places: Any, axis: Any = None) -> Bounded:
+    def call(x: Bounded, *amounts: Any, axis: Any = None) -> Bounded:
         options = {} if axis is None else {"axis": amount(axis)}
-        given = [tuple(map(amount, p)) if isinstance(p, tuple) else p.value for p in places]
+        given = [amount(a) if isinstance(a, tuple) else a.value for a in amounts]
         return moved(x, lambda a: function(a, *given, **options))
 
     return call
 
 
-def _exact_sums(x: Bounded, value: Array, magnitude: Array, add: Operation) -> tuple[float, float] | None:
-    """The grain and the largest magnitude of sums that are exact in every order; `None` if one may be rounded."""
-    how = x.arithmetic
-    if x.grain is None or how is None:
-        return None
-    most = float(np.max(magnitude, initial=0))
+def exact_sums(
+    step: float, value: Array, magnitude: Array, how: Arithmetic, terms: int, squares: Callable[[], Array]
+) -> Bounded | None:
+    """Sums of multiples of `step`, a power of two, that are exact in every order; `None` if one may be rounded.
+
+    `magnitude` has the sums of the terms' magnitudes and `squares` gives those of their squares, shaped as `value`.
+    `terms` is the number of terms of all sums together.
+    """
+    largest = float(np.max(magnitude, initial=0))
     if how.random_signs:
-        most = min(most, wandered(float(np.size(x.value)), add(np.square(x.value)), value))
-    return (x.grain[0], most) if fits((x.grain[0], most), how.accumulating) else None
+        largest = min(largest, wandered(terms, squares(), value))
+    if not fits((step, largest), how.accumulating):
+        return None
+    return exactly(value, how.accumulating, (step, largest))
 
 
-def _adding(function: Operation, *, running: bool) -> Operation:
+def _adding(function: Operation) -> Operation:
     """A sum, or running sums, in any order of additions, with the accumulator's type."""
+    running = function is np.cumsum
 
     def call(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
-        options = {"axis": amount(axis), **({} if running else {"keepdims": bool(amount(keepdims))})}
+        options = {"axis": amount(axis)} if running else places(axis, keepdims)
 
         def add(values: Any) -> Array:  # integers wrap in their own type, as on a GPU
             a = np.asarray(values)
             return np.asarray(function(a, dtype=a.dtype if a.dtype.kind in "iu" else None, **options))
 
-        how = x.arithmetic
-        value = add(x.value)
+        how, value, along = x.arithmetic, add(x.value), amount(axis) or 0
         if how is None or x.whole:
-            if x.certain:
-                return exactly(value, how)
-            return Bounded(value, add(x.low), add(x.high), how)
-        magnitude = add(magnitude_of(x))
-        sums_in = how.accumulating
-        if found := _exact_sums(x, value, magnitude, add):
-            return exactly(value, sums_in, found, summed=1 if running else np.size(x.value) // max(np.size(value), 1))
-        terms = x.terms()
+            return exactly(value, how) if x.certain else Bounded(value, add(x.low), add(x.high), how)
+        magnitude, terms, sums_in = add(magnitude_of(x)), x.terms(), how.accumulating
+        length = int(np.shape(value)[along]) if running else np.size(x.value) // max(np.size(value), 1)
+        if x.grain:
+            total = exact_sums(x.grain[0], value, magnitude, how, np.size(x.value), lambda: add(np.square(x.value)))
+            if total is not None:
+                return held(replace(total, summed=1 if running else length), how)
         if terms.count > 1:
             magnitude = add(np.broadcast_to(terms.magnitude, np.shape(x.value)))
-        along = amount(axis) or 0
-        length = np.shape(value)[along] if running else np.size(x.value) // max(np.size(value), 1)
-        count = int(length) * terms.count
-        relative: Any = sums_in.summing(count, np.size(value)) + (terms.count - 1) * how.unit
+        count = length * terms.count
         if running:
-            relative = _growing(sums_in, np.shape(value), along, terms.count)
-            relative = relative + (0 if sums_in is how else (terms.count - 1) * how.unit)
+            relative = _growing(how, np.shape(value), along, terms.count)
+        else:
+            relative = np.asarray(sums_in.summing(count, np.size(value)) + (terms.count - 1) * how.unit)
         off = finite(magnitude * relative + how.tiny * (count if how.flushed else 1))
         if how.wanders(count) and not running and terms.count == 1:
-            walk = wandered(float(np.size(x.value)), add(np.square(magnitude_of(x))), value)
+            walk = wandered(np.size(x.value), add(np.square(magnitude_of(x))), value)
             off = np.minimum(off, sums_in.wandering(count, np.size(value), walk) + how.tiny * count)
         low, high = (add(np.broadcast_to(end, np.shape(x.value))) for end in (terms.low, terms.high))
         low, high = low - off, high + off
@@ -540,17 +532,7 @@ def _adding(function: Operation, *, running: bool) -> Operation:
         if overflows.any():  # a part of the terms may overflow although their sum does not
             below, above = (add(np.maximum(s * magnitude_of(x) * (np.sign(x.value) == s), 0)) for s in (-1, 1))
             low, high = np.where(below > sums_in.largest, -np.inf, low), np.where(above > sums_in.largest, np.inf, high)
-        return made(value, low, high, sums_in, summed=1 if running else count)
-
-    return call
-
-
-def _stored(function: Operation) -> Operation:
-    """A sum in the type in which the kernel continues."""
-
-    def call(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
-        total: Bounded = function(x, axis, keepdims)
-        return held(total, x.arithmetic) if x.arithmetic and not x.whole else total
+        return held(made(value, low, high, sums_in, summed=1 if running else count), how)
 
     return call
 
@@ -560,31 +542,23 @@ def _growing(how: Arithmetic, shape: tuple[int, ...], axis: int, terms: int) -> 
 
     `terms` is the number of additions that each term consists of.
     """
-    length = shape[axis]
+    length, sums_in = shape[axis], how.accumulating
     powers = [2**k for k in range(length.bit_length() + 1)]  # few values: a sum has the error of the next power of two
-    errors = np.array([how.summing(n * terms, math.prod(shape)) for n in powers])
-    exact = np.arange(length) * terms * how.unit * 1.001 + (terms - 1) * how.unit
+    errors = np.array([sums_in.summing(n * terms, math.prod(shape)) for n in powers])
+    exact = np.arange(length) * terms * sums_in.unit * 1.001 + (terms - 1) * sums_in.unit
     steps = errors[np.ceil(np.log2(np.arange(1, length + 1))).astype(int)]
-    return np.asarray(np.minimum(steps, exact)).reshape(
-        [length if i == axis % len(shape) else 1 for i in range(len(shape))]
-    )
+    relative = np.minimum(steps, exact) + (0 if sums_in is how else (terms - 1) * how.unit)
+    return np.asarray(relative.reshape([length if i == axis % len(shape) else 1 for i in range(len(shape))]))
 
 
-def wandered(length: float, squares: Array, value: Array) -> float:
+def wandered(terms: int, squares: Array, value: Array) -> float:
     """A bound for every partial sum of terms with random signs (Hoeffding's inequality).
 
-    The bound lambda * sqrt(sum of squares) holds for a million orders of additions with probability 1 - 10^-12.
-
-    Args:
-        length: The number of terms of all sums together.
-        squares: For each sum, the sum of its terms' squares.
-        value: The sums, shaped as `squares`.
-
-    Returns:
-        The largest bound; infinity if a sum exceeds its own, so that the signs are not random.
+    The bound lambda * sqrt(sum of squares) holds for a million orders of additions with probability 1 - 10^-12. It is
+    infinite if a sum exceeds it, so that the signs are not random. The arguments are those of `exact_sums`.
     """
-    away = math.sqrt(2 * math.log(2 * max(length, 1) * 1e18)) * np.sqrt(squares)
-    return float(np.max(away, initial=0)) if (np.abs(value) <= away).all() else math.inf
+    bound = math.sqrt(2 * math.log(2 * max(float(terms), 1) * 1e18)) * np.sqrt(squares)
+    return float(np.max(bound, initial=0)) if (np.abs(value) <= bound).all() else math.inf
 
 
 ELEMENTWISE = frozenset("where abs sqrt exp log sin cos tanh minimum maximum".split())
@@ -597,7 +571,7 @@ TABLE: Mapping[Any, Callable[..., Bounded]] = {
     ast.Pow: _operation(np.power, _power),
     ast.BitAnd: _bitwise(np.bitwise_and), ast.BitOr: _bitwise(np.bitwise_or), ast.BitXor: _bitwise(np.bitwise_xor),
     ast.LShift: _bitwise(np.left_shift), ast.RShift: _bitwise(np.right_shift),
-    ast.USub: _negative, ast.UAdd: lambda x: x,
+    ast.USub: falling(operator.neg), ast.UAdd: lambda x: x,
     ast.Eq: _ordered(np.equal, _one_value, _overlap),
     ast.NotEq: _ordered(np.not_equal, lambda a, b: ~_overlap(a, b), lambda a, b: ~_one_value(a, b)),
     ast.Lt: _ordered(np.less, lambda a, b: a.high < b.low, lambda a, b: a.low < b.high),
@@ -614,4 +588,4 @@ TABLE: Mapping[Any, Callable[..., Bounded]] = {
     "arange": lambda *ends: plain(np.arange(*(e.value for e in ends)), ends[0].arithmetic),
 }  # fmt: skip
 
-sums, running_sums = (_stored(_adding(add, running=add is np.cumsum)) for add in (np.sum, np.cumsum))
+sums, running_sums = _adding(np.sum), _adding(np.cumsum)

@@ -86,7 +86,7 @@ def _ends(part: Elements, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
             if dtype.itemsize == 1:  # conversions to 8 bits saturate
                 most = Arithmetic(dtype).largest
                 low, high, values = (np.clip(end, -most, most) for end in (low, high, values))
-            if part.rule.tolerance is None:  # a result in a wider type is rounded once more
+            if part.tolerance is None:  # a result in a wider type is rounded once more
                 low, high = (end.astype(dtype) for end in (low, high))
             values = np.where(np.isfinite(values.astype(dtype)), values, np.inf)  # overflows in the output's type
             return np.fmin(low.astype(wide), values), np.fmax(high.astype(wide), values), values

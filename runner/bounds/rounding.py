@@ -11,7 +11,7 @@ import enum
 import functools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ml_dtypes
@@ -36,7 +36,7 @@ _FAST_DIVISION_ULPS = 2.0
 _FAST_SQRT_ULPS = 3.0  # 1 since compute capability 5.2
 _FAST_TANH = 2.0**-10.98  # relative
 DIVIDES_TO_ZERO = 2.0**126  # a fast division by more than this gives 0
-LEAST_WANDERING = 128  # terms of a sum from which the probabilistic bound may be the narrower one
+MIN_WANDERING = 128  # terms of a sum from which the probabilistic bound may be the narrower one
 HALF_BYTES = 2
 FAILURE = 1e-6  # probability that an element of a correct kernel exceeds a probabilistic bound
 
@@ -59,69 +59,42 @@ class Arithmetic:
     random_signs: bool = False  # the inputs' signs are random and independent of the order of additions
     accumulator: np.dtype[Any] | None = None  # the type that holds sums; `None`: `dtype`
 
+    wide: np.dtype[Any] = field(init=False, compare=False)  # the type of the reference, which is far more precise
+    eps: float = field(init=False, compare=False)  # machine epsilon: the distance from 1 to the next number
+    unit: float = field(init=False, compare=False)  # unit roundoff u, plus a margin for that of the reference
+    digits: float = field(init=False, compare=False)  # 2**(bits of the significand): integers up to it are exact
+    flushed: bool = field(init=False, compare=False)  # whether subnormal numbers become 0
+    tiny: float = field(init=False, compare=False)  # the largest absolute error of one rounding near 0
+    smallest_normal: float = field(init=False, compare=False)  # the smallest positive normal number
+    largest: float = field(init=False, compare=False)  # the largest finite number
+
+    def __post_init__(self) -> None:
+        limits = ml_dtypes.finfo(self.dtype)  # type: ignore[no-untyped-call]  # NumPy's own does not know bfloat16
+        wide, eps, flushed = wider(self.dtype), float(limits.eps), self.fast and self.dtype == np.float32
+        vars(self).update(
+            wide=wide,
+            eps=eps,
+            unit=eps / 2 * (1 + 2.0**-8) + float(np.finfo(wide).eps),
+            digits=2 / eps,
+            flushed=flushed,
+            tiny=float(limits.smallest_normal if flushed else limits.smallest_subnormal),
+            smallest_normal=float(limits.smallest_normal),
+            largest=float(limits.max),
+        )
+
     @functools.cached_property
     def accumulating(self) -> Arithmetic:
         """The arithmetic of sums."""
         return self if self.accumulator is None else replace(self, dtype=self.accumulator, accumulator=None)
-
-    @functools.cached_property
-    def _limits(self) -> Any:
-        return ml_dtypes.finfo(self.dtype)  # type: ignore[no-untyped-call]  # NumPy's own does not know bfloat16
-
-    @functools.cached_property
-    def wide(self) -> np.dtype[Any]:
-        """The type of the reference, which is far more precise."""
-        return wider(self.dtype)
-
-    @functools.cached_property
-    def eps(self) -> float:
-        """Machine epsilon: the distance from 1 to the next number."""
-        return float(self._limits.eps)
-
-    @functools.cached_property
-    def unit(self) -> float:
-        """The unit roundoff u, the largest relative error of one rounding, plus a margin for that of the reference."""
-        return self.eps / 2 * (1 + 2.0**-8) + float(np.finfo(self.wide).eps)
-
-    @functools.cached_property
-    def digits(self) -> float:
-        """All integers up to this number are exact: 2**(bits of the significand)."""
-        return 2 / self.eps
-
-    @functools.cached_property
-    def flushed(self) -> bool:
-        """Whether subnormal numbers become 0."""
-        return self.fast and self.dtype == np.float32
-
-    @functools.cached_property
-    def tiny(self) -> float:
-        """The largest absolute error of one rounding near 0."""
-        return float(self._limits.smallest_normal if self.flushed else self._limits.smallest_subnormal)
-
-    @functools.cached_property
-    def smallest_normal(self) -> float:
-        """The smallest positive normal number."""
-        return float(self._limits.smallest_normal)
-
-    @functools.cached_property
-    def largest(self) -> float:
-        """The largest finite number."""
-        return float(self._limits.max)
 
     def relative(self, ulps: float, result: Array) -> Array:
         """The absolute error of results that are off by `ulps` from the correctly rounded ones, shaped as `result`."""
         return finite(np.abs(result) * ((2 * ulps + 1) * self.unit) + (ulps + 0.5) * self.tiny)
 
     def error(self, name: str, argument: Array, result: Array) -> Array:
-        """The absolute error of a function for an exact argument.
+        """The largest absolute error of each exact result of a function, for exact arguments of the same shape.
 
-        Args:
-            name: exp, log, sin, cos, tanh, sqrt, divide, or a key of `_MORE_ULPS`.
-            argument: The arguments; `divide` ignores them.
-            result: The exact results, shaped as `argument`.
-
-        Returns:
-            The largest absolute error of each result.
+        `name` is exp, log, sin, cos, tanh, sqrt, divide (which ignores the arguments), or a key of `_MORE_ULPS`.
         """
         if self.flushed and name in ("exp", "log", "log2", "sin", "cos", "tanh", "sqrt", "divide"):
             return self._fast_error(name, argument, result)
@@ -177,7 +150,7 @@ class Arithmetic:
 
     def wanders(self, count: int) -> bool:
         """Whether `wandering` may bound a sum more narrowly than `summing`."""
-        return self.random_signs and count >= LEAST_WANDERING
+        return self.random_signs and count >= MIN_WANDERING
 
     def wandering(self, count: int, sums: int, walk: float) -> float:
         """The absolute error of a sum of `count` terms with random signs whose partial sums do not exceed `walk`.
@@ -215,7 +188,7 @@ def is_half(dtype: np.dtype[Any] | None) -> bool:
     return dtype is not None and is_float(dtype) and dtype.itemsize == HALF_BYTES
 
 
-def of_halves(how: Arithmetic, halves: Halves) -> Arithmetic:
+def with_halves(how: Arithmetic, halves: Halves) -> Arithmetic:
     """The arithmetic of a kernel under an assumption on half types; `how` itself for other types."""
     if not is_half(how.dtype) or halves is Halves.NARROW:
         return how
@@ -234,27 +207,20 @@ _SAMPLE = 4096  # elements that are looked at first: random floats fail there al
 def grain(values: Array, most: float) -> tuple[float, float] | None:
     """The largest power of two of which all values are multiples, and the largest magnitude.
 
-    Args:
-        values: Floats of any shape.
-        most: The largest quotient of magnitude and power of two, such as `Arithmetic.digits`.
-
-    Returns:
-        (power, magnitude), or `None` if their quotient exceeds `most` or a value is not finite: sums of such values
-        are hardly ever exact.
+    `None` if their quotient exceeds `most`, such as `Arithmetic.digits`, or if a value is not finite: sums of such
+    values are hardly ever exact.
     """
-    flat = np.asarray(values).reshape(-1)
+    flat, step, largest = np.asarray(values).reshape(-1), 1.0, 0.0
     for part in (flat[:_SAMPLE], flat):
         numbers = np.abs(part.astype(np.float64))
         if not np.isfinite(numbers).all() or not np.array_equal(numbers, np.abs(part)):
             return None
         numbers = numbers[numbers != 0]
-        if not numbers.size:
-            found = (1.0, 0.0)
-            continue
-        mantissa, exponent = np.frexp(numbers)
-        bits = (mantissa * 2.0**53).astype(np.int64)
-        lowest = np.log2((bits & -bits).astype(np.float64)).astype(np.int64) + exponent - 53
-        found = (math.ldexp(1.0, int(lowest.min())), float(numbers.max()))
-        if found[0] == 0 or found[1] / found[0] > most:
-            return None
-    return found
+        if numbers.size:
+            mantissa, exponent = np.frexp(numbers)
+            bits = (mantissa * 2.0**53).astype(np.int64)
+            lowest = np.log2((bits & -bits).astype(np.float64)).astype(np.int64) + exponent - 53
+            step, largest = math.ldexp(1.0, int(lowest.min())), float(numbers.max())
+            if step == 0 or largest / step > most:
+                return None
+    return step, largest

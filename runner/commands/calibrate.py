@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from runner.cli import Parser, run_command
-from runner.commands.sweep import run_sweep
+from runner.commands.run_sweep import run_sweep
 from runner.compose import app
 from runner.device.config import DeviceConfig
 from runner.device.kinds import AUTO, CHOICES, is_gpu, kind_of, label
@@ -50,12 +50,10 @@ def _calibrate(device: str) -> int:
     session = Session()
     sizes, seeds = ",".join(SIZES), ",".join(map(str, range(ALIKE)))
     command = [*KERNEL, f"size={sizes}", f"seed={seeds}", f"device={device}", "timing=thorough"]
-    if status := run_sweep(session, lambda: app.run(command, session)):
-        return status
-    folder = session.folder
-    assert folder is not None  # noqa: S101  (a successful sweep has a folder)
-    keep(folder, Console())
-    return 0
+    status = run_sweep(session, lambda: app.run(command, session))
+    if status == 0 and session.folder:
+        keep(session.folder, Console())
+    return status
 
 
 def keep(folder: RunFolder, console: Console) -> None:
@@ -65,25 +63,19 @@ def keep(folder: RunFolder, console: Console) -> None:
     groups = [list(group) for _, group in itertools.groupby(rows, lambda row: row["size"])]
     points = []
     for group in groups:
-        taken = [samples.read(folder, folder.samples(row["case"], int(row["job"]))) for row in group]
-        found = noise.measured([round_medians(unthrottled(one)) for one in taken if one is not None])
-        points.append({"median_us": float(np.median([row["median_us"] for row in group])), **found})
-    kept = {"points": points, "rounds": int(rows[0]["rounds"]), "alike": ALIKE}
-    path = noise.keep(str(device["name"]), kept)
+        stored = [samples.read(folder, folder.samples(row["case"], int(row["job"]))) for row in group]
+        measured = noise.measured([round_medians(unthrottled(times)) for times in stored if times is not None])
+        points.append({"median_us": float(np.median([row["median_us"] for row in group])), **measured})
+    content = {"points": points, "rounds": int(rows[0]["rounds"]), "alike": ALIKE}
+    path = noise.keep(str(device["name"]), content)
     heads = ("size", "median us", "between identical cases, %", "between rounds, %", "wrongly called slower")
     lines = []
     for group, point in zip(groups, points, strict=True):
-        ranked = ranking.rank(group, ranking.noise(group, {**device, "noise": kept}))
-        wrong = len(group) - 1 - len(ranked.tied) - len(ranked.undecided)
-        lines.append(
-            (
-                f"{group[0]['size']:,}",
-                f"{point['median_us']:,.2f}",
-                f"{point['alike_percent']:.3f}",
-                f"{point['round_percent']:.3f}",
-                f"{wrong} of {len(group) - 1}",
-            )
-        )
+        ranked = ranking.rank(group, ranking.noise(group, {**device, "noise": content}))
+        others = len(group) - 1
+        wrong = f"{others - len(ranked.tied) - len(ranked.undecided)} of {others}"
+        percents = [f"{point[f'{name}_percent']:.3f}" for name in ("alike", "round")]
+        lines.append((f"{group[0]['size']:,}", f"{point['median_us']:,.2f}", *percents, wrong))
     say(console, f"Noise of {device['name']}:", "bold")
     say_table(console, Table.of(heads, lines))
     console.print(f"Stored in {path}. Later sweeps on this GPU use it.", soft_wrap=True, highlight=False)

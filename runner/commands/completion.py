@@ -14,14 +14,15 @@ import sys
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 
-from runner.cli import COMMANDS, OF_A_SWEEP, WITH_VALUE, options, split
+from runner.cli import COMMANDS, COMPLETION, OF_A_SWEEP, WITH_VALUE, options, split
 from runner.errors import UsageError
+from runner.record import runs
 from runner.sweep.session import Session
 
 WITH_FILE = ("--config-dir", "-cd", "--config-path", "-cp", "--html", "--csv", "--into", "--source")
 OF_RUNS = ("compare", "repeat", "report", "resume")  # subcommands whose arguments are runs
 INTERNAL = ("family=", "schema=", "kernel.", "on_cpu.")  # keys that a command line cannot set
-NEWEST = 20  # runs that are offered
+MAX_RUNS = 20  # that are offered
 
 # Replaces Hydra's own script, which changes COMP_WORDBREAKS for every command and adds no space after a complete word.
 BASH = """\
@@ -47,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
     Raises:
         UsageError: `-sc` has none of install, uninstall and query.
     """
-    wanted = next((a for a in arguments if a.startswith(("query=", "install=", "uninstall="))), "")
+    wanted = next((a for a in arguments if a.startswith(COMPLETION)), "")
     if wanted == "install=bash":
         sys.stdout.write(BASH)
         return 0
@@ -57,9 +58,7 @@ def main(arguments: Sequence[str]) -> int:
     if not wanted:
         raise UsageError("-sc: expected install=SHELL, uninstall=SHELL or query=SHELL, such as install=bash")
     if not wanted.startswith("query="):
-        from runner.compose import app  # noqa: PLC0415
-
-        app.run(arguments, Session())
+        _ask_hydra(arguments)
         return 0
     sys.stdout.write("".join(f"{word}\n" for word in candidates(os.environ.get("COMP_LINE", ""))))
     return 0
@@ -98,27 +97,29 @@ def _options_of(command: str) -> list[str]:
 
 
 def _runs() -> list[str]:
-    from runner.record import runs  # noqa: PLC0415  (slow; only completing a run needs it)
-
-    return [runs.LATEST, f"{runs.LATEST}~1", *map(str, runs.below(runs.OUTPUTS)[:NEWEST])]
+    return [runs.LATEST, f"{runs.LATEST}~1", *map(str, runs.below(runs.OUTPUTS)[:MAX_RUNS])]
 
 
 def _kernels() -> list[str]:
-    from runner.jobs.job import CONF  # noqa: PLC0415
+    from runner.jobs.job import CONF  # noqa: PLC0415  (NumPy is slow to import)
 
     return sorted(path.stem for group in ("kernel", "experiment") for path in (CONF / group).glob("*.yaml"))
 
 
 def _overrides(last: str, before: Sequence[str]) -> list[str]:
     """List Hydra's candidates. Completing after a comma, which Hydra cannot do, is added here."""
-    from runner.compose import app  # noqa: PLC0415
-
     _, before = options(before)
-    chosen = [w for at, w in enumerate(before) if w in WITH_VALUE or (at and before[at - 1] in WITH_VALUE)]
+    chosen = [w for i, w in enumerate(before) if w in WITH_VALUE or (i and before[i - 1] in WITH_VALUE)]
     key, equals, values = last.partition("=")
-    known, comma, start = values.rpartition(",")
+    earlier, comma, start = values.rpartition(",")
     os.environ["COMP_LINE"] = " ".join(["runner", *(w for w in before if w not in chosen), key + equals + start])
     with contextlib.redirect_stdout(io.StringIO()) as answer, contextlib.suppress(UsageError):
-        app.run([*chosen, "-sc", "query=bash"], Session())
-    found = [word for word in answer.getvalue().split() if not word.startswith(INTERNAL)]
-    return [word.replace("=", f"={known}{comma}", 1) for word in found] if comma else found
+        _ask_hydra([*chosen, "-sc", "query=bash"])
+    words = [word for word in answer.getvalue().split() if not word.startswith(INTERNAL)]
+    return [word.replace("=", f"={earlier}{comma}", 1) for word in words] if comma else words
+
+
+def _ask_hydra(arguments: Sequence[str]) -> None:
+    from runner.compose import app  # noqa: PLC0415  (Hydra is slow to import)
+
+    app.run(arguments, Session())

@@ -7,26 +7,19 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.cli import Parser, run_command
+from runner.cli import Parser, run_function
 from runner.record import runs
 
-MOST = 20  # runs that are shown unless more are asked for
+RUNS = 20  # shown by default
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """List runs; returns the exit status."""
     parser = Parser("list", "List the run folders, newest first.")
     parser.add_argument("folder", nargs="?", type=Path, default=runs.OUTPUTS, help="where to look; default: outputs")
-    parser.add_argument("-n", type=_number, default=MOST, metavar="N", help=f"how many to show; default: {MOST}")
+    parser.add_argument("-n", type=_number, default=RUNS, metavar="N", help=f"how many to show; default: {RUNS}")
     given = parser.parse_args(arguments)
-    return run_command(lambda: _list(given.folder, given.n))
-
-
-def _list(folder: Path, most: int) -> int:
-    from runner.commands.overview import print_runs  # noqa: PLC0415 - slow; Ctrl-C is quiet from the start, see `run_command`
-
-    print_runs(folder, most)
-    return 0
+    return run_function("runner.commands.overview:print_runs", given.folder, given.n)
 
 
 def _number(text: str) -> int:

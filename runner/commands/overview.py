@@ -28,7 +28,7 @@ from runner.record.run import Run
 from runner.record.runs import section
 from runner.record.shards import running
 
-NAMED = 2  # most kernels to list by name; above that, their number is shown
+MAX_NAMES = 2  # kernels to list by name; if there are more, their number is shown
 
 
 @dataclass(frozen=True)
@@ -46,44 +46,36 @@ class Overview:
 
 
 def print_runs(root: Path, most: int) -> None:
-    """Print the newest runs below a folder.
-
-    Args:
-        root: The folder.
-        most: How many runs to print.
-
-    Raises:
-        UsageError: The folder does not exist.
-    """
+    """Print the newest runs below a folder, at most `most`. Raises UsageError if the folder does not exist."""
     if root != runs.OUTPUTS and not root.is_dir():
         raise UsageError(f"{root}: there is no such folder")
-    known = runs.below(root)
+    paths = runs.below(root)
     console = Console()
-    if not known:
+    if not paths:
         hint = " yet; `python -m runner device=cpu` makes one" if root == runs.OUTPUTS else ""
-        say(console, f"No runs below {_pasted(root)}{hint}.")
+        say(console, f"No runs below {_quoted(root)}{hint}.")
         return
-    found, left_out = [], list[str]()
+    overviews, mistakes = [], list[str]()
     with SweepProgress() as progress:
-        progress.stage("reading runs", len(known[:most]))
-        for path in known[:most]:
+        progress.stage("reading runs", len(paths[:most]))
+        for path in paths[:most]:
             progress.now(path.name)
             try:
-                found.append(read(path))
+                overviews.append(read(path))
             except UsageError as e:
-                left_out.append(str(e))
+                mistakes.append(str(e))
             progress.step()
-    show(found, console)
-    for sentence in left_out:
+    show(overviews, console)
+    for sentence in mistakes:
         say(console, f"Not read: {sentence}", "yellow")
-    if len(known) > most:
-        where = "" if root == runs.OUTPUTS else f" {_pasted(root)}"
-        say(console, f"{len(known) - most:,} more; `python -m runner.list{where} -n {len(known)}` shows all.")
+    if len(paths) > most:
+        where = "" if root == runs.OUTPUTS else f" {_quoted(root)}"
+        say(console, f"{len(paths) - most:,} more; `python -m runner.list{where} -n {len(paths)}` shows all.")
 
 
 def read(path: Path) -> Overview:
     """Read a run's files into its line of the table."""
-    known, planned = runs.environment(path), _planned(RunFolder(path))
+    environment, planned = runs.environment(path), _planned(RunFolder(path))
     try:
         run = reader.read(path)
     except (UsageError, *runs.MALFORMED):
@@ -92,35 +84,39 @@ def read(path: Path) -> Overview:
     statuses = pd.Series(["not_run"] * len(planned)) if run is None else run.frame["status"]
     failed, not_run = int((~statuses.isin(["ok", *IDLE])).sum()), int((statuses == "not_run").sum())
     state = _state(path, run, not_run)
-    words = [state, f"{failed:,} failed" if failed else "", f"{not_run:,} not run" if not_run else ""]
+    failures = [state, f"{failed:,} failed" if failed else "", f"{not_run:,} not run" if not_run else ""]
+    try:
+        started = datetime.fromisoformat(str(environment.get("started_utc"))).astimezone().strftime("%Y-%m-%d %H:%M %Z")
+    except (ValueError, OverflowError):
+        started = ""
     return Overview(
         path=path,
-        started=_started(known),
-        what=_what(str(known.get("command", "")), [str(name) for name in kernels]),
-        device=_device(known, [] if run is None else list(run.frame["device"].unique())),
+        started=started,
+        what=_what(str(environment.get("command", "")), [str(name) for name in kernels]),
+        device=_device(environment, [] if run is None else list(run.frame["device"].unique())),
         cases=len(statuses),
-        failures=", ".join(filter(None, words)),
+        failures=", ".join(filter(None, failures)),
         best="" if run is None else _best(run),
         style="red" if failed else "yellow" if state else "",
     )
 
 
-def show(found: Sequence[Overview], console: RichConsole) -> None:
+def show(overviews: Sequence[Overview], console: RichConsole) -> None:
     """Print one line per run, or two if the terminal is narrow: the folder, then the rest."""
     heads = ("folder", "started", "what", "device", "cases", "failures", "best")
     cells = [
-        (_pasted(run.path), run.started, run.what, run.device, f"{run.cases:,}", run.failures or "none", run.best)
-        for run in found
+        (_quoted(run.path), run.started, run.what, run.device, f"{run.cases:,}", run.failures or "none", run.best)
+        for run in overviews
     ]
-    table = Table.of(heads, cells, [run.style for run in found])
+    table = Table.of(heads, cells, [run.style for run in overviews])
     if not console.is_terminal or fits(console, table):
         say_table(console, table, right=["cases"])
         return
-    for run in found:
+    for run in overviews:
         best = f"best: {run.best}" if run.best else ""
-        words = (run.started, run.what, run.device, count(run.cases, "case"), run.failures, best)
-        say(console, _pasted(run.path), "bold", whole=True)
-        console.print(Padding(Text("  ".join(filter(None, words)), style=run.style), (0, 0, 0, 4), expand=False))
+        parts = (run.started, run.what, run.device, count(run.cases, "case"), run.failures, best)
+        say(console, _quoted(run.path), "bold", whole=True)
+        console.print(Padding(Text("  ".join(filter(None, parts)), style=run.style), (0, 0, 0, 4), expand=False))
 
 
 def _planned(folder: RunFolder) -> list[str]:
@@ -130,34 +126,27 @@ def _planned(folder: RunFolder) -> list[str]:
         return []
 
 
-def _started(known: dict[str, Any]) -> str:
-    try:
-        return datetime.fromisoformat(str(known.get("started_utc"))).astimezone().strftime("%Y-%m-%d %H:%M %Z")
-    except (ValueError, OverflowError):
-        return ""
-
-
 def _what(command: str, kernels: Sequence[str]) -> str:
     try:
-        words = [word.lstrip("+").partition("=") for word in shlex.split(command)]
+        overrides = [word.lstrip("+").partition("=") for word in shlex.split(command)]
     except ValueError:
-        words = []
-    chosen = [value for key, _, value in words if key == "experiment" and value not in ("", "null")]
+        overrides = []
+    chosen = [value for key, _, value in overrides if key == "experiment" and value not in ("", "null")]
     if chosen:
         return one_line(f"experiment {chosen[-1]}", 60)
-    named = [one_line(name, 40) for name in kernels if name]
-    return ", ".join(named) if len(named) <= NAMED else f"{len(named)} kernels"
+    names = [one_line(name, 40) for name in kernels if name]
+    return ", ".join(names) if len(names) <= MAX_NAMES else f"{len(names)} kernels"
 
 
-def _device(known: dict[str, Any], kinds: Sequence[str]) -> str:
+def _device(environment: dict[str, Any], kinds: Sequence[str]) -> str:
     """Name the devices of a run's rows, or, without rows, the devices that were opened."""
-    devices = [device for device in section(known, "devices").values() if isinstance(device, dict)]
+    devices = [device for device in section(environment, "devices").values() if isinstance(device, dict)]
     used = [kind for kind in kinds if kind not in ("", AUTO)] or [str(device.get("kind", "")) for device in devices]
-    found = []
+    labels = []
     for kind in sorted(filter(None, used), key=is_gpu):
         names = [name_of(kind, str(d.get("name") or "")) for d in devices if d.get("kind") == kind] or [label(kind)]
-        found += names if is_gpu(kind) else [f"{name} (emulated)" for name in names]
-    return ", ".join(one_line(name, 40) for name in dict.fromkeys(found))
+        labels += names if is_gpu(kind) else [f"{name} (emulated)" for name in names]
+    return ", ".join(one_line(name, 40) for name in dict.fromkeys(labels))
 
 
 def _state(path: Path, run: Run | None, not_run: int) -> str:
@@ -182,7 +171,7 @@ def _best(run: Run) -> str:
     return f"{described(row, names)}{f' at {size}' if size else ''}: {rough(row['median_us'])} µs"
 
 
-def _pasted(path: Path) -> str:
+def _quoted(path: Path) -> str:
     """Quote a path for a shell, with unprintable characters replaced."""
     text = shlex.quote(shown(path))
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from runner import __version__
+from runner.cli import MISTAKE, Options
+from runner.commands.run_sweep import run_sweep
+from runner.compare.__main__ import main as compare
 from runner.device.kinds import compiler_for
 from runner.display.terminal import SweepProgress
 from runner.errors import UsageError
-from runner.record import environment, runs
+from runner.record import environment, run, runs, stored_rows, stored_sweep
 from runner.record.folder import RunFolder, named
 from runner.record.shards import merge
-from runner.record.stored_sweep import StoredSweep, changed_sources, read
+from runner.record.stored_sweep import StoredSweep, changed_sources
 from runner.shards import parent
 from runner.stages.all import ALL
 from runner.sweep import engine, ledger, local
@@ -27,139 +31,172 @@ from runner.sweep.worker import Worker
 ONE_BY_ONE = "its jobs were planned one by one, so the folder lacks those that it had not reached"
 
 
-def resume(path: Path, session: Session) -> None:
-    """Run the cases and rounds that are missing from a sweep's folder.
-
-    Args:
-        path: The sweep's folder.
-        session: Receives the folder; its `ended_early` is set if a shard ended early.
+def resume(name: str, options: Options) -> int:
+    """Run the cases and rounds that are missing from a sweep; returns the exit status of its rows.
 
     Raises:
         UsageError: The runner, sources, device or toolchain changed since the run. The rows are then left as they are.
         DeviceUnavailable: The device cannot be opened.
     """
-    found = _taken_up(path, session)
+    session = Session(options)
+    path = Path(name) if Path(name).exists() else runs.one(name)
+    folder = RunFolder(path)
+    is_search = path.is_dir() and folder.has(folder.told)  # it chooses its cases while it runs
+    return run_sweep(session, lambda: (_resume_search if is_search else _resume_sweep)(path, session))
+
+
+def _resume_sweep(path: Path, session: Session) -> None:
+    sweep = _lock(path, session)
     with runs.reading(path):
-        merge(found.folder)
-        known = ledger.previous_rows(found.jobs, found.folder)
+        merge(sweep.folder)
+        rows = ledger.previous_rows(sweep.jobs, sweep.folder)
         keys = {
             job.key
-            for job in found.jobs
-            if (row := known.get(job.number))
+            for job in sweep.jobs
+            if (row := rows.get(job.number))
             and ledger.is_finished(job, row)
-            and not any(stage.lacks(job, row, found.folder) for stage in ALL)
+            and not any(stage.lacks(job, row, sweep.folder) for stage in ALL)
         }
-    missing = list({job.key: job for job in found.jobs if job.key not in keys}.values())
-    done = sum(job.key in keys for job in found.jobs)
-    found.folder.sweep_up()
-    words = f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest, with the folder's own code"
+    missing = list({job.key: job for job in sweep.jobs if job.key not in keys}.values())
+    done = sum(job.key in keys for job in sweep.jobs)
+    sweep.folder.sweep_up()
+    message = f"{path}: {done} of {len(sweep.jobs)} cases are finished; running the rest, with the folder's own code"
     settings = {"replicate": False, **runs.section(runs.environment(path), "launcher"), "wait": True}
-    if missing and found.launcher in ("gpus", "slurm"):
-        _note_resumed(found.folder)
-        with SweepProgress(quiet=session.options.quiet) as progress:
-            progress.say(words)
-            session.ended_early = not (
-                local.run(found.jobs, found.folder, progress, settings, ALL)
-                if found.launcher == local.NAME
-                else parent.run(found.jobs, found.folder, progress, settings)
-            )
-    elif missing:
-        with SweepProgress(quiet=session.options.quiet) as progress:
-            session.worker = Worker(missing[0].device)
-            info = session.worker.info
-            compiler = compiler_for(missing[0].device, info, missing[0].compiler)
-            environment.require_same_device(path, environment.device(info, missing[0], compiler))
-            _note_resumed(found.folder)
-            progress.say(words)
-            with Pool(worker=session.take_worker()) as pool:
-                engine.run(Ledger(found.jobs, found.folder, found.launcher), progress, pool, stages=ALL)
+    if not missing:
+        ledger.write_plan(sweep.jobs, sweep.folder, sweep.launcher)  # a power cut may have damaged a case.json
+        message = f"{path}: the sweep is complete: {done} of {done} cases are finished; writing its report again"
+        sys.stderr.write(f"{message}\n")
     else:
-        ledger.write_plan(found.jobs, found.folder, found.launcher)  # a power cut may have damaged a case.json
-        sys.stderr.write(
-            f"{path}: the sweep is complete: {done} of {done} cases are finished; writing its report again\n"
-        )
-    if found.one_by_one:
+        with SweepProgress(quiet=session.options.quiet) as progress:
+            if sweep.launcher in ("gpus", "slurm"):
+                _note_resumed(sweep.folder)
+                progress.say(message)
+                session.ended_early = not (
+                    local.run(sweep.jobs, sweep.folder, progress, settings, ALL)
+                    if sweep.launcher == local.NAME
+                    else parent.run(sweep.jobs, sweep.folder, progress, settings)
+                )
+            else:
+                session.worker = Worker(missing[0].device)
+                info = session.worker.info
+                compiler = compiler_for(missing[0].device, info, missing[0].compiler)
+                environment.require_same_device(path, environment.device(info, missing[0], compiler))
+                _note_resumed(sweep.folder)
+                progress.say(message)
+                with Pool(worker=session.take_worker()) as pool:
+                    engine.run(Ledger(sweep.jobs, sweep.folder, sweep.launcher), progress, pool, stages=ALL)
+    if sweep.one_by_one:
         sys.stderr.write(f"{path}: {ONE_BY_ONE}\n")
 
 
-def is_search(path: Path) -> bool:
-    """Whether a folder holds a search, which chooses its cases while it runs."""
-    folder = RunFolder(path)
-    return path.is_dir() and folder.has(folder.told)
-
-
-def resume_search(path: Path, session: Session) -> RunFolder | None:
-    """Lock the folder of an interrupted search and prepare it for resuming.
-
-    Returns:
-        The folder, or `None` if the search is complete.
-    """
-    found = _taken_up(path, session)
-    if not found.folder.unfinished:
+def _resume_search(path: Path, session: Session) -> None:
+    folder = _lock(path, session).folder
+    if not folder.unfinished:
         sys.stderr.write(f"{path}: the search is complete; writing its report again\n")
-        return None
-    found.folder.sweep_up()
-    _note_resumed(found.folder)
-    measured = len(found.folder.text(found.folder.told).splitlines())
+        return
+    folder.sweep_up()
+    _note_resumed(folder)
+    measured = len(folder.text(folder.told).splitlines())
     sys.stderr.write(f"{path}: the search continues after {measured} cases, with the folder's own code\n")
-    return found.folder
+    _compose_again(folder, [], session)
 
 
-def repeat(path: Path, session: Session) -> None:
-    """Run a sweep again in a new folder. The old folder is only read."""
-    found = read_to_repeat(path)
-    old, known = found.folder, runs.environment(path)
-    what = named(re.sub(r"^\d\d-\d\d-\d\d-", "", old.path.name)) or "sweep"
-    new = session.reserve(runs.OUTPUTS / f"{datetime.now().astimezone():%Y-%m-%d/%H-%M-%S}-{what}")
-    here = environment.gather((), record_host="host" in known)
-    kept = {name: known[name] for name in ("command", "sources") if name in known}  # the run uses the stored kernels
-    new.write_json(new.environment, {**here, **kept, "planned_at_once": True})
-    for job in found.jobs:
+def repeat(name: str, overrides: Sequence[str]) -> int:
+    """Run a sweep again in a new folder and compare the two; returns the exit status. The old folder is only read."""
+    session = Session()
+    path = runs.one(name)  # resolved now, because `latest` will be the new run
+    old = RunFolder(path)
+    if old.results.exists():
+        with runs.reading(name):
+            run.read(path)  # report a damaged table now, before the sweep
+
+    def work() -> None:
+        sweep = _read_to_repeat(path)
+        if overrides:
+            _compose_again(sweep.folder, overrides, session)
+        else:
+            _repeat_jobs(path, sweep, session)
+
+    status = run_sweep(session, work)
+    if status == MISTAKE or session.folder is None or not session.folder.results.exists():
+        return status
+    return _compare(old, session.folder, status)
+
+
+def _repeat_jobs(path: Path, sweep: StoredSweep, session: Session) -> None:
+    old, recorded = sweep.folder, runs.environment(path)
+    suffix = named(re.sub(r"^\d\d-\d\d-\d\d-", "", old.path.name)) or "sweep"
+    new = session.reserve(runs.OUTPUTS / f"{datetime.now().astimezone():%Y-%m-%d/%H-%M-%S}-{suffix}")
+    current = environment.gather((), record_host="host" in recorded)
+    stored = {name: recorded[name] for name in ("command", "sources") if name in recorded}  # the run's kernels
+    new.write_json(new.environment, {**current, **stored, "planned_at_once": True})
+    for job in sweep.jobs:
         if (files := old.job(job.number) / ".hydra").is_dir():
             shutil.copytree(files, new.job(job.number) / ".hydra")
     if old.has(old.multirun):
         new.write(new.multirun, old.read(old.multirun))
     sys.stderr.write(f"{path}: running it again, with the folder's own code\n")
     with SweepProgress() as progress, Pool() as pool:
-        engine.run(Ledger([job for job in found.jobs if not job.copy], new, "batch"), progress, pool, stages=ALL)
-    if found.one_by_one:
+        engine.run(Ledger([job for job in sweep.jobs if not job.copy], new, "batch"), progress, pool, stages=ALL)
+    if sweep.one_by_one:
         sys.stderr.write(f"{path}: {ONE_BY_ONE}\n")
 
 
-def read_to_repeat(path: Path) -> StoredSweep:
+def _compare(old: RunFolder, new: RunFolder, status: int) -> int:
+    """Compare two runs; returns the exit status. `status` is the new sweep's own."""
+    before, now = stored_rows.collect(old), stored_rows.collect(new)
+    cases = {row["case"] for row in before}
+    if before and all(row["status"] == "not_run" for row in before):
+        sys.stderr.write(f"runner: {old.path} has no finished case, so nothing is compared\n")
+        return status
+    if cases.isdisjoint(row["case"] for row in now):
+        sys.stderr.write(f"runner: {old.path} has no case in common with the new run, so there is nothing to compare\n")
+        return status
+    compared = compare([str(old.path), str(new.path), "--html", str(new.path / "compare.html")])
+    failed = any(row["status"] not in stored_rows.FINE for row in now if row["case"] not in cases)
+    return compared or int(failed)
+
+
+def _compose_again(folder: RunFolder, overrides: Sequence[str], session: Session) -> None:
+    from runner.compose import app, recorded  # noqa: PLC0415  (Hydra is slow to import, and few sweeps need it here)
+
+    app.run(recorded.arguments(folder, overrides), session)
+
+
+def _read_to_repeat(path: Path) -> StoredSweep:
     """Read a sweep's folder; warns on stderr if the runner or the stored sources have changed since."""
-    found = read(path)
-    for changed in changed_sources(found):
+    sweep = stored_sweep.read(path)
+    for changed in changed_sources(sweep):
         sys.stderr.write(f"{path}: {changed} has changed since the run; the new run uses it as it is now\n")
-    if (then := runs.environment(path).get("runner")) != __version__:
+    if (version := runs.environment(path).get("runner")) != __version__:
         sys.stderr.write(
-            f"{path}: the run used version {then or 'unknown'} of the runner; this is version {__version__}\n"
+            f"{path}: the run used version {version or 'unknown'} of the runner; this is version {__version__}\n"
         )
-    return found
+    return sweep
 
 
-def _taken_up(path: Path, session: Session) -> StoredSweep:
+def _lock(path: Path, session: Session) -> StoredSweep:
     """Read and lock a sweep to resume.
 
     Raises:
         UsageError: environment.json is unreadable, or the runner or a source has changed.
     """
-    found = read(path)
-    session.resume(found.folder)
-    if not (known := runs.environment(path)):
+    sweep = stored_sweep.read(path)
+    session.resume(sweep.folder)
+    if not (recorded := runs.environment(path)):
         raise UsageError(f"{path}: environment.json is missing or corrupt; start a new sweep")
-    if (then := known.get("runner")) != __version__:
+    if (version := recorded.get("runner")) != __version__:
         raise UsageError(
-            f"{path}: the runner has changed from version {then} to {__version__} since the run; restore it or start a "
-            f"new sweep"
+            f"{path}: the runner has changed from version {version} to {__version__} since the run; restore it or "
+            f"start a new sweep"
         )
-    if changed := next(changed_sources(found), None):
+    if changed := next(changed_sources(sweep), None):
         raise UsageError(f"{path}: {changed} has changed since the run; restore it or start a new sweep")
-    return found
+    return sweep
 
 
 def _note_resumed(folder: RunFolder) -> None:
     """Append the time to `resumed_utc` in environment.json."""
-    known = folder.json(folder.environment)
-    known.setdefault("resumed_utc", []).append(datetime.now(UTC).isoformat(timespec="seconds"))
-    folder.write_json(folder.environment, known)
+    recorded = folder.json(folder.environment)
+    recorded.setdefault("resumed_utc", []).append(datetime.now(UTC).isoformat(timespec="seconds"))
+    folder.write_json(folder.environment, recorded)

@@ -27,7 +27,7 @@ from runner.record.folder import RunFolder, named
 from runner.sweep.session import Session
 
 FULL_ERROR = "HYDRA_FULL_ERROR"  # Hydra's environment variable that shows tracebacks
-SWEEPERS = {"basic": sweeps.run, "search": search.run}
+SWEEPERS = {sweeps.BASIC: sweeps.run, "search": search.run}
 """The group `hydra/sweeper`: all combinations, or a search."""
 
 
@@ -42,45 +42,44 @@ def run(words: Sequence[str], session: Session) -> None:
         UsageError: The command line or the configuration is wrong. Errors of Hydra become this one.
         DeviceUnavailable: The only requested device cannot be opened.
     """
-    known = arguments.read(words)
-    folders = search_path.search_path(known)
+    parsed = arguments.read(words)
+    folders = search_path.search_path(parsed)
     schema.register(folders)
     launchers.register()
     search.register()
-    if known.help:
+    if parsed.help:
         sys.stdout.write(contents.help_text(folders))
         return
     environment.ask_git()  # git runs while the configuration is read
     try:
-        checks.refuse(known.overrides, folders)
+        checks.refuse(parsed.overrides, folders)
         with loading.opened(search_path.in_order(folders), folders[-1]) as loader:
-            _run(known, loader, session)
+            _run(parsed, loader, session)
     except Exception as e:
-        debugging = FULL_ERROR in os.environ
-        if debugging or not errors.is_theirs(e) or (isinstance(e, UnicodeDecodeError) and session.folder):
+        if (
+            FULL_ERROR in os.environ
+            or not errors.is_theirs(e)
+            or (isinstance(e, UnicodeDecodeError) and session.folder)
+        ):
             raise
         raise UsageError(errors.sentence(e, schema.known_keys())) from None
 
 
-def _run(known: Arguments, loader: ConfigLoader, session: Session) -> None:
-    if known.completion:
-        return _complete(known, loader)
-    config = loading.composed(loader, known.config_name, known.overrides)
-    if known.cfg:
-        return _show(config, known)
-    if known.info:
-        return _inform(config, known.info, loader)
+def _run(parsed: Arguments, loader: ConfigLoader, session: Session) -> None:
+    if parsed.completion:
+        return _complete(parsed, loader)
+    config = loading.compose(loader, parsed.config_name, parsed.overrides)
+    if parsed.cfg:
+        return _show(config, parsed)
+    if parsed.info:
+        return _inform(config, parsed.info, loader)
     setup_globals()
     _require_ours(config)
     sweeps.require_few_cases(config)
     launcher = launchers.chosen(config)
-    folder = _folder(config, known, session)
+    folder = _reserve_folder(config, parsed, session)
     session.launcher = launcher.name
-    return SWEEPERS[_sweeper(config)](config, loader, launcher, folder, session)
-
-
-def _sweeper(config: DictConfig) -> str:
-    return str(config.hydra.runtime.choices["hydra/sweeper"])
+    return SWEEPERS[sweeps.sweeper(config)](config, loader, launcher, folder, session)
 
 
 def _require_ours(config: DictConfig) -> None:
@@ -88,8 +87,8 @@ def _require_ours(config: DictConfig) -> None:
     hydra = config.hydra
     if hydra.mode == RunMode.RUN:
         raise UsageError(f"hydra.mode=RUN: {checks.OURS['hydra.mode']}")
-    if _sweeper(config) not in SWEEPERS:
-        raise UsageError(f"hydra/sweeper={_sweeper(config)}: expected basic (all combinations) or search")
+    if (sweeper := sweeps.sweeper(config)) not in SWEEPERS:
+        raise UsageError(f"hydra/sweeper={sweeper}: expected basic (all combinations) or search")
     if others := [name for name in hydra.callbacks or () if name != "reserve"]:  # of an older config.yaml
         raise UsageError(f"hydra.callbacks.{others[0]}: cannot be set: {checks.OURS['hydra.callbacks']}")
     for group in ("hydra_logging", "job_logging"):
@@ -98,29 +97,25 @@ def _require_ours(config: DictConfig) -> None:
     OmegaConf.update(hydra, "mode", RunMode.MULTIRUN)
 
 
-def _complete(known: Arguments, loader: ConfigLoader) -> None:
+def _complete(parsed: Arguments, loader: ConfigLoader) -> None:
     """Answer a shell's completion query, or install or remove Hydra's completion."""
-    command, _, shell = known.completion.partition("=")
-    found: Any = Plugins.instance().discover(CompletionPlugin)
-    plugins = {plugin.provides(): plugin for plugin in found}
+    command, _, shell = parsed.completion.partition("=")
+    discovered: Any = Plugins.instance().discover(CompletionPlugin)
+    plugins = {plugin.provides(): plugin for plugin in discovered}
     if shell not in plugins:
-        raise UsageError(f"-sc {known.completion}: expected one of {', '.join(sorted(plugins))}")
+        raise UsageError(f"-sc {parsed.completion}: expected one of {', '.join(sorted(plugins))}")
     plugin = plugins[shell](loader)
     if command == "query":
-        plugin.query(known.config_name)
-    elif command == "install":
-        plugin.install()
+        plugin.query(parsed.config_name)
     else:
-        plugin.uninstall()
+        getattr(plugin, command)()  # install or uninstall
 
 
-def _show(config: DictConfig, known: Arguments) -> None:
+def _show(config: DictConfig, parsed: Arguments) -> None:
     """Print the configuration or a part of it, like Hydra's --cfg."""
-    with open_dict(config):
-        whole: Any = OmegaConf.masked_copy(config, ["hydra"]) if known.cfg == "hydra" else config
-        if known.cfg == "job":
-            del whole["hydra"]
-    package = known.package if known.package != "_global_" else ""
+    keys = [str(key) for key in config if (key == "hydra") == (parsed.cfg == "hydra")]
+    whole: Any = config if parsed.cfg == "all" else OmegaConf.masked_copy(config, keys)
+    package = parsed.package if parsed.package != "_global_" else ""
     part = OmegaConf.select(whole, package) if package else whole
     if part is None:
         raise UsageError(f"--package {package}: not a key of the configuration")
@@ -128,7 +123,7 @@ def _show(config: DictConfig, known: Arguments) -> None:
         sys.stdout.write(f"{part}\n")
         return
     head = f"# @package {package}\n" if package else ""
-    sys.stdout.write(head + OmegaConf.to_yaml(part, resolve=known.resolve))
+    sys.stdout.write(head + OmegaConf.to_yaml(part, resolve=parsed.resolve))
 
 
 def _inform(config: DictConfig, what: str, loader: ConfigLoader) -> None:
@@ -144,15 +139,15 @@ def _inform(config: DictConfig, what: str, loader: ConfigLoader) -> None:
             sys.stdout.write("".join(f"{line}\n" for line in (f"# {name}", *lines, "")))
 
 
-def _folder(config: DictConfig, known: Arguments, session: Session) -> RunFolder:
+def _reserve_folder(config: DictConfig, parsed: Arguments, session: Session) -> RunFolder:
     """Reserve the sweep's folder before anything is written, so that two sweeps never share one."""
     hydra = config.hydra
-    given, wanted = grammar.as_written(hydra.overrides.hydra), str(hydra.sweep.dir)
-    for override in given:
+    overrides = grammar.as_written(hydra.overrides.hydra)
+    for override in overrides:
         if override.startswith(("hydra.sweep.subdir=", "hydra.run.dir=")):
             raise UsageError(f"{override}: a job's folder is its number; hydra.sweep.dir names the sweep's folder")
-    exactly = any(override.startswith("hydra.sweep.dir=") for override in given)
-    path = Path(wanted) if exactly else Path(f"{wanted}-{_what(config)}")
+    exactly = any(override.startswith("hydra.sweep.dir=") for override in overrides)
+    path = Path(str(hydra.sweep.dir) if exactly else f"{hydra.sweep.dir}-{_content_name(config)}")
     resumed = session.folder if not session.new else None  # a resumed search is composed again
     try:
         folder = resumed or session.reserve(path, exactly=exactly)
@@ -162,14 +157,16 @@ def _folder(config: DictConfig, known: Arguments, session: Session) -> RunFolder
             hydra.overrides.hydra.append(f"hydra.sweep.dir={arguments.quoted(str(folder.path))}")
         if not resumed:
             record_host = bool(OmegaConf.select(config, "record_host", default=False))
-            gathered = environment.gather(known.words, record_host=record_host)
-            folder.write_json(folder.environment, {**gathered, "planned_at_once": _sweeper(config) == "basic"})
+            gathered = environment.gather(parsed.words, record_host=record_host)
+            folder.write_json(
+                folder.environment, {**gathered, "planned_at_once": sweeps.sweeper(config) == sweeps.BASIC}
+            )
     except OSError as e:
         raise UsageError(f"{e.filename}: {e.strerror}") from None
     return folder
 
 
-def _what(config: DictConfig) -> str:
+def _content_name(config: DictConfig) -> str:
     """The experiment or the kernels, as part of the folder's name."""
     choices = config.hydra.runtime.choices
     if choices.get("experiment"):

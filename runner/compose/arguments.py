@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NoReturn
 
-from runner.cli import OF_A_SWEEP, WITH_VALUE
+from runner.cli import COMPLETION, OF_A_SWEEP, WITH_VALUE
 from runner.compose import errors
 from runner.errors import UsageError
 from runner.kernel.declaration import VOCABULARY, Kind
@@ -22,21 +21,20 @@ REFUSED = {
 }
 
 
-@dataclass(frozen=True)
-class Arguments:
+class Arguments(argparse.Namespace):
     """A parsed command line."""
 
     words: tuple[str, ...]  # the options, then the overrides
-    overrides: tuple[str, ...]
-    help: bool = False
-    cfg: str = ""  # the configuration to print instead of running: job, hydra or all
-    package: str = ""  # the part of it to print; empty for all
-    resolve: bool = False  # whether to resolve its ${...}
-    info: str = ""  # one of `INFO`
-    completion: str = ""  # install=SHELL, uninstall=SHELL or query=SHELL
-    config_path: str | None = None
-    config_name: str = "config"
-    config_dir: str | None = None
+    overrides: list[str]
+    help: bool
+    cfg: str  # the configuration to print instead of running: job, hydra or all
+    package: str  # the part of it to print; empty for all
+    resolve: bool  # whether to resolve its ${...}
+    info: str  # one of `INFO`
+    completion: str  # install=SHELL, uninstall=SHELL or query=SHELL
+    config_path: str | None
+    config_name: str
+    config_dir: str | None
 
 
 def read(words: Sequence[str]) -> Arguments:
@@ -49,22 +47,12 @@ def read(words: Sequence[str]) -> Arguments:
     for word, instead in REFUSED.items():
         if word in (name.partition("=")[0] for name in ordered):
             raise UsageError(f"{word}: not supported; {instead}")
-    known = _parser().parse_args(ordered)
-    completion = known.shell_completion
-    wanted = ("install=", "uninstall=", "query=")
-    return Arguments(
-        words=tuple(ordered),
-        overrides=tuple(text for text in known.overrides if not (completion and text.startswith(wanted))),
-        help=known.help,
-        cfg=known.cfg or "",
-        package=known.package or "",
-        resolve=known.resolve,
-        info=known.info or "",
-        completion=next((text for text in known.overrides if completion and text.startswith(wanted)), ""),
-        config_path=known.config_path,
-        config_name=str(known.config_name or "config").removesuffix(".yaml"),
-        config_dir=known.config_dir,
-    )
+    parsed = _parser().parse_args(ordered, Arguments(words=tuple(ordered), completion=""))
+    if parsed.shell_completion:
+        requests = [text for text in parsed.overrides if text.startswith(COMPLETION)]
+        parsed.completion = next(iter(requests), "")
+        parsed.overrides = [text for text in parsed.overrides if text not in requests]
+    return parsed
 
 
 class _Parser(argparse.ArgumentParser):
@@ -72,8 +60,7 @@ class _Parser(argparse.ArgumentParser):
         """Called by argparse."""
         word = message.rpartition(" ")[2].removeprefix("--")
         near = errors.nearest(word, [o.removeprefix("--") for o in OF_A_SWEEP]).replace("you mean ", "you mean --")
-        near = near or "; --help shows how to write it"
-        raise UsageError(f"cannot read the command line: {message}{near}")
+        raise UsageError(f"cannot read the command line: {message}{near or '; --help shows how to write it'}")
 
 
 def _parser() -> _Parser:
@@ -82,15 +69,12 @@ def _parser() -> _Parser:
     for long, short in (("--help", "-h"), ("--multirun", "-m"), ("--shell-completion", "-sc")):
         parser.add_argument(long, short, action="store_true")
     parser.add_argument("--resolve", action="store_true")
-    parser.add_argument("--cfg", "-c", choices=["job", "hydra", "all"])
-    parser.add_argument("--info", "-i", const="all", nargs="?", choices=INFO)
-    for long, short in (
-        ("--package", "-p"),
-        ("--config-path", "-cp"),
-        ("--config-name", "-cn"),
-        ("--config-dir", "-cd"),
-    ):
-        parser.add_argument(long, short)
+    parser.add_argument("--cfg", "-c", choices=["job", "hydra", "all"], default="")
+    parser.add_argument("--info", "-i", const="all", nargs="?", choices=INFO, default="")
+    parser.add_argument("--package", "-p", default="")
+    parser.add_argument("--config-path", "-cp")
+    parser.add_argument("--config-name", "-cn", default="config", type=lambda t: (t or "config").removesuffix(".yaml"))
+    parser.add_argument("--config-dir", "-cd")
     return parser
 
 

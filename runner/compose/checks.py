@@ -24,7 +24,7 @@ from runner.jobs.job import CONF, LAUNCHERS
 from runner.kernel.yaml_reader import config_text, read_yaml, require_few_parameters, shown
 
 FILES = ("kernel", "device", "timing", "profile", "experiment")  # groups whose choices are files
-LONGEST_NAME = 200  # bytes; a file name has at most 255
+MAX_NAME_BYTES = 200  # a file name has at most 255
 NO_LOGGING = "the runner prints its own messages, and configures no logging"
 OURS = {
     "hydra.callbacks": "no callback is run",
@@ -37,7 +37,7 @@ OURS = {
     "hydra": "set a key within it",
 }
 """Keys of Hydra that cannot be set, and why."""
-WHOLE = ("hydra.callbacks", "hydra.hydra_logging", "hydra.job_logging")
+OUR_NODES = ("hydra.callbacks", "hydra.hydra_logging", "hydra.job_logging")
 """Those of them whose subkeys cannot be set, either."""
 
 
@@ -99,11 +99,11 @@ def _refuse(override: Override) -> None:
     line, key = override.input_line, override.key_or_group
     if not key:
         raise UsageError(f"{line}: the key before the = is missing; write block=128")
-    if len(key.encode()) > LONGEST_NAME:
-        raise UsageError(f"{line}: a key has at most {LONGEST_NAME} characters")
+    if len(key.encode()) > MAX_NAME_BYTES:
+        raise UsageError(f"{line}: a key has at most {MAX_NAME_BYTES} characters")
     if override.is_delete():
         raise UsageError(f"{line}: ~ is not supported; a parameter set to null takes its kernel's default")
-    within = next((name for name in WHOLE if key.startswith(f"{name}.")), key)
+    within = next((name for name in OUR_NODES if key.startswith(f"{name}.")), key)
     if within in OURS:
         raise UsageError(f"{line}: cannot be set: {OURS[within]}")
     if key == "hydra/launcher":
@@ -112,22 +112,15 @@ def _refuse(override: Override) -> None:
         raise UsageError(f"{line}: name a new folder")
     if key in FILES and (override.is_add() or override.is_force_add()) and key != "experiment":
         raise UsageError(f"{line}: the configuration already chooses a {key}; write {key}=NAME without a +")
-    _length(override, ())
+    length(override, ())
 
 
-def lengths(overrides: Sequence[str], folders: Sequence[Path]) -> dict[str, int]:
-    """The number of values of a sweep for each key, without listing ranges.
+def length(override: Override, folders: Sequence[Path]) -> int:
+    """The number of values of an override, without listing a range. The folders are those in which a glob(...) looks.
 
-    Args:
-        overrides: The overrides of a sweep.
-        folders: The configuration folders, in which a glob(...) is counted.
+    Raises:
+        UsageError: The number is infinite.
     """
-    parsed = grammar.parse(overrides)
-    return {override.get_key_element(): _length(override, folders) for override in parsed}
-
-
-def _length(override: Override, folders: Sequence[Path]) -> int:
-    """The number of values of an override; `UsageError` if it is infinite."""
     line, value = override.input_line, override.value()
     if isinstance(value, IntervalSweep):
         raise UsageError(f"{line}: an interval has no steps; list the values, or use range(first,end,step)")
@@ -154,10 +147,9 @@ def _refuse_choice(override: Override, name: Any) -> None:
     group = override.key_or_group
     if group == "experiment" and name is None:
         return
-    if not isinstance(name, str) or not 0 < len(name.encode()) <= LONGEST_NAME:
-        raise UsageError(
-            f"{override.input_line}: expected the name of a file in conf/{group}; `runner show` lists them"
-        )
+    if not isinstance(name, str) or not 0 < len(name.encode()) <= MAX_NAME_BYTES:
+        expected = f"expected the name of a file in conf/{group}; `runner show` lists them"
+        raise UsageError(f"{override.input_line}: {expected}")
     if name.startswith("/") or ".." in Path(name).parts:
         raise UsageError(f"{override.input_line}: expected a name, not a path; --config-dir FOLDER adds FOLDER/{group}")
 
@@ -182,7 +174,8 @@ def _check_file(group: str, name: str, folders: Sequence[Path]) -> None:
         _look_beside(group, name, folders)
         return
     content, where = read_yaml(path), f"{group}/{path.name}"
-    content = {} if content is None else content
+    if content is None:
+        content = {}
     if not isinstance(content, dict):
         raise UsageError(f"{where}: expected keys with values, not {shown(content)}")
     if None in content:
@@ -190,12 +183,11 @@ def _check_file(group: str, name: str, folders: Sequence[Path]) -> None:
     require_few_parameters(content, where)
     if group == "experiment":
         _check_experiment(content, path, where)
-        entries = content.get("defaults")
-        chosen = [key for one in (entries if isinstance(entries, list) else ()) if isinstance(one, dict) for key in one]
-        if folders[-1] == CONF and any(re.fullmatch(r"override\s+/?hydra/launcher", str(key)) for key in chosen):
-            raise UsageError(
-                f"{where}: hydra/launcher: config.yaml takes precedence over an experiment; give it on the command line"
-            )
+        defaults = content.get("defaults")
+        keys = [str(k) for d in (defaults if isinstance(defaults, list) else ()) if isinstance(d, dict) for k in d]
+        if folders[-1] == CONF and any(re.fullmatch(r"override\s+/?hydra/launcher", key) for key in keys):
+            instead = "config.yaml takes precedence over an experiment; give it on the command line"
+            raise UsageError(f"{where}: hydra/launcher: {instead}")
 
 
 def _check_experiment(content: Mapping[str, Any], path: Path, where: str) -> None:

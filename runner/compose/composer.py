@@ -58,12 +58,7 @@ class Composer:
         self._choice = functools.lru_cache(maxsize=CHOICES)(self._compose_choice)
 
     def job(self, overrides: Sequence[str], number: int, folder: Path | None) -> Job:
-        """Compose a job.
-
-        Args:
-            overrides: The job's own overrides, as written.
-            number: The job's number.
-            folder: The job's folder, into which .hydra/ is written; `None` to write nothing.
+        """Compose a job from its own overrides, as written, and write .hydra/ into its folder, if one is given.
 
         Raises:
             KernelMistake: The kernel's YAML is wrong.
@@ -80,34 +75,25 @@ class Composer:
         return job
 
     def _compose_choice(self, overrides: tuple[str, ...]) -> _Choice:
-        whole = self._master if self._has(overrides) else self._compose(list(overrides))
-        hydra = whole.hydra
-        task = OmegaConf.masked_copy(whole, [str(key) for key in whole if key != "hydra"])
-        OmegaConf.copy_cache(whole, task)
-        plain = _plain(task)
-        return _Choice(plain, _plain(hydra), schema.read(task, hydra), "${" in repr(plain))
-
-    def _has(self, overrides: Sequence[str]) -> bool:
-        """Whether the sweep's own configuration already includes these overrides."""
-        known = self._master.hydra
-        return (
-            set(overrides) <= set(grammar.as_written(known.overrides.task))
-            and "???" not in known.runtime.choices.values()
-        )
+        own = self._master.hydra  # the sweep's own configuration may include these overrides already
+        complete = "???" not in own.runtime.choices.values()
+        included = complete and set(overrides) <= set(grammar.as_written(own.overrides.task))
+        config = self._master if included else self._compose(list(overrides))
+        task = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+        OmegaConf.copy_cache(config, task)
+        plain, hydra = _plain(task), _plain(config.hydra)
+        return _Choice(plain, hydra, schema.read(task, config.hydra), "${" in repr(plain))
 
     def _read_value(self, text: str) -> tuple[tuple[str, Any], ...]:
         """The parameter and the plain value that an override sets; empty if Hydra must compose it."""
-        if (whole := _INTEGER.fullmatch(text)) and whole[1] in self._names:  # Hydra's parser takes milliseconds
-            return ((whole[1], int(whole[2])),)
+        if (match := _INTEGER.fullmatch(text)) and match[1] in self._names:  # Hydra's parser takes milliseconds
+            return ((match[1], int(match[2])),)
         (override,) = grammar.parse([text])
         name, value = override.key_or_group, override.value()
         if override.package or override.type.name != "CHANGE" or name not in self._names:
             return ()
-        if name == "seed":
-            plain = type(value) is int
-        else:
-            plain = value is None or (isinstance(value, str | int | float) and "${" not in str(value))
-        return ((name, value),) if plain else ()
+        scalar = value is None or (isinstance(value, str | int | float) and "${" not in str(value))
+        return ((name, value),) if (type(value) is int if name == "seed" else scalar) else ()
 
 
 def _plain(node: DictConfig) -> dict[str, Any]:
@@ -136,18 +122,14 @@ def _write(
     """Write the files that Hydra's own launchers write for a job."""
     own = [text for text in overrides if not text.lstrip("+~").startswith(("hydra.", "hydra/"))]
     style = hydra["job"]["config"]["override_dirname"]
-    named = sorted(text for text in own if re.split("[=@]", text)[0] not in style["exclude_keys"])
-    its = {
+    items = sorted(text for text in own if re.split("[=@]", text)[0] not in style["exclude_keys"])
+    dirname = style["item_sep"].join(items).replace("=", style["kv_sep"])
+    node = {
         **hydra,
         "overrides": {**hydra["overrides"], "task": own},
-        "job": {
-            **hydra["job"],
-            "override_dirname": style["item_sep"].join(named).replace("=", style["kv_sep"]),
-            "id": str(number),
-            "num": number,
-        },
+        "job": {**hydra["job"], "override_dirname": dirname, "id": str(number), "num": number},
         "runtime": {**hydra["runtime"], "output_dir": str(folder.absolute())},
     }
-    for name, content in (("config", dict(task)), ("hydra", {"hydra": its}), ("overrides", own)):
+    for name, content in (("config", dict(task)), ("hydra", {"hydra": node}), ("overrides", own)):
         text = yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
         atomic.write_text(folder / ".hydra" / f"{name}.yaml", text)

@@ -31,14 +31,14 @@ A declarative experiment runner for CUDA kernels: YAML in, checked times out.
 
 _END = "Read on: README.md, docs/tutorial.md, docs/hydra.md."
 WIDTH = 80
-MOST_MISTAKES = 3  # mistakes that --help shows
+MAX_MISTAKES = 3  # that --help shows
 
 
 def help_text(folders: Sequence[Path]) -> str:
     """The text of --help: examples, the kernels of the configuration folders, and links to documentation."""
     mistakes = [f"cannot be run: {mistake}" for mistake in mistakes_in(folders)]
-    if hidden := len(mistakes[MOST_MISTAKES:]):
-        mistakes[MOST_MISTAKES:] = [f"{hidden} more cannot be run; `runner show` lists them"]
+    if hidden := len(mistakes[MAX_MISTAKES:]):
+        mistakes[MAX_MISTAKES:] = [f"{hidden} more cannot be run; `runner show` lists them"]
     return "\n".join([_HELP, _filled("kernels", by_name(folders, "kernel")), *mistakes, "", _END, ""])
 
 
@@ -46,10 +46,10 @@ def choices(folders: Sequence[Path]) -> str:
     """The text of `runner show`: all kernels and experiments with one line each, and all keys."""
     lines = []
     for folder, paths in files(folders, "kernel").items():
-        whose = "kernels" if folder == CONF else f"kernels of {folder}"
-        lines += [f"{whose}: runner kernel=NAME", *_table((p.stem, _summary(p)) for p in paths), ""]
+        head = "kernels" if folder == CONF else f"kernels of {folder}"
+        lines += [f"{head}: runner kernel=NAME", *_table((p.stem, _summary(p)) for p in paths), ""]
     experiments = by_name(folders, "experiment").items()
-    lines += ["experiments: runner experiment=NAME", *_table((name, _remark(path)) for name, path in experiments), ""]
+    lines += ["experiments: runner experiment=NAME", *_table((name, _comment(path)) for name, path in experiments), ""]
     lines += [_filled(group, by_name(folders, group)) for group in FILES if group not in ("kernel", "experiment")]
     lines += [_filled("parameters", schema.parameter_names()), _filled("further keys", schema.further_keys())]
     lines += [f"cannot be run: {mistake}" for mistake in mistakes_in(folders)]
@@ -58,14 +58,13 @@ def choices(folders: Sequence[Path]) -> str:
 
 def files(folders: Sequence[Path], group: str) -> dict[Path, list[Path]]:
     """The files of a group, by folder. A file in an earlier folder hides those of the same name in later ones."""
-    found: dict[Path, list[Path]] = {}
-    seen: set[str] = set()
+    paths: dict[Path, list[Path]] = {}
+    names: set[str] = set()
     for folder in folders:
-        own = [path for path in sorted((folder / group).glob("*.yaml")) if path.stem not in seen]
-        seen |= {path.stem for path in own}
-        if own:
-            found[folder] = own
-    return found
+        if own := [path for path in sorted((folder / group).glob("*.yaml")) if path.stem not in names]:
+            paths[folder] = own
+            names |= {path.stem for path in own}
+    return paths
 
 
 def by_name(folders: Sequence[Path], group: str) -> dict[str, Path]:
@@ -98,7 +97,7 @@ def _summary(path: Path) -> str:
     return str(content.get("summary", "")) if isinstance(content, dict) else ""
 
 
-def _remark(path: Path) -> str:
+def _comment(path: Path) -> str:
     """The comment at the start of an experiment, after `# @package _global_`."""
     lines = [line.removeprefix("#").strip() for line in path.read_text(encoding="utf-8", errors="replace").splitlines()]
     text = lines[1 : lines.index("", 1)] if "" in lines[1:] else lines[1:2]
@@ -106,9 +105,9 @@ def _remark(path: Path) -> str:
 
 
 def _table(entries: Iterable[tuple[str, str]]) -> list[str]:
-    listed = list(entries)
-    width = max((len(name) for name, _ in listed), default=0)
-    return [f"  {name:{width}}  {words}".rstrip() for name, words in listed]
+    entries = list(entries)
+    width = max((len(name) for name, _ in entries), default=0)
+    return [f"  {name:{width}}  {text}".rstrip() for name, text in entries]
 
 
 def _filled(head: str, words: Iterable[str]) -> str:

@@ -19,7 +19,7 @@ THEIRS = (HydraException, OmegaConfBaseException, yaml.YAMLError)
 _THEIR_PACKAGES = ("hydra", "omegaconf", "yaml", "antlr4")
 _ALSO_KNOWN = {"gpu": "cuda", "nvidia": "cuda"}  # other names of a choice
 QUOTING = "other characters than letters, digits and . _ - + * need quotes inside quotes, as in \"size='1<<24'\""
-MOST_OPTIONS = 20  # options that are listed
+MAX_OPTIONS = 20  # that are listed
 
 
 def is_theirs(error: BaseException) -> bool:
@@ -51,8 +51,11 @@ def sentence(error: BaseException, known: Sequence[str]) -> str:
         return f"{error.override}: cannot read this override; {QUOTING}"
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options is not None:
         file = error.missing_cfg_file
-        group, _, given = file.rpartition("/") if file.startswith("hydra/") else file.partition("/")
-        return _unknown_choice(group, given, error.options)
+        group, _, name = file.rpartition("/") if file.startswith("hydra/") else file.partition("/")
+        near = nearest(name, error.options)
+        if len(error.options) > MAX_OPTIONS:
+            return f"{group}={name}: unknown {group}{near} (`runner show` lists all {len(error.options)})"
+        return f"{group}={name}: expected one of {', '.join(error.options)}{near}"
     composing = re.search(r"In '([^']+)': ", str(error))  # absent for the command line
     where = f"{composing[1]}.yaml: " if composing else ""
     cause = error if isinstance(error, OmegaConfBaseException) else error.__cause__ or error.__context__ or error
@@ -64,26 +67,19 @@ def sentence(error: BaseException, known: Sequence[str]) -> str:
     if isinstance(cause, OmegaConfBaseException):
         override = re.search(r"Error merging override (.*)", str(error))
         subject = override[1] if override else cause.full_key
-        if isinstance(cause, ValidationError) and subject and (wanted := _wanted(cause, subject)):
-            return f"{where}{subject}: expected {wanted}"
+        if isinstance(cause, ValidationError) and subject and (expected := _expected(cause, subject)):
+            return f"{where}{subject}: expected {expected}"
         return f"{where}{subject}: {_one_line(cause)}" if subject else f"{where}{_one_line(cause)}"
     return _one_line(error) or f"Hydra refuses the configuration: {type(error).__name__}"
 
 
-def _unknown_choice(group: str, given: str, options: Sequence[str]) -> str:
-    near = nearest(given, options)
-    if len(options) > MOST_OPTIONS:
-        return f"{group}={given}: unknown {group}{near} (`runner show` lists all {len(options)})"
-    return f"{group}={given}: expected one of {', '.join(options)}{near}"
-
-
-def _wanted(error: ValidationError, subject: str) -> str:
+def _expected(error: ValidationError, subject: str) -> str:
     """What a key expects if its value could not be converted; empty for other errors."""
     kinds = {"Integer": "an integer", "Float": "a number", "boolean": "true or false"}
     if "is not a ListConfig" in str(error):
         return "a list, such as [0,1]"
-    found = re.search(r"could not be converted to (\w+)|is not a valid (bool)", str(error))
-    kind = kinds.get(found[1] or "boolean", "") if found else ""
+    match = re.search(r"could not be converted to (\w+)|is not a valid (bool)", str(error))
+    kind = kinds.get(match[1] or "boolean", "") if match else ""
     key, written, _ = subject.partition("=")
     if kind and (limits := LIMITS.get(key.removeprefix("timing."))):
         kind += f" from {limits[0]} to {limits[1]}"
@@ -125,5 +121,5 @@ def _one_line(error: BaseException) -> str:
     """A message on one line, without the lines in which Hydra and OmegaConf describe their own objects."""
     lines = [line.strip() for line in str(error).partition("Config search path:")[0].splitlines()]
     internal = ("full_key:", "object_type=", "reference_type=")
-    kept = dict.fromkeys(line for line in lines if line and not line.startswith(internal))
-    return " ".join(line if line[-1] in ".:;?" else f"{line};" for line in kept).rstrip(";.")
+    own = dict.fromkeys(line for line in lines if line and not line.startswith(internal))
+    return " ".join(line if line[-1] in ".:;?" else f"{line};" for line in own).rstrip(";.")

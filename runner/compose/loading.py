@@ -59,10 +59,10 @@ class CheckedFiles(ConfigSource):
 
     def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
         """Called by Hydra."""
-        found: list[str] = []
-        for name in sorted(path.name for path in (Path(self.path) / config_path).iterdir()):
-            self._list_add_result(found, str(Path(config_path) / name), name, results_filter)
-        return sorted(set(found))
+        names: list[str] = []
+        for path in (Path(self.path) / config_path).iterdir():
+            self._list_add_result(names, str(Path(config_path) / path.name), path.name, results_filter)
+        return sorted(set(names))
 
     def _file(self, config_path: str) -> Path:
         return Path(self.path) / self._normalize_file_name(config_path)
@@ -83,12 +83,7 @@ class CheckedFolders(SearchPathPlugin):
 
 @contextmanager
 def opened(folders: Sequence[Path], primary: Path) -> Iterator[ConfigLoader]:
-    """Hydra's loader with these folders on its search path.
-
-    Args:
-        folders: The folders in search order.
-        primary: The folder with the main configuration file.
-    """
+    """Hydra's loader with these folders on its search path. `primary` has the main configuration file."""
     plugins: Any = Plugins.instance()
     for plugin in (CheckedFiles, CheckedFolders):
         plugins.register(plugin)
@@ -98,23 +93,17 @@ def opened(folders: Sequence[Path], primary: Path) -> Iterator[ConfigLoader]:
         yield GlobalHydra.instance().config_loader()
 
 
-def composed(loader: ConfigLoader, name: str, overrides: Sequence[str]) -> DictConfig:
-    """Compose the configuration that the jobs of a sweep share, including Hydra's node.
-
-    Args:
-        loader: Hydra's loader.
-        name: The main configuration file, without .yaml.
-        overrides: The overrides of the command line.
+def compose(loader: ConfigLoader, name: str, overrides: Sequence[str]) -> DictConfig:
+    """Compose the configuration that the jobs of a sweep share, including Hydra's node, from the main file `name`.
 
     Raises:
         HydraException: The overrides or the files cannot be composed.
         OmegaConfBaseException: A value has the wrong type, or a key is unknown.
     """
-    short = [grammar.shortened(text) for text in overrides]
-    config = loader.load_configuration(name, short, RunMode.MULTIRUN)
-    whole = dict(zip(short, overrides, strict=True))
+    shortened = [grammar.shortened(text) for text in overrides]
+    config = loader.load_configuration(name, shortened, RunMode.MULTIRUN)
+    originals = dict(zip(shortened, overrides, strict=True))
+    tasks = grammar.as_written(config.hydra.overrides.task)
     with open_dict(config):
-        config.hydra.overrides.task = [
-            whole.get(text, text) for text in grammar.as_written(config.hydra.overrides.task)
-        ]
+        config.hydra.overrides.task = [originals.get(text, text) for text in tasks]
     return config

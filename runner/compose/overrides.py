@@ -28,11 +28,7 @@ _parser = functools.cache(OverridesParser.create)
 
 
 def parse(texts: Iterable[str], loader: ConfigLoader | None = None) -> list[Override]:
-    """Parse overrides.
-
-    Args:
-        texts: The overrides as a user writes them.
-        loader: Finds the choices that a glob(...) matches.
+    """Parse overrides as a user writes them. `loader` finds the choices that a glob(...) matches.
 
     Raises:
         OverrideParseException: An override does not follow Hydra's grammar.
@@ -42,8 +38,8 @@ def parse(texts: Iterable[str], loader: ConfigLoader | None = None) -> list[Over
 
 def shortened(text: str) -> str:
     """A long list of plain values cut to its first two, which suffices where only the key matters."""
-    found = _LIST.fullmatch(text)
-    return f"{found[1]}{found[3]}{found[5]}" if found else text
+    match = _LIST.fullmatch(text)
+    return f"{match[1]}{match[3]}{match[5]}" if match else text
 
 
 def product(overrides: Iterable[Override]) -> list[list[str]]:
@@ -51,14 +47,12 @@ def product(overrides: Iterable[Override]) -> list[list[str]]:
 
     If a key occurs twice, the last one prevails.
     """
-    values: dict[str, list[str]] = {}
+    choices: dict[str, list[str]] = {}
     for override in overrides:
-        key = override.get_key_element()
-        if override.is_sweep_override():
-            values[key] = [f"{key}={value}" for value in override.sweep_string_iterator()]
-        else:
-            values[key] = [f"{key}={override.get_value_element_as_str()}"]
-    return [list(job) for job in itertools.product(*values.values())]
+        key, swept = override.get_key_element(), override.is_sweep_override()
+        values = override.sweep_string_iterator() if swept else [override.get_value_element_as_str()]
+        choices[key] = [f"{key}={value}" for value in values]
+    return [list(job) for job in itertools.product(*choices.values())]
 
 
 def key_of(override: str) -> str:
@@ -68,13 +62,10 @@ def key_of(override: str) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _parsed(text: str) -> Override:
-    found = _LIST.fullmatch(text)
-    if found is None or not found[4]:
-        (override,) = _parser().parse_overrides([text])
-        return override
     (override,) = _parser().parse_overrides([shortened(text)])
-    if isinstance(sweep := override.value(), ChoiceSweep):
-        sweep.list += map(_scalar, found[4][1:].split(","))
+    match = _LIST.fullmatch(text)
+    if match and match[4] and isinstance(sweep := override.value(), ChoiceSweep):
+        sweep.list += map(_scalar, match[4][1:].split(","))
     override.input_line = text
     return override
 
@@ -87,5 +78,5 @@ def _scalar(text: str) -> int | float | str:
 
 def as_written(overrides: Any) -> Sequence[str]:
     """Hydra's lists of overrides as they were written, with every ${...} unresolved."""
-    found: Any = OmegaConf.to_container(overrides, resolve=False)
-    return list(found)
+    texts: Any = OmegaConf.to_container(overrides, resolve=False)
+    return list(texts)

@@ -15,11 +15,7 @@ from runner.record.folder import RunFolder
 
 
 def arguments(folder: RunFolder, overrides: Sequence[str]) -> list[str]:
-    """The command line that composes a stored sweep again.
-
-    Args:
-        folder: The sweep's folder.
-        overrides: Further overrides. Each replaces the recorded one with the same key.
+    """The command line that composes a stored sweep again, with further overrides that replace recorded ones.
 
     Raises:
         UsageError: The recorded configuration is missing or corrupt.
@@ -27,20 +23,20 @@ def arguments(folder: RunFolder, overrides: Sequence[str]) -> list[str]:
     record = folder.multirun if folder.has(folder.multirun) else folder.job(0) / ".hydra" / "hydra.yaml"
     try:
         hydra: Any = limited_yaml.load_yaml(folder.text(record))["hydra"]
-        given = [*hydra["overrides"]["hydra"], *hydra["overrides"]["task"]]
+        texts = [*hydra["overrides"]["hydra"], *hydra["overrides"]["task"]]
         name, searchpath, mode = hydra["job"]["config_name"], hydra["searchpath"], hydra["mode"]
     except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError):
         raise UsageError(f"{folder.path}: cannot compose it again: {record.name} is missing or corrupt") from None
     if not (folder.sources / "conf" / f"{name.removesuffix('.yaml')}.yaml").is_file():
         raise UsageError(f"{folder.path}: cannot compose the sweep again: its sources/ lacks {name}.yaml")
     new = {key_of(text) for text in overrides}
-    kept = [text for text in given if key_of(text) not in {"hydra.sweep.dir", "hydra.searchpath", *new}]
+    texts = [text for text in texts if key_of(text) not in {"hydra.sweep.dir", "hydra.searchpath", *new}]
     if searchpath and "hydra.searchpath" not in new:  # the files of added folders are in sources/conf
-        kept.append(f"hydra.searchpath=[{','.join(quoted(p) for p in searchpath if p.startswith('pkg://'))}]")
+        texts.append(f"hydra.searchpath=[{','.join(quoted(p) for p in searchpath if p.startswith('pkg://'))}]")
     return [
-        *(["-m"] if mode == "MULTIRUN" and "hydra.mode" not in map(key_of, [*kept, *overrides]) else []),
+        *(["-m"] if mode == "MULTIRUN" and "hydra.mode" not in map(key_of, [*texts, *overrides]) else []),
         *("--config-path", str((folder.sources / "conf").resolve())),
         *(() if name == "config" else ("--config-name", name)),
-        *kept,
+        *texts,
         *overrides,
     ]

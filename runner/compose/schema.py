@@ -114,23 +114,19 @@ class Composed:
     profile: ProfileConfig
     swept: frozenset[str]  # names that an experiment sweeps
     origin: Origin
-    read: dict[frozenset[str], tuple[Metric, ...]] = field(default_factory=dict)  # metrics by names of parameters
+    cache: dict[frozenset[str], tuple[Metric, ...]] = field(default_factory=dict)  # metrics by names of parameters
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """The metrics of a case, cached for cases with the same parameters."""
         names = frozenset(name for name, _ in case.parameters)
-        if names not in self.read:
-            given = self.values["metrics"]
-            self.read[names] = together(self.kernel.metrics, given, case.variables, parameter_names())
-        return self.read[names]
+        if names not in self.cache:
+            further = self.values["metrics"]
+            self.cache[names] = together(self.kernel.metrics, further, case.variables, parameter_names())
+        return self.cache[names]
 
 
 def read(config: DictConfig, hydra: DictConfig) -> Composed:
-    """Read a composed configuration.
-
-    Args:
-        config: The configuration without Hydra's node.
-        hydra: Hydra's node.
+    """Read a composed configuration: the job's part, and Hydra's node.
 
     Raises:
         UsageError: A group is invalid, or a key is unknown.
@@ -146,14 +142,11 @@ def read(config: DictConfig, hydra: DictConfig) -> Composed:
     path = _yaml_of(name, folders)
     if path is None:
         raise UsageError(f"kernel={name}: kernel/{name}.yaml not found in {', '.join(map(str, folders))}")
-    if added := [k for k in values if k not in KEYS and k not in names]:
-        written = next(
-            (o for o in grammar.as_written(hydra.overrides.task) if o.lstrip("+").startswith(f"{added[0]}=")),
-            f"+{added[0]}",
-        )
-        raise UsageError(f"{written}: no kernel on the search path declares a parameter of that name")
-    if unknown := [k for k in values["on_cpu"] if k not in names]:
-        raise UsageError(f"on_cpu.{unknown[0]}: no kernel on the search path declares a parameter of that name")
+    overrides = grammar.as_written(hydra.overrides.task)
+    added = [key for key in values if key not in KEYS and key not in names]
+    unknown = [next((o for o in overrides if o.lstrip("+").startswith(f"{key}=")), f"+{key}") for key in added]
+    if unknown := [*unknown, *(f"on_cpu.{key}" for key in values["on_cpu"] if key not in names)]:
+        raise UsageError(f"{unknown[0]}: no kernel on the search path declares a parameter of that name")
     origin = Origin(folders, tuple(n for n in names if n not in VOCABULARY), values["kernel"])
     swept = frozenset(map(str, OmegaConf.select(hydra, "sweeper.params") or ()))
     try:
@@ -178,7 +171,7 @@ def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str],
         composed: The configuration that the job shares with others.
         values: The parameters and the seed that the job sets itself.
         overrides: All overrides of the job, as written.
-        number: The job's number.
+        number: The job's number, which names its folder.
 
     Raises:
         UsageError: A value is invalid.
@@ -186,10 +179,8 @@ def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str],
     """
     for override in overrides:
         if override.lstrip("+~").startswith("kernel."):  # it would change a case but not its id
-            raise UsageError(
-                f"{override}: an override cannot change a kernel; copy its YAML into a folder of your own, and "
-                f"name the folder by --config-dir"
-            )
+            instead = "copy its YAML into a folder of your own, and name the folder by --config-dir"
+            raise UsageError(f"{override}: an override cannot change a kernel; {instead}")
     plain = {**composed.values, **values}
     if not 0 <= plain["seed"] < 2**63:
         raise UsageError(f"seed={plain['seed']}: expected 0 to 2**63-1")
@@ -201,16 +192,16 @@ def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str],
     if plain["on_cpu"] and not is_gpu(kind_of(device)):
         if twice := [name for name in plain["on_cpu"] if name in composed.swept]:
             raise UsageError(f"on_cpu.{twice[0]}: the experiment sweeps {twice[0]}; on_cpu cannot set it, too")
-        given = {grammar.key_of(override) for override in overrides}  # these prevail
-        plain |= {name: value for name, value in plain["on_cpu"].items() if name not in given}
+        overridden = {grammar.key_of(override) for override in overrides}  # these prevail
+        plain |= {name: value for name, value in plain["on_cpu"].items() if name not in overridden}
     for name, kind in VOCABULARY.items():  # also parameters that only other kernels read
         if plain[name] is not None:
             canonical(name, kind, plain[name])
     case = _case(composed.kernel, plain)
     metrics = composed.metrics_of(case)
     require_rankable(plain["rank_by"], metrics, f"kernel {composed.kernel.name}")
-    known = case, device, composed.timing, compiler, number, composed.origin, metrics, plain["rank_by"]
-    return Job(*known, lines=plain["lines"], racecheck=plain["racecheck"], profile=composed.profile)
+    shared = case, device, composed.timing, compiler, number, composed.origin, metrics, plain["rank_by"]
+    return Job(*shared, lines=plain["lines"], racecheck=plain["racecheck"], profile=composed.profile)
 
 
 def _case(kernel: Kernel, values: Mapping[str, Any]) -> Case:
@@ -222,5 +213,5 @@ def _case(kernel: Kernel, values: Mapping[str, Any]) -> Case:
 
 def folders_of(hydra: DictConfig) -> tuple[Path, ...]:
     """The configuration folders, in Hydra's order."""
-    found = (Path(s.path) for s in hydra.runtime.config_sources if s.schema in (SCHEME, "file"))
-    return tuple(dict.fromkeys(found))
+    sources = hydra.runtime.config_sources
+    return tuple(dict.fromkeys(Path(source.path) for source in sources if source.schema in (SCHEME, "file")))

@@ -216,7 +216,7 @@ def split(overrides: Sequence[Override], further: Axes) -> tuple[list[str], dict
         elif key in FILES or "." in key:
             raise UsageError(f"{override.input_line}: a search varies parameters of one kernel; run one for each {key}")
         else:
-            count = checks.lengths([str(override.input_line)], ())[key]  # a range may not fit into memory
+            count = checks.length(override, ())  # a range may not fit into memory
             if not 0 < count <= MOST_VALUES:
                 raise UsageError(f"{override.input_line}: {count:,} values; 1 to {MOST_VALUES:,} are searched")
             axes[key] = [v.text if isinstance(v, QuotedString) else v for v in override.sweep_iterator()]

@@ -15,16 +15,16 @@ from runner.jobs.job import CONF
 from runner.kernel.yaml_reader import read_yaml
 
 
-def search_path(known: Arguments) -> list[Path]:
+def search_path(parsed: Arguments) -> list[Path]:
     """The configuration folders of a command line. The primary one comes last.
 
     Raises:
         UsageError: A folder does not exist, the primary one has no main file, or an added one may not have it.
     """
-    primary = _primary(known)
-    folders = [folder for text in _added(known) if (folder := _folder(text))]
+    primary = _primary(parsed)
+    folders = [folder for text in _added(parsed) if (folder := _folder(text))]
     for folder in replacing([*folders, primary]):
-        if (own := folder / f"{known.config_name}.yaml").is_file():
+        if (own := folder / f"{parsed.config_name}.yaml").is_file():
             raise UsageError(
                 f"{own}: a folder with a kernel that replaces one of the runner's cannot hold this file, too; use "
                 f"--config-path, or rename the file"
@@ -35,9 +35,8 @@ def search_path(known: Arguments) -> list[Path]:
 def replacing(folders: Sequence[Path]) -> list[Path]:
     """The added folders with a kernel that the primary folder, the last one, has as well. They must precede it."""
     *added, primary = folders
-    taken = {p.name for p in (primary / "kernel").glob("*.yaml")}
-    names = {f: {p.name for p in (f / "kernel").glob("*.yaml")} for f in added if f.resolve() != primary.resolve()}
-    return [folder for folder, own in names.items() if own & taken]
+    names = {f: {p.name for p in (f / "kernel").glob("*.yaml")} for f in folders}
+    return [f for f in dict.fromkeys(added) if f.resolve() != primary.resolve() and names[f] & names[primary]]
 
 
 def in_order(folders: Sequence[Path]) -> list[Path]:
@@ -47,9 +46,9 @@ def in_order(folders: Sequence[Path]) -> list[Path]:
     return [*first, primary, *(folder for folder in added if folder not in first)]
 
 
-def _primary(known: Arguments) -> Path:
-    folder = Path(known.config_path) if known.config_path is not None else CONF
-    name = known.config_name
+def _primary(parsed: Arguments) -> Path:
+    folder = Path(parsed.config_path) if parsed.config_path is not None else CONF
+    name = parsed.config_name
     if not folder.is_absolute():  # Hydra would take it as relative to the package
         raise UsageError(f"--config-path {folder}: expected the folder's absolute path")
     if not (folder / f"{name}.yaml").is_file():
@@ -60,11 +59,11 @@ def _primary(known: Arguments) -> Path:
     return folder
 
 
-def _added(known: Arguments) -> list[str]:
-    added = [] if known.config_dir is None else [known.config_dir]
-    for override in known.overrides:
-        if found := re.fullmatch(r"hydra\.searchpath=\[?([^\[\]]*)\]?", override):
-            added += [p.strip().strip("'\"").removeprefix("file://") for p in found[1].split(",") if p.strip()]
+def _added(parsed: Arguments) -> list[str]:
+    added = [] if parsed.config_dir is None else [parsed.config_dir]
+    for override in parsed.overrides:
+        if match := re.fullmatch(r"hydra\.searchpath=\[?([^\[\]]*)\]?", override):
+            added += [p.strip().strip("'\"").removeprefix("file://") for p in match[1].split(",") if p.strip()]
     return added
 
 
@@ -76,6 +75,6 @@ def _folder(text: str) -> Path | None:
                 return None
         raise UsageError(f"{text}: there is no such Python package")
     if not os.path.isdir(text):  # noqa: PTH112  (returns False also for a name that the system refuses)
-        shown = text or "--config-dir="
-        raise UsageError(f"{shown}: there is no such folder; --config-dir expects a folder that holds kernel/NAME.yaml")
+        expected = "--config-dir expects a folder that holds kernel/NAME.yaml"
+        raise UsageError(f"{text or '--config-dir='}: there is no such folder; {expected}")
     return Path(text)

@@ -21,6 +21,13 @@ from runner.jobs.job import Job
 from runner.record.folder import RunFolder
 from runner.sweep.session import Session
 
+BASIC = "basic"
+
+
+def sweeper(config: DictConfig) -> str:
+    """The choice of the group `hydra/sweeper`."""
+    return str(config.hydra.runtime.choices["hydra/sweeper"])
+
 
 def require_few_cases(config: DictConfig) -> None:
     """Refuse a sweep of more than `max_cases` cases before composing them. A search chooses its own number.
@@ -31,9 +38,10 @@ def require_few_cases(config: DictConfig) -> None:
     most = config.get("max_cases", schema.MAX_CASES)
     if not 1 <= most <= MOST_ROWS:
         raise UsageError(f"max_cases={most}: expected 1 to {MOST_ROWS}")
-    if config.hydra.runtime.choices["hydra/sweeper"] != "basic":
+    if sweeper(config) != BASIC:
         return
-    lengths = checks.lengths(swept(config, resolve=True), schema.folders_of(config.hydra))
+    folders, overrides = schema.folders_of(config.hydra), grammar.parse(swept(config, resolve=True))
+    lengths = {override.get_key_element(): checks.length(override, folders) for override in overrides}
     if (cases := math.prod(lengths.values())) > most:
         product = " x ".join(f"{n:,} of {key}" for key, n in lengths.items() if n > 1)
         raise UsageError(f"the sweep has {cases:,} cases ({product}), above max_cases={most}; sweep fewer values")
@@ -42,12 +50,7 @@ def require_few_cases(config: DictConfig) -> None:
 def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: RunFolder, session: Session) -> None:
     """Plan all jobs, then run them. An invalid job stops the sweep before any runs; an invalid kernel is left out.
 
-    Args:
-        config: The sweep's composed configuration.
-        loader: Hydra's loader, which composes the jobs.
-        launcher: Runs the jobs.
-        folder: The sweep's folder.
-        session: Gets the plan of a dry run and the kernels that were left out.
+    `session` gets the plan of a dry run and the kernels that were left out.
 
     Raises:
         UsageError: A value is invalid, or the sweep is empty.
@@ -55,9 +58,9 @@ def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: Ru
     job_overrides = grammar.product(grammar.parse(swept(config), loader))
     folder.write(folder.multirun, OmegaConf.to_yaml(config))
     if not job_overrides:
-        texts = grammar.as_written(config.hydra.overrides.task)
+        parsed = grammar.parse(grammar.as_written(config.hydra.overrides.task))
         folders = schema.folders_of(config.hydra)
-        empty = [text for text in texts if 0 in checks.lengths([text], folders).values()]
+        empty = [str(override.input_line) for override in parsed if checks.length(override, folders) == 0]
         why = "has no value" if empty and "glob(" not in empty[0] else "matches no name"
         raise UsageError(f"{' '.join(empty) or 'nothing to run: kernel=glob(...)'}: {why}")
     composer, dry = Composer(loader, config), session.options.dry_run
@@ -99,7 +102,9 @@ def _say_what_differs(
     """Report kernels that are left out, parameters without effect, and kernels that replace the runner's own."""
     for mistake in mistakes.values():
         progress.warn(f"{mistake}; this kernel is left out")
-    for name in _unread(job_overrides, plan):
+    overridden = {override.partition("=")[0] for overrides in job_overrides for override in overrides}
+    read = {name for job in plan for name, _ in job.case.parameters}
+    for name in sorted(overridden & set(schema.parameter_names()) - read):
         progress.say(f"{name}: no kernel in this sweep uses it, so it has no effect")
     for name, job in {job.case.kernel.name: job for job in plan}.items():
         if replaced := _replaced(job):
@@ -109,12 +114,5 @@ def _say_what_differs(
 def _replaced(job: Job) -> Path | None:
     """The YAML of the same name in another configuration folder."""
     yaml = job.case.kernel.yaml
-    found = (p for f in job.origin.folders if (p := f / "kernel" / yaml.name).is_file())
-    return next((p for p in found if not p.samefile(yaml)), None)
-
-
-def _unread(job_overrides: Sequence[Sequence[str]], plan: Sequence[Job]) -> list[str]:
-    """The parameters that are set although no kernel of the sweep reads them."""
-    given = {override.partition("=")[0] for overrides in job_overrides for override in overrides}
-    read = {name for job in plan for name, _ in job.case.parameters}
-    return sorted(given & set(schema.parameter_names()) - read)
+    paths = (folder / "kernel" / yaml.name for folder in job.origin.folders)
+    return next((path for path in paths if path.is_file() and not path.samefile(yaml)), None)

@@ -23,13 +23,13 @@ from runner.record import runs, stored_rows
 from runner.record.folder import RunFolder
 from runner.record.samples import append_round
 from runner.record.stored_rows import Row
-from runner.statistics import SAMPLE, Samples, of_rounds
+from runner.statistics import SAMPLE, Samples, summarize_rounds
 
 KERNEL = "kernel"  # the key that names the kernel in an exported run of several kernels
 IMPORTED = "imported"  # the default folder below outputs/
 
 
-def of_t4(file: Path, kernel: str | None, into: Path | None) -> str:
+def write_run(file: Path, kernel: str | None, into: Path | None) -> str:
     """Write the run folder of a T4 file.
 
     Args:
@@ -84,7 +84,7 @@ def _row(number: int, entry: t4_format.Result, kernel: str, file: Path, *, on_gp
     times: dict[str, Any] = {"median_us": entry.time_us}
     if len(entry.times_us):
         names = ("samples", "median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us")
-        times = {"rounds": 1, **dict(zip(names, astuple(of_rounds(_samples(entry))), strict=True))}
+        times = {"rounds": 1, **dict(zip(names, astuple(summarize_rounds(_samples(entry))), strict=True))}
     return {**row, **(times if on_gpu else {"emulated_us": times["median_us"]})}
 
 

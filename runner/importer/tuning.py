@@ -54,7 +54,7 @@ class Tuning:
     roles: Mapping[int, str]  # of arrays, by their position
 
 
-def of_script(path: Path) -> Tuning:
+def read_script(path: Path) -> Tuning:
     """Read the first call of `tune_kernel` in a script.
 
     Raises:
@@ -73,7 +73,7 @@ def of_script(path: Path) -> Tuning:
     raise UsageError(f"{path}: it does not call tune_kernel")
 
 
-def of_t1(path: Path) -> Tuning:
+def read_t1(path: Path) -> Tuning:
     """Read a T1 file.
 
     Raises:

@@ -6,13 +6,12 @@ import keyword
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from runner.columns import RESERVED
-from runner.errors import UsageError
 from runner.importer.found import Found, plain_type
 from runner.importer.tuning import AXES, Tuning
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES
@@ -102,24 +101,6 @@ def written(found: Found, folder: Path, tuning: Tuning | None, *, overloads: boo
         *(f"  {name}: {BLANK}" for name in outputs or ["output"]),
     ]
     return "\n".join(line for line in lines if line) + "\n"
-
-
-def write_new(files: Mapping[Path, str]) -> None:
-    """Write files.
-
-    Raises:
-        UsageError: One of them exists; then nothing is written.
-    """
-    if there := next((path for path in files if path.exists()), None):
-        raise UsageError(f"{there}: already exists; nothing is written. --into FOLDER chooses another folder")
-    for path, text in files.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-
-
-def name_of(found: Found) -> str:
-    """The kernel's name in the YAML's file name, at most 64 characters."""
-    return found.kernel.name.rpartition("::")[2][:64]
 
 
 def _launch(found: Found, tuning: Tuning | None, parameters: _Parameters) -> tuple[str, str]:

@@ -183,7 +183,7 @@ def _judge(got: Array, known: Elements) -> _Judged:
         differs = np.isfinite(found) & np.isfinite(exact) & (found != exact)
         error = float((np.abs(found - exact)[differs] / ulp(exact[differs], got.dtype)).max(initial=0.0))
         low, high = interval(known, got.dtype, exact)
-        if known.rule.tolerance is not None:
+        if known.tolerance is not None:
             return _Judged(~(same | ((low <= found) & (found <= high))), error_ulp=error)
         wrong = ~(same | ((low <= found) & (found <= high)) | free)
         if wrong.any():  # a result in a wider type than the output's is rounded once more
@@ -210,8 +210,8 @@ def _allowed(got: Array, known: Elements) -> str:
     """The allowed difference of a wrong element, in words; empty for integers."""
     if not is_float(got.dtype):
         return ""
-    if known.rule.tolerance is not None:
-        return f" (allowed {known.rule.tolerance})"
+    if known.tolerance is not None:
+        return f" (allowed {known.tolerance})"
     with np.errstate(over="ignore", invalid="ignore"):
         exact = known.values.astype(wider(got.dtype))
         low, high = interval(known, got.dtype, exact)

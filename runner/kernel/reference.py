@@ -30,7 +30,7 @@ from runner.bounds.array_expression import ArrayExpression
 from runner.bounds.evaluation import Array, Inputs, cached_per_array, evaluate
 from runner.bounds.expected import ExpectedArray
 from runner.bounds.formula import shortened
-from runner.bounds.rounding import Arithmetic, Halves, coarsest, is_float, is_half, of_halves, wider
+from runner.bounds.rounding import Arithmetic, Halves, coarsest, is_float, is_half, wider, with_halves
 from runner.bounds.tied_indices import accepting
 from runner.errors import UsageError
 from runner.kernel.arrays import CACHED, DType, part_types, with_parts
@@ -174,7 +174,7 @@ def _calculated(case: Case, inputs: Inputs, fast: bool, random_signs: bool, halv
                 expression,
                 inputs,
                 case.variables,
-                of_halves(_arithmetic(case, name, expression, fast, random_signs), Halves.NARROW if word else halves),
+                with_halves(_arithmetic(case, name, expression, fast, random_signs), Halves.NARROW if word else halves),
             )
             for name, expression in reference
         }

@@ -16,7 +16,7 @@ from runner.kernel.metrics import Criterion
 from runner.record.noise import DeviceNoise, of_device
 from runner.record.run import PEERS, Run, read, size_key
 from runner.record.runs import section
-from runner.statistics import ASSUMED, NORMAL, THRESHOLD, WIDEST_TIE, Side, Spread, decide, pooled
+from runner.statistics import ASSUMED, MAX_TIE, NORMAL, THRESHOLD, Side, Spread, decide, pooled
 
 Row = dict[str, Any]
 
@@ -101,7 +101,7 @@ def rank(rows: Iterable[Row], known: DeviceNoise, by: Criterion = TIME) -> Ranki
         us = float(best["median_us"])
         at_best = at_best.of_metric(by.elasticity(best, us), _cost(best, by) / us)
     found = decide(pairs, [at_best] * len(pairs), side_by_side=True, comparisons=comparisons)
-    tied = [(row, min(d.threshold, WIDEST_TIE)) for row, d in zip(others, found, strict=True) if d.word == "tied"]
+    tied = [(row, min(d.threshold, MAX_TIE)) for row, d in zip(others, found, strict=True) if d.word == "tied"]
     undecided = tuple(row for row, d in zip(others, found, strict=True) if d.word == "undecided")
     margin = max((m for _, m in tied), default=THRESHOLD)
     return Ranking(best, tuple(row for row, _ in tied), undecided, margin, len(others) + 1)

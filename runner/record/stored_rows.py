@@ -30,7 +30,7 @@ def names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
             if name not in columns.BY_NAME:
                 at[name] = None
     order = {name: i for i, name in enumerate(VOCABULARY)}
-    return columns.with_own(sorted(own, key=lambda name: (order.get(name, len(order)), name)), further)
+    return columns.table_names(sorted(own, key=lambda name: (order.get(name, len(order)), name)), further)
 
 
 def write(folder: RunFolder, rows: list[Row]) -> None:

@@ -23,7 +23,7 @@ from runner.kernel.declaration import Kind, pair, threads, written
 from runner.record.folder import RunFolder
 from runner.record.samples import append_hot, append_round
 from runner.record.stored_rows import Row
-from runner.statistics import Samples, of_rounds, round_medians, spread_percent, summarize, unthrottled
+from runner.statistics import Samples, round_medians, spread_percent, summarize, summarize_rounds, unthrottled
 from runner.sweep.measure import PRECISE, Round
 from runner.sweep.worker import Outcome
 
@@ -160,7 +160,7 @@ def time_columns(
         earlier: The row after the earlier rounds.
     """
     used = unthrottled(samples)
-    s = of_rounds(used)
+    s = summarize_rounds(used)
     stopped = earlier.get("stop_reason")
     taken = {
         "rounds": len(np.unique(samples["round"])),

@@ -13,7 +13,7 @@ from typing import Any
 
 from runner.bounds.power import Power, together
 from runner.device import Device, DeviceInfo, Order, Role
-from runner.errors import Hazard, LaunchError, LaunchTimeout, OutOfMemory, UsageError, told
+from runner.errors import Hazard, LaunchError, LaunchTimeout, OutOfMemory, UsageError, join_findings
 from runner.kernel.case import Case
 from runner.kernel.check import CheckResult
 from runner.kernel.declaration import Kernel
@@ -147,7 +147,7 @@ def hazard_in_all_schedules(work: Work, trial: Trial, error: Hazard, limit: floa
         except LaunchTimeout:
             continue
     more = [f.text for f in found.values() if f not in error.findings]
-    return Hazard(told([str(error), *more]), tuple(found.values())) if more else error
+    return Hazard(join_findings([str(error), *more]), tuple(found.values())) if more else error
 
 
 def _other_orders(device: Device, *, also_random: bool) -> Sequence[int]:

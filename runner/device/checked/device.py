@@ -17,7 +17,7 @@ from runner.device.cpu.interface import CheckedArray, CheckedRequest, LaunchRepo
 from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.program import Variable
 from runner.device.kinds import CHECKED
-from runner.errors import DeviceUnavailable, Finding, Hazard, told
+from runner.errors import DeviceUnavailable, Finding, Hazard, join_findings
 
 MAX_PAIRS = 64  # racing pairs of lines, after which the launch ends
 REPORT_BYTES = 1 << 22  # of a launch
@@ -62,7 +62,7 @@ class CheckedDevice(CpuDevice):
             error = str(e)
         findings = tuple(f for c in launches for f in c.findings if not (f.same_value and self._ignore_same_value))
         if error or findings:
-            raise Hazard(told([*filter(None, [error]), *(f.text for f in findings)]), findings)
+            raise Hazard(join_findings([*filter(None, [error]), *(f.text for f in findings)]), findings)
         return self._diagnostics(report)
 
     def count(self, launch: Launch, choose: Callable[[int], Sequence[int]], time_limit: float) -> list[InstructionCost]:
@@ -77,7 +77,7 @@ class CheckedDevice(CpuDevice):
             try:
                 counting.run()
             except Hazard as e:
-                raise Hazard(told([*filter(None, [str(e)]), *(f.text for f in counting.findings)])) from None
+                raise Hazard(join_findings([*filter(None, [str(e)]), *(f.text for f in counting.findings)])) from None
             costs += read_costs(counting.program, counting.text)
         return costs
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from runner.errors import Finding, Place, told
+from runner.errors import Finding, Place, join_findings
 from runner.jobs.job import Job
 from runner.stages.profile.counters import functions
 from runner.stages.profile.stage import ProfileStage, Row, StageResult, Tools
@@ -158,7 +158,7 @@ def _hazard(tools: Tools, job: Job, found: tuple[Finding, ...]) -> Row:
     tools.folder.write_json(tools.folder.hazards(job.number), [asdict(one) for one in found])
     before = tools.rows[job.number]
     also = f"; without the sanitizer: {before['status']}: {before['reason']}" if before.get("reason") else ""
-    return {"status": "hazard", "reason": told([one.text for one in found]) + also}
+    return {"status": "hazard", "reason": join_findings([one.text for one in found]) + also}
 
 
 def _records(text: str) -> Iterator[list[str]]:

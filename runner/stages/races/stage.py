@@ -12,7 +12,7 @@ from contextlib import closing
 
 from runner import interruption
 from runner.device.kinds import CHECKED, is_gpu
-from runner.errors import told
+from runner.errors import join_findings
 from runner.jobs.job import Job
 from runner.jobs.settings import RACES_ALL, RACES_NONE
 from runner.kernel.case import Case
@@ -159,11 +159,11 @@ def _columns(row: Row, at: str, found: Findings) -> Row:
     meant = f"; {UNMEANT}" if at and any(f["kind"] == "outside" for f in found.findings) else ""
     texts, same = _texts(found), [str(f["text"]) for f in found.findings if f["same_value"]]
     if row["status"] in RIGHT and texts:
-        return {"status": "hazard", "reason": f"on the checked CPU device{where}: {told(texts)}{meant}"}
+        return {"status": "hazard", "reason": f"on the checked CPU device{where}: {join_findings(texts)}{meant}"}
     if row["status"] in WRONG and texts:
-        return {"reason": f"{row['reason']}; the checked CPU device finds{where}: {told(texts[:NAMED])}"}
+        return {"reason": f"{row['reason']}; the checked CPU device finds{where}: {join_findings(texts[:NAMED])}"}
     if same:  # a note only, as in compute-sanitizer
-        remark = f"on the checked CPU device{where}: {told(same[:NAMED])}"
+        remark = f"on the checked CPU device{where}: {join_findings(same[:NAMED])}"
         return {"note": "; ".join(filter(None, (row.get("note"), remark)))}
     return {}
 

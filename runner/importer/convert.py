@@ -1,0 +1,90 @@
+"""Choose the kernels of a file and write their YAML, or the run folder of a T4 file: the work of `runner import`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from runner.device import Source, cache
+from runner.device.excerpt import parsed_files
+from runner.device.syntax import Kernel
+from runner.errors import UsageError
+from runner.importer import recorded
+from runner.importer.found import find, folders_nearby
+from runner.importer.tuning import Tuning, read_script, read_t1
+from runner.importer.written import written
+
+MAX_NAME = 64  # characters of a kernel's name in its file's
+
+
+def convert(file: Path, kernel: str | None, source: Path | None, into: Path | None) -> None:
+    """Import a file; the arguments are those of the command. Prints what is written.
+
+    Raises:
+        UsageError: A file is unreadable or lacks the kernel, or a file to write exists.
+    """
+    for given in filter(None, (file, source)):
+        if given.exists() and not (given.is_file() or given.is_dir()):  # reading a pipe would block
+            raise UsageError(f"{given}: expected a regular file")
+    if _is_t4(file):
+        sys.stdout.write(recorded.write_run(file, kernel, into))
+        return
+    read = {".py": read_script, ".json": read_t1}.get(file.suffix)
+    declared, into = read(file) if read else None, into or Path("my_kernels")
+    for name, path in _write_kernels(file, declared, kernel, source, into).items():
+        sys.stdout.write(f"{path}\n")
+        where = f"--config-dir {into} kernel={name}"
+    sys.stdout.write(f"Fill in each ???, then: python -m runner {where} device=cpu\n")
+
+
+def _is_t4(file: Path) -> bool:
+    """Whether a file is T4: a .json with results, or a .json.gz. Other JSON is T1."""
+    if file.name.endswith(".json.gz"):
+        return True
+    try:
+        return file.suffix == ".json" and '"results"' in file.read_text(encoding="utf-8", errors="replace")
+    except OSError as e:
+        raise UsageError(f"{file}: {e.strerror or e}") from None
+
+
+def _write_kernels(
+    file: Path, tuning: Tuning | None, kernel: str | None, source: Path | None, into: Path
+) -> dict[str, Path]:
+    """Write the YAML of each kernel; their paths by name."""
+    folder = into / "kernel"
+    files: dict[Path, str] = {}
+    path = source or (tuning.source if tuning else file)
+    kernel = kernel or (tuning.function if tuning else None)
+    if path is None and tuning and tuning.text:
+        path = folder / f"{kernel}.cu"
+        files[path] = tuning.text
+    elif path is None:
+        raise UsageError(f"{file}: it does not name the kernel's source file; add --source FILE.cu")
+    text = files.get(path) or cache.read(path)
+    wanted = re.sub(r"<.*", "", kernel or "").rpartition("::")[2]
+    chosen: list[Kernel] = []
+    kernels: list[Kernel] = []
+    for _, part in parsed_files(Source(path, text, "")):  # then its includes, if the file itself lacks the kernel
+        kernels += [k for k in part.kernels if k.has_body]
+        chosen = chosen or [k for k in kernels if not wanted or k.name.rpartition("::")[2] == wanted]
+    if not chosen:
+        names = f"available: {', '.join(map(str, kernels))}" if kernels else "it has no __global__ function"
+        raise UsageError(f"{path}: it has no kernel '{kernel}'; {names}" if kernel else f"{path}: {names}")
+    paths: dict[str, Path] = {}
+    for each in chosen:
+        include = tuple(folders_nearby(Source(path, text, each.name)))
+        found = find(Source(path, text, each.name, include=include), each)
+        plain = each.name.rpartition("::")[2][:MAX_NAME]
+        name, count = plain, 2
+        while name in paths:  # overloads
+            name, count = f"{plain}_{count}", count + 1
+        paths[name] = folder / f"{name}.yaml"
+        overloads = sum(k.name == each.name for k in kernels) > 1
+        files[paths[name]] = written(found, folder, tuning, overloads=overloads)
+    if existing := next((path for path in files if path.exists()), None):
+        raise UsageError(f"{existing}: already exists; nothing is written. --into FOLDER chooses another folder")
+    for target, content in files.items():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(content, encoding="utf-8")
+    return paths
