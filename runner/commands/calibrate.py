@@ -66,10 +66,10 @@ def keep(folder: RunFolder, console: Console) -> None:
     points = []
     for group in groups:
         taken = [samples.read(folder, folder.samples(row["case"], int(row["job"]))) for row in group]
-        found = noise.measured([round_medians(unthrottled(one)) for one in taken if one is not None])
+        found = noise.deviations_percent([round_medians(unthrottled(one)) for one in taken if one is not None])
         points.append({"median_us": float(np.median([row["median_us"] for row in group])), **found})
     kept = {"points": points, "rounds": int(rows[0]["rounds"]), "alike": ALIKE}
-    path = noise.keep(str(device["name"]), kept)
+    path = noise.store(str(device["name"]), kept)
     heads = ("size", "median us", "between identical cases, %", "between rounds, %", "wrongly called slower")
     lines = []
     for group, point in zip(groups, points, strict=True):

@@ -34,7 +34,7 @@ def _export(name: str, to: Path | None) -> int:
     from runner.record import runs  # noqa: PLC0415  (Ctrl-C is quiet from the start)
     from runner.record.folder import RunFolder  # noqa: PLC0415
 
-    folder = RunFolder(runs.one(name))
+    folder = RunFolder(runs.find_one(name))
     with runs.reading(name):
         known = runs.environment(folder.path)
         rows = _rows(folder)

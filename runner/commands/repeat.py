@@ -39,7 +39,7 @@ def _repeated(name: str, overrides: Sequence[str]) -> int:
     from runner.sweep.session import Session  # noqa: PLC0415
 
     session = Session()
-    original = runs.one(name)  # resolved now, because `latest` will be the new run
+    original = runs.find_one(name)  # resolved now, because `latest` will be the new run
     if RunFolder(original).results.exists():
         from runner.record.run import read  # noqa: PLC0415
 

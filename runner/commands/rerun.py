@@ -13,7 +13,7 @@ from runner.device.kinds import compiler_for
 from runner.display.terminal import SweepProgress
 from runner.errors import UsageError
 from runner.record import environment, runs
-from runner.record.folder import RunFolder, named
+from runner.record.folder import RunFolder, slug
 from runner.record.shards import merge
 from runner.record.stored_sweep import StoredSweep, changed_sources, read
 from runner.shards import parent
@@ -51,7 +51,7 @@ def resume(path: Path, session: Session) -> None:
         }
     missing = list({job.key: job for job in found.jobs if job.key not in keys}.values())
     done = sum(job.key in keys for job in found.jobs)
-    found.folder.sweep_up()
+    found.folder.remove_temporary_files()
     words = f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest, with the folder's own code"
     settings = {"replicate": False, **runs.section(runs.environment(path), "launcher"), "wait": True}
     if missing and found.launcher in ("gpus", "slurm"):
@@ -85,7 +85,7 @@ def resume(path: Path, session: Session) -> None:
 def is_search(path: Path) -> bool:
     """Whether a folder holds a search, which chooses its cases while it runs."""
     folder = RunFolder(path)
-    return path.is_dir() and folder.has(folder.told)
+    return path.is_dir() and folder.has(folder.trials)
 
 
 def resume_search(path: Path, session: Session) -> RunFolder | None:
@@ -98,9 +98,9 @@ def resume_search(path: Path, session: Session) -> RunFolder | None:
     if not found.folder.unfinished:
         sys.stderr.write(f"{path}: the search is complete; writing its report again\n")
         return None
-    found.folder.sweep_up()
+    found.folder.remove_temporary_files()
     _note_resumed(found.folder)
-    measured = len(found.folder.text(found.folder.told).splitlines())
+    measured = len(found.folder.text(found.folder.trials).splitlines())
     sys.stderr.write(f"{path}: the search continues after {measured} cases, with the folder's own code\n")
     return found.folder
 
@@ -109,7 +109,7 @@ def repeat(path: Path, session: Session) -> None:
     """Run a sweep again in a new folder. The old folder is only read."""
     found = read_to_repeat(path)
     old, known = found.folder, runs.environment(path)
-    what = named(re.sub(r"^\d\d-\d\d-\d\d-", "", old.path.name)) or "sweep"
+    what = slug(re.sub(r"^\d\d-\d\d-\d\d-", "", old.path.name)) or "sweep"
     new = session.reserve(runs.OUTPUTS / f"{datetime.now().astimezone():%Y-%m-%d/%H-%M-%S}-{what}")
     here = environment.gather((), record_host="host" in known)
     kept = {name: known[name] for name in ("command", "sources") if name in known}  # the run uses the stored kernels

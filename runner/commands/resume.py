@@ -32,7 +32,7 @@ def _resumed(name: str, options: Options) -> int:
     from runner.sweep.session import Session  # noqa: PLC0415
 
     session = Session(options)
-    path = Path(name) if Path(name).exists() else runs.one(name)
+    path = Path(name) if Path(name).exists() else runs.find_one(name)
 
     def work() -> None:
         if not rerun.is_search(path):

@@ -111,7 +111,7 @@ def ranker(run: Run, by: Criterion = TIME) -> Callable[[Sequence[Row]], Ranking]
     """A function that ranks comparable, measured cases of a run, given the noise of their device."""
     devices = run.devices
     known = {
-        str(device): noise(run.of(rows).rows, section(devices, str(device)), by)
+        str(device): noise(run.with_frame(rows).rows, section(devices, str(device)), by)
         for device, rows in run.measured.frame.groupby("device")
     }
     return lambda rows: rank(rows, known[str(rows[0]["device"])], by)
@@ -121,7 +121,7 @@ def fastest(run: Run) -> list[Ranking]:
     """The ranking of each size in each group of peers: groups in the order of results.csv, sizes ascending."""
     of_noise = ranker(run, run.criterion)
     return [
-        of_noise(run.of(same_size).rows)
+        of_noise(run.with_frame(same_size).rows)
         for _, peers in run.ranked.frame.groupby(PEERS, dropna=False, sort=False)
         for _, same_size in peers.groupby(["size", "rows", "cols"], dropna=False)
     ]
@@ -139,7 +139,9 @@ def headline_groups(run: Run) -> list[Ranking]:
     # A launch of one block that only shuffles measures the launch overhead.
     rankable = run.frame[(run.frame["shuffle"] == "") | (run.frame["grid"] != "1")]
     # Sizes ascend, so the ranking of the largest remains.
-    largest = list({tuple(one.fastest[name] for name in PEERS): one for one in fastest(run.of(rankable))}.values())
+    largest = list(
+        {tuple(one.fastest[name] for name in PEERS): one for one in fastest(run.with_frame(rankable))}.values()
+    )
     compared = [one for one in largest if one.among > 1]
     # Calling a case the fastest needs a second one to compare it with.
     return sorted(compared or (largest if len(largest) == 1 else []), key=lambda one: -one.among)

@@ -111,12 +111,12 @@ class Searched:
 def write_trials(folder: RunFolder, trials: Sequence[Trial]) -> None:
     """Write the measured points, so that an interrupted search can be resumed."""
     lines = [json.dumps(dataclasses.asdict(trial)) for trial in trials]
-    folder.write(folder.told, "".join(f"{line}\n" for line in lines))
+    folder.write(folder.trials, "".join(f"{line}\n" for line in lines))
 
 
 def trials(folder: RunFolder) -> Iterator[Trial]:
     """Read the measured points in order; empty in a new search. A malformed line raises one of `runs.MALFORMED`."""
-    for line in folder.text(folder.told).splitlines() if folder.has(folder.told) else ():
+    for line in folder.text(folder.trials).splitlines() if folder.has(folder.trials) else ():
         content = limited.load_json(line)
         values = tuple(map(float, content["values"])) if content["values"] else None
         if not all(map(math.isfinite, (*(values or ()), float(content["seconds"])))):
@@ -135,7 +135,7 @@ def require_within(point: Point, sizes: Sequence[int]) -> None:
 def read(folder: RunFolder) -> Searched | None:
     """The search of a folder; `None` if there is none, or its files are malformed."""
     known = folder.json(folder.search)
-    if not isinstance(known, dict) or not folder.has(folder.told):
+    if not isinstance(known, dict) or not folder.has(folder.trials):
         return None
     devices = runs.section(runs.environment(folder.path), "devices").values()
     on_cpu = any(isinstance(d, dict) and not is_gpu(str(d.get("kind"))) for d in devices)

@@ -182,7 +182,7 @@ def require_one_toolchain(sweep: RunFolder, entry: environment.Entry) -> None:
         UsageError: Another shard has other versions or another toolchain.
     """
     environment.require_same_toolchain(sweep.path, entry)
-    model = cache.key(*(json.dumps(entry.get(name)) for name in environment.OF_A_MODEL))
+    model = cache.key(*(json.dumps(entry.get(name)) for name in environment.MODEL_KEYS))
     first = RunFolder(sweep.path / "shards" / f"toolchain-{model}")
     first.path.mkdir(exist_ok=True)
     try:
