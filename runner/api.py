@@ -171,7 +171,7 @@ class Comparison:
 
 def named(name: str | Path) -> Run:
     """Open a run by its folder, `latest`, or `latest~1` for the one before it."""
-    return Run(runs.one(str(name)))
+    return Run(runs.find_one(str(name)))
 
 
 def _typed(name: str, values: pd.Series[Any]) -> pd.Series[Any]:

@@ -277,8 +277,8 @@ def test_what_a_shard_profiled_enters_the_sweep(tmp_path):
         assert merge_shard(sweep, shard, [4]) == {4: row}
         assert sweep.json(sweep.profile(4)) == {"of": row["status"]}
         assert merge_shard(sweep, shard, [4]) == {}
-    attempt.write_json(attempt.lines_of(4), {"reason": "it has no column"})
+    attempt.write_json(attempt.line_costs(4), {"reason": "it has no column"})
     attempt.write_json(attempt.profile(4), {"of": "a further step"})
     assert merge_shard(sweep, shard, [4]) == {}
-    assert sweep.json(sweep.lines_of(4)) == {"reason": "it has no column"}
+    assert sweep.json(sweep.line_costs(4)) == {"reason": "it has no column"}
     assert sweep.json(sweep.profile(4)) == {"of": "a further step"}

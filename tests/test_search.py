@@ -120,7 +120,7 @@ def test_a_search_finds_the_best_and_goes_on_when_interrupted(mine):
     (torn / "search.jsonl").write_text('{"point": [0, 99, 0], "values": [1], "seconds": 1}\n')
     done = run(mine, "resume", "torn")
     assert done.code == 2
-    assert "Malformed run folder" in done.err
+    assert "malformed run folder" in done.err
     assert "Traceback" not in done.err
 
 

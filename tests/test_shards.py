@@ -331,7 +331,7 @@ def test_resume_leaves_the_files_of_running_shards(tmp_path):
     for file in files:
         file.parent.mkdir(parents=True)
         file.write_text("")
-    RunFolder(tmp_path).sweep_up()
+    RunFolder(tmp_path).remove_temporary_files()
     assert [file.exists() for file in files] == [False, True]
 
 
@@ -353,5 +353,5 @@ def test_a_malformed_plan_of_a_shard_is_told(tmp_path, plan):
     """A folder from elsewhere may hold anything."""
     shard = ShardFolder(RunFolder(tmp_path), 0)
     shard.sweep.write_json(shard.path / "shard.json", plan)
-    with pytest.raises(UsageError, match="Malformed run folder"):
+    with pytest.raises(UsageError, match="malformed run folder"):
         assert shard.jobs == shard.copy

@@ -64,10 +64,11 @@ def keep(folder: RunFolder, console: Console) -> None:
     points = []
     for group in groups:
         stored = [samples.read(folder, folder.samples(row["case"], int(row["job"]))) for row in group]
-        measured = noise.measured([round_medians(unthrottled(times)) for times in stored if times is not None])
+        medians = [round_medians(unthrottled(times)) for times in stored if times is not None]
+        measured = noise.deviations_percent(medians)
         points.append({"median_us": float(np.median([row["median_us"] for row in group])), **measured})
     content = {"points": points, "rounds": int(rows[0]["rounds"]), "alike": ALIKE}
-    path = noise.keep(str(device["name"]), content)
+    path = noise.store(str(device["name"]), content)
     heads = ("size", "median us", "between identical cases, %", "between rounds, %", "wrongly called slower")
     lines = []
     for group, point in zip(groups, points, strict=True):

@@ -17,7 +17,7 @@ from runner.device.kinds import compiler_for
 from runner.display.terminal import SweepProgress
 from runner.errors import UsageError
 from runner.record import environment, run, runs, stored_rows, stored_sweep
-from runner.record.folder import RunFolder, named
+from runner.record.folder import RunFolder, slug
 from runner.record.shards import merge
 from runner.record.stored_sweep import StoredSweep, changed_sources
 from runner.shards import parent
@@ -39,9 +39,9 @@ def resume(name: str, options: Options) -> int:
         DeviceUnavailable: The device cannot be opened.
     """
     session = Session(options)
-    path = Path(name) if Path(name).exists() else runs.one(name)
+    path = Path(name) if Path(name).exists() else runs.find_one(name)
     folder = RunFolder(path)
-    is_search = path.is_dir() and folder.has(folder.told)  # it chooses its cases while it runs
+    is_search = path.is_dir() and folder.has(folder.trials)  # it chooses its cases while it runs
     return run_sweep(session, lambda: (_resume_search if is_search else _resume_sweep)(path, session))
 
 
@@ -59,7 +59,7 @@ def _resume_sweep(path: Path, session: Session) -> None:
         }
     missing = list({job.key: job for job in sweep.jobs if job.key not in keys}.values())
     done = sum(job.key in keys for job in sweep.jobs)
-    sweep.folder.sweep_up()
+    sweep.folder.remove_temporary_files()
     message = f"{path}: {done} of {len(sweep.jobs)} cases are finished; running the rest, with the folder's own code"
     settings = {"replicate": False, **runs.section(runs.environment(path), "launcher"), "wait": True}
     if not missing:
@@ -94,9 +94,9 @@ def _resume_search(path: Path, session: Session) -> None:
     if not folder.unfinished:
         sys.stderr.write(f"{path}: the search is complete; writing its report again\n")
         return
-    folder.sweep_up()
+    folder.remove_temporary_files()
     _note_resumed(folder)
-    measured = len(folder.text(folder.told).splitlines())
+    measured = len(folder.text(folder.trials).splitlines())
     sys.stderr.write(f"{path}: the search continues after {measured} cases, with the folder's own code\n")
     _compose_again(folder, [], session)
 
@@ -104,7 +104,7 @@ def _resume_search(path: Path, session: Session) -> None:
 def repeat(name: str, overrides: Sequence[str]) -> int:
     """Run a sweep again in a new folder and compare the two; returns the exit status. The old folder is only read."""
     session = Session()
-    path = runs.one(name)  # resolved now, because `latest` will be the new run
+    path = runs.find_one(name)  # resolved now, because `latest` will be the new run
     old = RunFolder(path)
     if old.results.exists():
         with runs.reading(name):
@@ -125,7 +125,7 @@ def repeat(name: str, overrides: Sequence[str]) -> int:
 
 def _repeat_jobs(path: Path, sweep: StoredSweep, session: Session) -> None:
     old, recorded = sweep.folder, runs.environment(path)
-    suffix = named(re.sub(r"^\d\d-\d\d-\d\d-", "", old.path.name)) or "sweep"
+    suffix = slug(re.sub(r"^\d\d-\d\d-\d\d-", "", old.path.name)) or "sweep"
     new = session.reserve(runs.OUTPUTS / f"{datetime.now().astimezone():%Y-%m-%d/%H-%M-%S}-{suffix}")
     current = environment.gather((), record_host="host" in recorded)
     stored = {name: recorded[name] for name in ("command", "sources") if name in recorded}  # the run's kernels

@@ -24,7 +24,7 @@ def export(name: str, path: Path | None) -> None:
     Raises:
         UsageError: The run or the file is unusable, no case is finished, or the run does not fit into a T4 file.
     """
-    folder = RunFolder(runs.one(name))
+    folder = RunFolder(runs.find_one(name))
     with runs.reading(name):
         environment = runs.environment(folder.path)
         rows = _rows(folder, environment)

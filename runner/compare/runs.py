@@ -232,8 +232,8 @@ def pooled(parts: Sequence[Compared]) -> Compared:
 
 def _sides(text: str) -> list[Folders]:
     if "," not in text or Path(text).exists():
-        return [(path,) for path in runs.named(text)]
-    parts = tuple(path for part in text.split(",") for path in runs.named(part))
+        return [(path,) for path in runs.find(text)]
+    parts = tuple(path for part in text.split(",") for path in runs.find(part))
     if len(set(_resolved(parts))) < len(parts):
         raise UsageError(f"{text}: a folder is named twice; the runs of a side must be different")
     return [parts]

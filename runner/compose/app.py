@@ -23,7 +23,7 @@ from runner.compose import overrides as grammar
 from runner.compose.arguments import Arguments
 from runner.errors import UsageError
 from runner.record import environment
-from runner.record.folder import RunFolder, named
+from runner.record.folder import RunFolder, slug
 from runner.sweep.session import Session
 
 FULL_ERROR = "HYDRA_FULL_ERROR"  # Hydra's environment variable that shows tracebacks
@@ -170,6 +170,6 @@ def _content_name(config: DictConfig) -> str:
     """The experiment or the kernels, as part of the folder's name."""
     choices = config.hydra.runtime.choices
     if choices.get("experiment"):
-        return named(str(choices.experiment))
+        return slug(str(choices.experiment))
     swept = [o.partition("=")[2] for o in grammar.as_written(config.hydra.overrides.task) if o.startswith("kernel=")]
-    return named((swept[-1] if swept else str(choices.kernel)).replace(",", "+")) or "sweep"
+    return slug((swept[-1] if swept else str(choices.kernel)).replace(",", "+")) or "sweep"

@@ -30,11 +30,12 @@ from runner.record.folder import RunFolder
 PACKAGES = ("hydra-core", "omegaconf", "numpy", "pandas", "matplotlib", "jinja2", "pycuda", "cuda-core", "nvidia-ml-py")
 # Rows are comparable only if these are equal. Clocks or the speed of a copy may differ from day to day.
 IDENTITY = ("kind", "name", "arch", "versions", "toolchain")
-OF_A_MODEL = ("kind", "name", "asked")
+MODEL_KEYS = ("kind", "name", "asked")
 REFERENCE = "reference"  # key of the case that every GPU measures
-MOST = 3  # most changes that a message names
-LONGEST = 40  # characters; longer values are not shown
-LIMIT_S = 10.0  # time limit of git
+MAX_CHANGES = 3  # that a message names
+MAX_CHARACTERS = 40  # of a value that a message shows
+GIT_LIMIT_S = 10.0
+CHECKOUT = Path(__file__).resolve().parents[2]  # of the runner, if it is not installed
 
 Entry = dict[str, Any]
 
@@ -50,8 +51,8 @@ def gather(arguments: Sequence[str], *, record_host: bool) -> dict[str, Any]:
     for name in PACKAGES:
         with suppress(importlib.metadata.PackageNotFoundError):
             packages[name] = importlib.metadata.version(name)
-    found: dict[str, Any] = {
-        "command": shlex.join(["python", "-m", "runner", *(_relative(a) for a in arguments)]),
+    return {
+        "command": shlex.join(["python", "-m", "runner", *map(_without_absolute_paths, arguments)]),
         "started_utc": datetime.now(UTC).isoformat(timespec="seconds"),
         "runner": __version__,
         "git": ask_git()(),
@@ -60,11 +61,8 @@ def gather(arguments: Sequence[str], *, record_host: bool) -> dict[str, Any]:
         "cpu": f"{processor()}, {os.cpu_count()} cores",
         "packages": packages,
         "devices": {},
+        **({"host": platform.node(), "directory": str(Path.cwd())} if record_host else {}),
     }
-    if record_host:
-        found["host"] = platform.node()
-        found["directory"] = str(Path.cwd())
-    return found
 
 
 def note_sources(folder: RunFolder, files: Iterable[Path]) -> None:
@@ -72,28 +70,27 @@ def note_sources(folder: RunFolder, files: Iterable[Path]) -> None:
 
     Files of an installed runner are ignored.
     """
-    root = Path(__file__).resolve().parents[2]
-    own = [path for path in files if (root / ".git").exists() or not path.is_relative_to(root)]
-    found: dict[str, list[str]] = {"uncommitted": [], "unversioned": []}
-    asked = []
-    for parent in dict.fromkeys(path.parent for path in own):
-        names = [path.name for path in own if path.parent == parent]
+    by_parent: dict[Path, list[str]] = {}
+    for path in files:
+        if (CHECKOUT / ".git").exists() or not path.is_relative_to(CHECKOUT):
+            by_parent.setdefault(path.parent, []).append(path.name)
+    answers = []
+    for parent, names in by_parent.items():
         git = ("git", "-C", str(parent), "-c", "core.quotePath=false")
-        tracked_names = _asked(*git, "ls-files", "--", *names)
-        asked.append((names, tracked_names, _asked(*git, "diff", "--relative", "--name-only", "HEAD", "--", *names)))
-    for names, *answers in asked:
-        tracked, changed = (answer() for answer in answers)
+        diff = _output(*git, "diff", "--relative", "--name-only", "HEAD", "--", *names)
+        answers.append((names, _output(*git, "ls-files", "--", *names), diff))
+    files_by_state: dict[str, list[str]] = {"uncommitted": [], "unversioned": []}
+    for names, tracked_names, changed_names in answers:
+        tracked, changed = tracked_names(), changed_names()
         if tracked is None:
-            found["unversioned"] += names
+            files_by_state["unversioned"] += names
             continue
-        kept = set(tracked.splitlines()) - set(tracked.splitlines() if changed is None else changed.splitlines())
-        found["uncommitted"] += [name for name in names if name not in kept]
-    if not any(found.values()):
-        return
-    known = folder.json(folder.environment) or {}
-    before = known.get("sources", {})  # of earlier batches
-    known["sources"] = {key: sorted({*before.get(key, ()), *names}) for key, names in found.items()}
-    folder.write_json(folder.environment, known)
+        committed = set(tracked.splitlines()) - set((tracked if changed is None else changed).splitlines())
+        files_by_state["uncommitted"] += [name for name in names if name not in committed]
+    if any(files_by_state.values()):
+        with folder.edited(folder.environment) as content:
+            before = content.get("sources", {})  # of earlier batches
+            content["sources"] = {key: sorted({*before.get(key, ()), *names}) for key, names in files_by_state.items()}
 
 
 def device(info: DeviceInfo, job: Job, compiler: Compiler) -> Entry:
@@ -107,107 +104,98 @@ def device(info: DeviceInfo, job: Job, compiler: Compiler) -> Entry:
         **{name: getattr(info, name) for name in names},
         **info.details,
         "versions": info.versions,
-        "noise": noise.known(info),
+        "noise": noise.stored(info),
         "toolchain": toolchain,
         "timing": dataclasses.asdict(job.timing.protocol(info.kind)),
         "asked": job.asked,
     }
 
 
-def note_device(folder: RunFolder, now: Entry) -> None:
+def note_device(folder: RunFolder, entry: Entry) -> None:
     """Add an open device to environment.json. A second one of a kind is named `cuda 2`.
 
     Raises:
         UsageError: The sweep is resumed, and its device or toolchain was another one.
     """
-    known = folder.json(folder.environment) or {}
-    devices = known.setdefault("devices", {})
-    name = _entry_name(devices, now)
-    if known.get("resumed_utc") and name in devices:
-        require_same_device(folder.path, now)
-        return
-    devices[name] = now
-    folder.write_json(folder.environment, known)
+    with folder.edited(folder.environment) as content:
+        devices = content.setdefault("devices", {})
+        name = _entry_name(devices, entry)
+        if content.get("resumed_utc") and name in devices:
+            require_same_device(folder.path, entry)
+        else:
+            devices[name] = entry
 
 
-def note_gpu(folder: RunFolder, now: Entry) -> None:
+def note_gpu(folder: RunFolder, entry: Entry) -> None:
     """Add an open GPU of several to environment.json: its UUID to `gpus`, its model to `devices`.
 
     Raises:
         UsageError: The sweep is resumed, and the toolchain was another one.
     """
-    known = folder.json(folder.environment) or {}
-    if known.get("resumed_utc"):
-        require_same_toolchain(folder.path, now)
-    add_device(known.setdefault("devices", {}), now)
-    if uuid := now.get("uuid"):
-        known.setdefault("gpus", {}).setdefault(uuid, {"name": now["name"]})
-    folder.write_json(folder.environment, known)
+    with folder.edited(folder.environment) as content:
+        if content.get("resumed_utc"):
+            require_same_toolchain(folder.path, entry)
+        add_device(content.setdefault("devices", {}), entry)
+        if uuid := entry.get("uuid"):
+            content.setdefault("gpus", {}).setdefault(uuid, {"name": entry["name"]})
 
 
 def note_reference(folder: RunFolder, uuid: str, label: str, medians_us: Sequence[float]) -> None:
     """Add to a GPU's entry the case that all GPUs measure, and its median in each round in microseconds."""
-    known = folder.json(folder.environment) or {}
-    if gpu := known.get("gpus", {}).get(uuid):
-        entry = {"case": label, "rounds_us": [round(us, 4) for us in medians_us]}
-        gpu[REFERENCE] = {"0": entry}  # by shard, if Slurm's tasks measured
-        folder.write_json(folder.environment, known)
+    with folder.edited(folder.environment) as content:
+        if gpu := content.get("gpus", {}).get(uuid):
+            # by shard, if Slurm's tasks measured
+            gpu[REFERENCE] = {"0": {"case": label, "rounds_us": [round(us, 4) for us in medians_us]}}
 
 
-def require_same_device(path: Path, now: Entry) -> None:
-    """Raise `UsageError` if a device or its toolchain differs from the sweep's: their rows must not be mixed.
+def require_same_device(path: Path, entry: Entry) -> None:
+    """Raise `UsageError` if a device or its toolchain differs from that of the sweep in the folder `path`.
 
-    Args:
-        path: The sweep's folder.
-        now: The device's entry, from `device`.
+    Their rows must not be mixed. `entry` is the device's entry, from `device`.
     """
     devices = runs.section(runs.environment(path), "devices")
-    then = devices.get(_entry_name(devices, now))
-    if not then:
-        return
-    if found := [change for key in IDENTITY for change in _changes(f"device.{key}", then.get(key), now[key])]:
-        more = [f"{len(found) - MOST} more values"] if len(found) > MOST else []
-        raise UsageError(f"{path}: {', '.join(found[:MOST] + more)} since the run; start a new sweep")
+    then = devices.get(_entry_name(devices, entry))
+    if then and (changes := _changes(then, entry, IDENTITY)):
+        more = [f"{len(changes) - MAX_CHANGES} more values"] if len(changes) > MAX_CHANGES else []
+        raise UsageError(f"{path}: {', '.join(changes[:MAX_CHANGES] + more)} since the run; start a new sweep")
 
 
-def require_same_toolchain(path: Path, now: Entry) -> None:
-    """Raise `UsageError` if versions or toolchain differ from those of the sweep on a GPU of the same model.
-
-    Args:
-        path: The sweep's folder.
-        now: The device's entry, from `device`.
-    """
+def require_same_toolchain(path: Path, entry: Entry) -> None:
+    """Raise `UsageError` if versions or toolchain differ from those of the sweep on a GPU of the same model."""
     for then in runs.section(runs.environment(path), "devices").values():
-        if same_model(then, now):
-            for key in ("versions", "toolchain"):
-                for change in _changes(f"device.{key}", then.get(key), now[key]):
-                    raise UsageError(f"{path}: {change} since the run; start a new sweep")
+        if same_model(then, entry) and (changes := _changes(then, entry, ("versions", "toolchain"))):
+            raise UsageError(f"{path}: {changes[0]} since the run; start a new sweep")
 
 
-def same_model(one: Entry, other: Entry) -> bool:
+def same_model(a: Entry, b: Entry) -> bool:
     """Whether two entries have the same model of GPU and the same requested settings."""
-    return all(_value(one, key) == _value(other, key) for key in OF_A_MODEL)
+    return all(_value(a, key) == _value(b, key) for key in MODEL_KEYS)
 
 
-def add_device(devices: dict[str, Entry], now: Entry) -> None:
+def add_device(devices: dict[str, Entry], entry: Entry) -> None:
     """Add an entry to `devices` unless an entry of the same model exists."""
-    if not any(same_model(then, now) for then in devices.values()):
-        devices[_free_name(devices, str(now["kind"]))] = now
+    if not any(same_model(then, entry) for then in devices.values()):
+        devices[_free_name(devices, str(entry["kind"]))] = entry
 
 
-def _changes(name: str, then: Any, now: Any) -> Iterator[str]:
-    if isinstance(then, Mapping) and isinstance(now, Mapping):
-        for key in dict.fromkeys((*then, *now)):
-            yield from _changes(f"{name}.{key}", then.get(key), now.get(key))
-    elif then != now:
-        short = len(str(then)) <= LONGEST and len(str(now)) <= LONGEST
-        yield f"{name} changed from {then} to {now}" if short else f"{name} changed"
+def _changes(then: Entry, entry: Entry, keys: Iterable[str]) -> list[str]:
+    """The differences of two entries at some keys, in words."""
+
+    def changes(name: str, old: Any, new: Any) -> Iterator[str]:
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            for key in dict.fromkeys((*old, *new)):
+                yield from changes(f"{name}.{key}", old.get(key), new.get(key))
+        elif old != new:
+            short = len(str(old)) <= MAX_CHARACTERS and len(str(new)) <= MAX_CHARACTERS
+            yield f"{name} changed from {old} to {new}" if short else f"{name} changed"
+
+    return [text for key in keys for text in changes(f"device.{key}", then.get(key), entry[key])]
 
 
-def _entry_name(devices: Mapping[str, Entry], now: Entry) -> str:
-    """The name of a device's entry: the existing one, or a free one."""
-    same = (name for name, then in devices.items() if _value(then, "asked") == now["asked"])
-    return next(same, None) or _free_name(devices, str(now["kind"]))
+def _entry_name(devices: Mapping[str, Entry], entry: Entry) -> str:
+    """The name of the device's existing entry, or a free name."""
+    same = (name for name, then in devices.items() if _value(then, "asked") == entry["asked"])
+    return next(same, None) or _free_name(devices, str(entry["kind"]))
 
 
 def _value(entry: Entry, key: str) -> Any:
@@ -224,15 +212,15 @@ def _free_name(devices: Mapping[str, Entry], kind: str) -> str:
 _ABSOLUTE = re.compile(r"(?<![\w.)])/[\w.+~ -]+(?:/[\w.+~ -]+)*")
 
 
-def _relative(argument: str) -> str:
+def _without_absolute_paths(argument: str) -> str:
     """Make absolute paths relative to the working directory. Paths outside it keep only their last part."""
+
+    def shorten(path: Path) -> str:
+        return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else f".../{path.name}"
+
     if argument.startswith("/"):  # an option's value is one path, even with special characters
-        return _shortened(Path(argument))
-    return _ABSOLUTE.sub(lambda found: _shortened(Path(found[0])), argument)
-
-
-def _shortened(path: Path) -> str:
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else f".../{path.name}"
+        return shorten(Path(argument))
+    return _ABSOLUTE.sub(lambda match: shorten(Path(match[0])), argument)
 
 
 @functools.cache
@@ -241,15 +229,14 @@ def ask_git() -> Callable[[], dict[str, Any] | None]:
 
     The answer is `None` if the runner is installed without a checkout.
     """
-    root = Path(__file__).resolve().parents[2]
-    if not (root / ".git").exists():
+    if not (CHECKOUT / ".git").exists():
         return lambda: None
-    commit = _asked("git", "-C", str(root), "rev-parse", "HEAD")
-    status = _asked("git", "-C", str(root), "status", "--porcelain", "--untracked-files=no")
+    commit = _output("git", "-C", str(CHECKOUT), "rev-parse", "HEAD")
+    status = _output("git", "-C", str(CHECKOUT), "status", "--porcelain", "--untracked-files=no")
     return functools.cache(lambda: {"commit": commit(), "dirty": bool(status())} if commit() else None)
 
 
-def _asked(*command: str) -> Callable[[], str | None]:
+def _output(*command: str) -> Callable[[], str | None]:
     """Start a command in the background. The returned function waits for its output; `None` if it fails."""
     try:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -257,13 +244,13 @@ def _asked(*command: str) -> Callable[[], str | None]:
         return lambda: None
 
     @functools.cache
-    def answer() -> str | None:
+    def wait() -> str | None:
         try:
-            printed, _ = process.communicate(timeout=LIMIT_S)
+            printed, _ = process.communicate(timeout=GIT_LIMIT_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
             return None
         return printed.strip() if process.returncode == 0 else None
 
-    return answer
+    return wait

@@ -20,24 +20,22 @@ import os
 import re
 import stat
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from runner.errors import UsageError
 from runner.files import atomic, limited, safe
 
-_OF_A_RECORD = frozenset(("case", "run", "kernel", "parameters", "seed", "device", "asked", "row"))
+_RECORD_KEYS = frozenset(("case", "run", "kernel", "parameters", "seed", "device", "asked", "row"))
 _JOB = re.compile(r"0|[1-9][0-9]{0,8}")
 LOCK_ATTEMPTS, LOCK_S = 4, 0.05  # retries, since `locked` holds the lock for a moment
-_ASIDE = re.compile(r"\..+\.[a-z0-9_]{8}")  # the temporary names of `atomic`
+_TEMPORARY = re.compile(r"\..+\.[a-z0-9_]{8}")  # the names that `atomic` makes
 
 
-def _is_a_record(content: dict[str, Any]) -> bool:
-    run = content.get("run")
-    words = isinstance(run, list) and all(isinstance(word, str) for word in run)
-    if not (content.keys() >= _OF_A_RECORD and words and isinstance(content["row"], dict)):
-        return False
-    return isinstance(content["row"].get("status"), str)
+def _job_file(name: str) -> Callable[[RunFolder, int], Path]:
+    return lambda folder, number: folder.job(number) / name
 
 
 class RunFolder:
@@ -54,7 +52,7 @@ class RunFolder:
         self.lines = path / "lines.csv"  # the costs of each line of each case
         self.environment = path / "environment.json"  # device, versions, command, commit
         self.multirun = path / "multirun.yaml"  # Hydra's configuration of the sweep
-        self.told = path / "search.jsonl"  # of a search: its measured points, in order
+        self.trials = path / "search.jsonl"  # of a search: its measured points, in order
         self.search = path / "search.json"  # of a search: its space, and why it ended
         self.verdict = path / "verdict.json"  # the verdict, for programs
         self.report = path / "report.html"
@@ -63,17 +61,14 @@ class RunFolder:
     @property
     def unfinished(self) -> bool:
         """Whether it holds a search that was interrupted or is running."""
-        known = self.json(self.search)
-        return self.has(self.told) and not (isinstance(known, dict) and known.get("ended"))
+        search = self.json(self.search)
+        return self.has(self.trials) and not (isinstance(search, dict) and search.get("ended"))
 
     def refuse_to_replace(self, target: Path) -> None:
-        """Raise `UsageError` if writing a file would replace one of the run's own.
-
-        All files in its subfolders are. Next to results.csv, `target` may have any name that the runner does not use.
-        """
-        at, here = target.resolve(), self.path.resolve()
-        own = {path.name for path in vars(self).values()}
-        if here in at.parents and (at.parent != here or at.name in own):
+        """Raise `UsageError` if a file lies in a subfolder of the run, or has the name of a file of the run."""
+        path, folder = target.resolve(), self.path.resolve()
+        names = {own.name for own in vars(self).values()}
+        if folder in path.parents and (path.parent != folder or path.name in names):
             raise UsageError(f"{target}: this file belongs to the run itself; give another name")
 
     def samples(self, case: str, job: int) -> Path:
@@ -88,29 +83,16 @@ class RunFolder:
         """The folder of a job."""
         return self.path / str(number)
 
-    def case(self, number: int) -> Path:
-        """The record of a job's case and settings, case.json."""
-        return self.job(number) / "case.json"
-
-    def result(self, number: int) -> Path:
-        """The row of a job, result.json."""
-        return self.job(number) / "result.json"
-
-    def lines_of(self, number: int) -> Path:
-        """The costs of the lines of a job's kernel."""
-        return self.job(number) / "lines.json"
-
-    def hazards(self, number: int) -> Path:
-        """The findings of the checked device for a job's case."""
-        return self.job(number) / "hazards.json"
-
-    def profile(self, number: int) -> Path:
-        """The results of `profile` for a job's case."""
-        return self.job(number) / "profile.json"
+    case = _job_file("case.json")  # its case and settings
+    result = _job_file("result.json")  # its row
+    line_costs = _job_file("lines.json")
+    hazards = _job_file("hazards.json")  # findings of the checked device
+    profile = _job_file("profile.json")  # a record by `profile` stage
+    compile_log = _job_file("compile.log")
 
     def records(self, number: int) -> list[Path]:
         """The records of a job besides its row: the compiler's messages and the results of stages."""
-        return [of(number) for of in (self.compile_log, self.lines_of, self.hazards, self.profile)]
+        return [file(number) for file in (self.compile_log, self.line_costs, self.hazards, self.profile)]
 
     def machine_code(self, binary: str) -> Path:
         """The machine code of the binary of this name."""
@@ -120,13 +102,9 @@ class RunFolder:
         """The PTX of the binary of this name."""
         return self.path / "machine" / f"{binary}.ptx"
 
-    def compile_log(self, number: int) -> Path:
-        """The compiler's messages for a job."""
-        return self.job(number) / "compile.log"
-
-    def read(self, path: Path, most: int = 0) -> bytes:
+    def read(self, path: Path, max_bytes: int = 0) -> bytes:
         """The content of a file; see `safe.read`."""
-        return safe.read(self.path, path, most)
+        return safe.read(self.path, path, max_bytes)
 
     def text(self, path: Path) -> str:
         """The content of a text file."""
@@ -153,6 +131,15 @@ class RunFolder:
         """Replace a JSON file."""
         self.write(path, json.dumps(content, indent=2) + "\n")
 
+    @contextmanager
+    def edited(self, path: Path) -> Iterator[dict[str, Any]]:
+        """The content of a JSON file, empty if it is missing or torn. Changes of it are written at the end."""
+        content = self.json(path) or {}
+        before = json.dumps(content)
+        yield content
+        if json.dumps(content) != before:
+            self.write_json(path, content)
+
     def has(self, path: Path) -> bool:
         """Whether a file exists."""
         return safe.exists(self.path, path)
@@ -165,7 +152,7 @@ class RunFolder:
         """The content of plan.json; `None` if it is missing or torn."""
         content = self.json(self.plan)
         if isinstance(content, dict) and isinstance(content.get("cases"), list):
-            _require_few(self.plan, len(content["cases"]))
+            _require_max_rows(self.plan, len(content["cases"]))
         return content
 
     def record(self, number: int) -> dict[str, Any] | None:
@@ -174,8 +161,8 @@ class RunFolder:
         Raises:
             UsageError: The content is not a record of a case.
         """
-        content = self.json(self.case(number))
-        if content is None or (isinstance(content, dict) and _is_a_record(content)):
+        content: dict[str, Any] | None = self.json(self.case(number))
+        if content is None or _is_record(content):
             return content
         raise UsageError(f"{self.path.name}/{number}/case.json: not a record of a case; start a new sweep")
 
@@ -187,16 +174,15 @@ class RunFolder:
     def jobs(self) -> list[int]:
         """The numbers of the jobs that have a folder, ascending."""
         with os.scandir(self.path) as entries:
-            found = [entry for entry in entries if _JOB.fullmatch(entry.name)]
-        if link := next((entry for entry in found if entry.is_symlink()), None):
+            folders = [entry for entry in entries if _JOB.fullmatch(entry.name)]
+        if link := next((entry for entry in folders if entry.is_symlink()), None):
             raise safe.refusal(Path(link.path), stat.S_IFLNK)
-        _require_few(self.path, len(found))
-        return sorted(int(entry.name) for entry in found if entry.is_dir(follow_symlinks=False))
+        _require_max_rows(self.path, len(folders))
+        return sorted(int(entry.name) for entry in folders if entry.is_dir(follow_symlinks=False))
 
     def require_plain(self) -> None:
         """Raise `UsageError` for links, pipes, devices and huge files where the runner and kernels read or write."""
-        names = [self.sources, self.path / "samples", *(self.job(number) for number in self.jobs())]
-        for below in names:
+        for below in (self.sources, self.path / "samples", *map(self.job, self.jobs())):
             safe.files(self.path, below, 2 * limited.MOST_ROWS)
         for path in (self.plan, self.results, self.environment, self.multirun):
             self.has(path)
@@ -235,27 +221,34 @@ class RunFolder:
             return False
         return False
 
-    def sweep_up(self) -> None:
+    def remove_temporary_files(self) -> None:
         """Remove temporary files of a killed program, except those of shards, which may be running."""
-        shards = self.path / "shards"
         for path in self.path.rglob(".*"):
-            if shards in path.parents:
-                continue
-            if _ASIDE.fullmatch(path.name) and path.is_file() and not path.is_symlink():
+            temporary = _TEMPORARY.fullmatch(path.name) and path.is_file() and not path.is_symlink()
+            if temporary and self.path / "shards" not in path.parents:
                 path.unlink()
 
 
-def named(text: str) -> str:
+def slug(text: str) -> str:
     """The text as part of a folder's name."""
     return re.sub(r"[^A-Za-z0-9_+]+", "-", text).strip("-")[:48]
-
-
-def _require_few(path: Path, jobs: int) -> None:
-    if jobs > limited.MOST_ROWS:
-        raise UsageError(f"{path}: {jobs:,} jobs; at most {limited.MOST_ROWS:,} are read")
 
 
 def copy_file(source: Path, target: Path) -> None:
     """Copy a file, unless the target exists."""
     if not target.exists():
         atomic.write(target, source.read_bytes())
+
+
+def _require_max_rows(path: Path, jobs: int) -> None:
+    if jobs > limited.MOST_ROWS:
+        raise UsageError(f"{path}: {jobs:,} jobs; at most {limited.MOST_ROWS:,} are read")
+
+
+def _is_record(content: Any) -> bool:
+    """Whether this is the content of a case.json."""
+    if not (isinstance(content, dict) and content.keys() >= _RECORD_KEYS and isinstance(content["row"], dict)):
+        return False
+    run = content["run"]  # the job's key
+    texts = [*run, content["row"].get("status")] if isinstance(run, list) else [None]
+    return all(isinstance(text, str) for text in texts)

@@ -33,18 +33,10 @@ NOT_REACHED = "the run ended before this case was reached"
 
 
 def load(folder: Path, plan: Any, *, newest: bool = False) -> pd.DataFrame:
-    """Load the results of a run folder.
-
-    Args:
-        folder: The folder.
-        plan: The content of its plan.json; a malformed one is ignored.
-        newest: Whether to prefer the rows of the jobs to results.csv, which a running sweep updates late.
+    """Load the results of a run folder; the arguments are those of `run.read`, and the content of plan.json.
 
     Returns:
         One row per job, with one more column, `emulated`: whether the row was run without a GPU.
-
-    Raises:
-        UsageError: The table is missing, damaged, or exceeds a limit.
     """
     raw = _read(folder, newest=newest)
     own = own_parameters(list(raw.columns))
@@ -71,11 +63,9 @@ def metric_names(names: Sequence[str]) -> list[str]:
 
 
 def move_emulated(frame: pd.DataFrame, metrics: Sequence[str]) -> None:
-    """Move times of the CPU device, which older versions wrote into `median_us`, to `emulated_us`.
+    """Move times of the CPU device, which older versions wrote into `median_us`, to `emulated_us`, in place.
 
-    Args:
-        frame: The frame, which is changed in place.
-        metrics: The names of metrics that follow from times; they are cleared in these rows.
+    `metrics` are those that follow from times; they are cleared in these rows.
     """
     old = frame["emulated"] & frame["median_us"].notna()
     if old.any():
@@ -84,7 +74,7 @@ def move_emulated(frame: pd.DataFrame, metrics: Sequence[str]) -> None:
             frame[name] = frame[name].where(~old)
 
 
-def _read(folder: Path, *, newest: bool = False) -> pd.DataFrame:
+def _read(folder: Path, *, newest: bool) -> pd.DataFrame:
     """The table as text. If a killed sweep left no table, it is rebuilt from the rows of its jobs."""
     run = RunFolder(folder)
     if run.has(run.results) and not (newest and run.jobs()):
@@ -119,25 +109,25 @@ def _damage(rows: list[list[str]], *, whole: bool) -> str:
     """Where and how a table is damaged; empty if it is intact. `whole`: whether the last line ends in a newline."""
     if not rows:
         return ": cannot be read as a table (it is empty)"
-    head, known = rows[0], set[tuple[str, ...]]()
+    head, seen = rows[0], set[tuple[str, ...]]()
     if len(rows) == 1 and not whole:
         return ", line 1: the row is cut off"
     if missing := [name for name in ("kernel", "status") if name not in head]:
         return f": the column {missing[0]} is missing, so this is not the table of a run"
     if len(set(head)) < len(head):
         return ", line 1: two columns have the same name"
-    needed = [at for at, name in enumerate(head) if name in ("case", "status", "device")]
+    needed = [n for n, name in enumerate(head) if name in ("case", "status", "device")]
     line = 1
     for number, row in enumerate(rows, 1):
         if len(row) < len(head) or (number == len(rows) and not whole):
             return f", line {line}: the row is cut off"
         if len(row) > len(head):
             return f", line {line}: the row has {len(row)} fields, not {len(head)}"
-        if empty := [head[at] for at in needed if not row[at]]:
+        if empty := [head[n] for n in needed if not row[n]]:
             return f", line {line}: the {empty[0]} is empty"
-        if "job" in head and tuple(row) in known:
+        if "job" in head and tuple(row) in seen:
             return f", line {line}: this row is a duplicate"
-        known.add(tuple(row))
+        seen.add(tuple(row))
         line += 1 + sum(cell.count("\n") for cell in row)
     return ""
 
@@ -158,28 +148,30 @@ def _with_planned(raw: pd.DataFrame, plan: Any) -> pd.DataFrame:
 
 
 def _planned(case: dict[str, Any]) -> dict[str, str]:
-    given = {
+    """The row of a planned case."""
+    parameters = case.get("parameters", {})
+    texts = {
         str(k): str(v).lower() if isinstance(v, bool) else str(v)
-        for k, v in case.get("parameters", {}).items()
+        for k, v in parameters.items()
         if isinstance(v, str | int | float)
     }
-    if isinstance(mask := case.get("parameters", {}).get("mask"), int):
-        given["mask"] = f"0x{mask:08x}"
+    if isinstance(mask := parameters.get("mask"), int):
+        texts["mask"] = f"0x{mask:08x}"
     identity = {name: str(case.get(name, "")) for name in ("case", "kernel", "seed", "device")}
-    return {**given, **identity, "status": "not_run", "reason": NOT_REACHED}
+    return {**texts, **identity, "status": "not_run", "reason": NOT_REACHED}
 
 
 def _typed(name: str, cells: pd.Series[str], *, own: bool) -> pd.Series[Any]:
-    column, values = columns.BY_NAME.get(name), cells.tolist()
-    kind = column.type if column else _own_type(values) if own else "text"
+    column, texts = columns.BY_NAME.get(name), cells.tolist()
+    kind = column.type if column else _own_type(texts) if own else "text"
     if kind == "integer":
-        known = {cell: int(cell) if _is_whole(cell) else None for cell in set(values)}  # most cells are equal
-        return pd.Series([known[cell] for cell in values], dtype="Int64")
+        numbers = {text: int(text) if _is_integer(text) else None for text in set(texts)}  # most cells are equal
+        return pd.Series([numbers[text] for text in texts], dtype="Int64")
     if kind == "real":
-        numbers = _reals(cells)
-        least = 0.0 if name.endswith("_us") else -math.inf  # a time of 0 means that nothing was timed
-        return numbers.where((numbers > least) & (numbers < math.inf))
-    return pd.Series(values, dtype=object)
+        reals = _reals(cells)
+        low = 0.0 if name.endswith("_us") else -math.inf  # a time of 0 means that nothing was timed
+        return reals.where((reals > low) & (reals < math.inf))
+    return pd.Series(texts, dtype=object)
 
 
 def _reals(cells: Iterable[str]) -> pd.Series[float]:
@@ -195,12 +187,13 @@ def _reals(cells: Iterable[str]) -> pd.Series[float]:
 
 
 def _own_type(cells: list[str]) -> Type:
-    given = [cell for cell in cells if cell]
-    if all(_is_whole(cell) for cell in given):
+    """The type of the values of a parameter that a kernel declares."""
+    texts = [cell for cell in cells if cell]
+    if all(map(_is_integer, texts)):
         return "integer"
-    return "real" if all(re.fullmatch(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", cell) for cell in given) else "text"
+    return "real" if all(re.fullmatch(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", text) for text in texts) else "text"
 
 
-def _is_whole(cell: str) -> bool:
-    digits = cell.removeprefix("-")
-    return digits.isascii() and digits.isdecimal() and len(digits) < 20 and abs(int(cell)) < 2**63
+def _is_integer(text: str) -> bool:
+    digits = text.removeprefix("-")
+    return digits.isascii() and digits.isdecimal() and len(digits) < 20 and abs(int(text)) < 2**63

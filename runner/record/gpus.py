@@ -21,7 +21,7 @@ from runner.display.text import absent
 from runner.record.runs import MALFORMED, section
 from runner.statistics import THRESHOLD
 
-WORST = {"min_us": min, "ci_low_us": min, "ci_high_us": max, "sm_mhz": min, "temperature_c": max, "power_w": max}
+WORST_OF = {"min_us": min, "ci_low_us": min, "ci_high_us": max, "sm_mhz": min, "temperature_c": max, "power_w": max}
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,10 @@ def gpus(environment: Mapping[str, Any]) -> list[Gpu]:
     """The GPUs of a sweep that measured the reference case, one for each shard; empty if the record is malformed."""
     try:
         return [
-            Gpu(uuid, str(known["name"]), str(taken["case"]), tuple(map(float, taken["rounds_us"])))
-            for uuid, known in environment.get("gpus", {}).items()
-            for taken in known.get("reference", {}).values()
-            if taken["rounds_us"]
+            Gpu(uuid, str(entry["name"]), str(reference["case"]), tuple(map(float, reference["rounds_us"])))
+            for uuid, entry in environment.get("gpus", {}).items()
+            for reference in entry.get("reference", {}).values()
+            if reference["rounds_us"]
         ]
     except MALFORMED:
         return []
@@ -83,13 +83,13 @@ def places(frame: pd.DataFrame, environment: Mapping[str, Any]) -> list[str]:
 
 def by_model(environment: Mapping[str, Any]) -> dict[str, list[Gpu]]:
     """The GPUs of each model that measured the model's most frequent reference case."""
-    every = gpus(environment)
-    found: dict[str, list[Gpu]] = {}
-    for name in dict.fromkeys(gpu.name for gpu in every):
-        alike = [gpu for gpu in every if gpu.name == name]
+    models: dict[str, list[Gpu]] = {}
+    for gpu in gpus(environment):
+        models.setdefault(gpu.name, []).append(gpu)
+    for name, alike in models.items():
         usual = Counter(gpu.case for gpu in alike).most_common(1)[0][0]
-        found[name] = [gpu for gpu in alike if gpu.case == usual]
-    return found
+        models[name] = [gpu for gpu in alike if gpu.case == usual]
+    return models
 
 
 def _model(gpu: str) -> str:
@@ -103,47 +103,42 @@ def pooled(frame: pd.DataFrame, environment: Mapping[str, Any]) -> pd.DataFrame:
     difference. A case that failed on a GPU keeps that GPU's row. Rows stay separate if the GPUs differ by more than the
     smallest change that counts, or if a GPU did not reach the case.
     """
-    settings = section(environment, "launcher")
-    if not settings.get("replicate") or frame.empty:
+    if not section(environment, "launcher").get("replicate") or frame.empty:
         return frame
-    known = by_model(environment)
-    models = [_model(gpu) for gpu in frame["gpu"]]
+    alike = by_model(environment)
+    models = pd.Series(map(_model, frame["gpu"]), frame.index)
     parts = []
-    for (_, _, model), rows in frame.groupby(["case", "device", pd.Series(models, frame.index)], sort=False):
-        apart = len(rows) == 1 or spread(known.get(str(model), [])) > THRESHOLD or "not_run" in set(rows["status"])
-        parts.append(rows if apart else _one(rows, str(model)))
-    found = pd.concat(parts).sort_index()
-    return found.astype(frame.dtypes)
+    for (_, _, model), rows in frame.groupby(["case", "device", models], sort=False):
+        apart = len(rows) == 1 or spread(alike.get(str(model), [])) > THRESHOLD or "not_run" in set(rows["status"])
+        parts.append(rows if apart else _pooled_row(rows, str(model)))
+    return pd.concat(parts).sort_index().astype(frame.dtypes)
 
 
-def _one(rows: pd.DataFrame, model: str) -> pd.DataFrame:
-    """The pooled row of a case that several GPUs measured."""
-    jobs = tuple(job for own in rows["jobs"] for job in own)
-    if not (rows["status"] == "ok").all():
-        row = rows[rows["status"] != "ok"].iloc[:1].copy()
-        row["jobs"] = [jobs]
+def _pooled_row(rows: pd.DataFrame, model: str) -> pd.DataFrame:
+    failed = rows[rows["status"] != "ok"]
+    row, weights = (rows if failed.empty else failed).iloc[:1].copy(), rows["rounds"].fillna(1).astype(float)
+    row["jobs"] = [tuple(job for jobs in rows["jobs"] for job in jobs)]
+    if not failed.empty:
         return row
-    row, weights = rows.iloc[:1].copy(), rows["rounds"].fillna(1).astype(float)
     for name in rows.columns:
-        column, known = columns.BY_NAME.get(str(name)), rows[name][[not absent(value) for value in rows[name]]]
-        if name == "jobs" or known.empty:
+        column, present = columns.BY_NAME.get(str(name)), rows[name][[not absent(value) for value in rows[name]]]
+        if name == "jobs" or present.empty:
             continue
-        if name in WORST:
-            row[name] = WORST[str(name)](known)
+        if name in WORST_OF:
+            row[name] = WORST_OF[str(name)](present)
         elif name in ("rounds", "samples", "checked_launches", "wall_s"):
-            row[name] = known.sum()
+            row[name] = present.sum()
         elif column and column.type == "flag":
-            row[name] = "True" if "True" in set(known) else known.iloc[0]
+            row[name] = "True" if "True" in set(present) else present.iloc[0]
         elif rows[name].dtype == "float64":
-            row[name] = float((known * weights[known.index]).sum() / weights[known.index].sum())
+            row[name] = float((present * weights[present.index]).sum() / weights[present.index].sum())
     if rows["median_us"].notna().all():
-        row["round_spread_percent"] = _spread(rows, weights)
-    row["jobs"] = [jobs]
+        row["round_spread_percent"] = _spread_percent(rows, weights)
     row["gpu"] = f"{model} ({len(set(rows['gpu']))})" if model else ""
     return row
 
 
-def _spread(rows: pd.DataFrame, weights: pd.Series[float]) -> float:
+def _spread_percent(rows: pd.DataFrame, weights: pd.Series[float]) -> float:
     """The standard deviation between all rounds, in percent of their mean: within the GPUs and between them."""
     means, own = rows["median_us"], rows["round_spread_percent"].fillna(0.0) / 100 * rows["median_us"]
     mean = float((means * weights).sum() / weights.sum())

@@ -18,11 +18,11 @@ import platformdirs
 from runner.device import DeviceInfo
 from runner.errors import UsageError
 from runner.files import atomic
-from runner.record.folder import named
+from runner.record.folder import slug
 from runner.statistics import ASSUMED, Noise, Spread, Times, pooled, spread_of
 
-MOST_PERCENT = 100.0  # a larger value is taken for an error
-COARSEST_TICK_US = 1e5  # a larger value is taken for an error: clocks of operating systems are finer
+MAX_PERCENT = 100.0  # a larger value is taken for an error
+MAX_TICK_US = 1e5  # a larger value is taken for an error: clocks of operating systems are finer
 
 Points = tuple[tuple[float, float], ...]
 """Standard deviations in percent, each with the median time at which it was measured, in microseconds."""
@@ -45,33 +45,30 @@ class DeviceNoise:
 
 def of_device(device: Mapping[str, Any]) -> DeviceNoise:
     """The noise of a device, from its section of environment.json. Malformed values count as missing."""
-    found, tick = device.get("noise"), device.get("event_tick_us")
-    points = found.get("points") if isinstance(found, dict) else None
+    noise, tick = device.get("noise"), device.get("event_tick_us")
+    points = noise.get("points") if isinstance(noise, dict) else None
     return DeviceNoise(
         alike=_points(points, "alike_percent"),
         processes=_points(points, "round_percent"),
-        tick_us=float(tick) if isinstance(tick, int | float) and 0 <= tick <= COARSEST_TICK_US else 0.0,
+        tick_us=float(tick) if isinstance(tick, int | float) and 0 <= tick <= MAX_TICK_US else 0.0,
     )
 
 
-def measured(cases: Sequence[Times]) -> dict[str, float]:
-    """Compute the noise of identical cases.
+def deviations_percent(cases: Sequence[Times]) -> dict[str, float]:
+    """The standard deviations of identical cases: `alike_percent` between them, `round_percent` between their rounds.
 
-    Args:
-        cases: For each case the medians of its rounds in microseconds, shape (rounds,).
-
-    Returns:
-        `alike_percent`, the standard deviation between the cases, and `round_percent`, the standard deviation between
-        the rounds of a case, pooled over the cases. Both are in percent.
+    `cases` are the medians of the rounds of each case in microseconds, shape (rounds,).
     """
-    alike, rounds = spread_of([case.mean() for case in cases]), pooled(map(spread_of, cases))
-    found = {"alike_percent": alike, "round_percent": rounds}
-    return {name: 100.0 * spread.deviation if spread else 0.0 for name, spread in found.items()}
+    spreads = {
+        "alike_percent": spread_of([case.mean() for case in cases]),
+        "round_percent": pooled(map(spread_of, cases)),
+    }
+    return {name: 100.0 * spread.deviation if spread else 0.0 for name, spread in spreads.items()}
 
 
 def path_of(device: str) -> Path:
     """The file for the noise of the device of this name."""
-    return platformdirs.user_state_path("kernel-runner") / "noise" / f"{named(device).lower()}.json"
+    return platformdirs.user_state_path("kernel-runner") / "noise" / f"{slug(device).lower()}.json"
 
 
 def make_folder() -> None:
@@ -83,27 +80,27 @@ def make_folder() -> None:
         raise UsageError(f"{folder}: cannot make this folder for the calibration: {e.strerror}") from None
 
 
-def keep(device: str, found: dict[str, Any]) -> Path:
+def store(device: str, content: dict[str, Any]) -> Path:
     """Store the noise of a device for later sweeps, and return the file."""
-    atomic.write_text(path_of(device), json.dumps({"device": device, **found}, indent=2) + "\n")
+    atomic.write_text(path_of(device), json.dumps({"device": device, **content}, indent=2) + "\n")
     return path_of(device)
 
 
-def known(info: DeviceInfo) -> dict[str, Any] | None:
+def stored(info: DeviceInfo) -> dict[str, Any] | None:
     """The stored noise of a device; `None` if it was not measured."""
     try:
-        found = json.loads(path_of(info.name).read_text(encoding="utf-8"))
+        content = json.loads(path_of(info.name).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) and found.get("device") == info.name else None
+    return content if isinstance(content, dict) and content.get("device") == info.name else None
 
 
-def _points(found: Any, name: str) -> Points:
+def _points(entries: Any, name: str) -> Points:
     try:
-        points = tuple((float(p["median_us"]), float(p[name])) for p in found)
+        points = tuple((float(p["median_us"]), float(p[name])) for p in entries)
     except (TypeError, KeyError, ValueError, OverflowError):
         return ()
-    return tuple(p for p in points if 0 < p[0] < math.inf and 0 <= p[1] <= MOST_PERCENT)
+    return tuple(p for p in points if 0 < p[0] < math.inf and 0 <= p[1] <= MAX_PERCENT)
 
 
 def _nearest(points: Iterable[tuple[float, float]], median_us: float) -> float | None:

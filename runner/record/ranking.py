@@ -20,11 +20,10 @@ from runner.statistics import ASSUMED, MAX_TIE, NORMAL, THRESHOLD, Side, Spread,
 
 Row = dict[str, Any]
 
-
 LOOSE = frozenset(("width", "mask", "unroll"))
 """Parameters that a baseline may lack, as may those that kernels declare. All others must be equal."""
 
-LADDER = 3  # minimum length of a ladder: kernels of which each is the baseline of the next
+MIN_LADDER = 3  # length of a ladder: kernels of which each is the baseline of the next
 
 IDLE = ("skipped", "not_run")  # statuses of cases that were never launched
 
@@ -71,57 +70,45 @@ class Step:
 
 
 def noise(rows: Iterable[Row], device: Mapping[str, Any], by: Criterion = TIME) -> DeviceNoise:
-    """The noise of a sweep on one device.
-
-    Args:
-        rows: All timed cases of the sweep on this device.
-        device: The device's section of environment.json.
-        by: What the cases are ranked by.
-    """
+    """The noise of a sweep on one device, given its timed cases and the device's entry in environment.json."""
     spread = pooled(
         Spread(_spread(row, by), _rounds(row) - 1) for row in rows if not absent(row["round_spread_percent"])
     )
     return replace(of_device(device), spread=spread or Spread(ASSUMED, float("inf")))
 
 
-def rank(rows: Iterable[Row], known: DeviceNoise, by: Criterion = TIME) -> Ranking:
-    """Rank comparable cases that one GPU timed in one sweep.
-
-    Args:
-        rows: The cases, at least one.
-        known: The noise of the sweep, from `noise`.
-        by: What to rank the cases by.
-    """
+def rank(rows: Iterable[Row], device_noise: DeviceNoise, by: Criterion = TIME) -> Ranking:
+    """Rank comparable cases, at least one, that one GPU timed in one sweep with this noise."""
     best, *others = sorted(rows, key=lambda row: (_cost(row, by), row["row"]))
     pairs = [(_side(best, by), _side(row, by)) for row in others]
     # The fastest is selected from all cases, so every pair of cases counts as a comparison.
     comparisons = len(others) * (len(others) + 1) // 2
-    at_best = known.at(best["median_us"])
+    at_best = device_noise.at(best["median_us"])
     if not by.is_time:
         us = float(best["median_us"])
         at_best = at_best.of_metric(by.elasticity(best, us), _cost(best, by) / us)
-    found = decide(pairs, [at_best] * len(pairs), side_by_side=True, comparisons=comparisons)
-    tied = [(row, min(d.threshold, MAX_TIE)) for row, d in zip(others, found, strict=True) if d.word == "tied"]
-    undecided = tuple(row for row, d in zip(others, found, strict=True) if d.word == "undecided")
-    margin = max((m for _, m in tied), default=THRESHOLD)
-    return Ranking(best, tuple(row for row, _ in tied), undecided, margin, len(others) + 1)
+    decisions = decide(pairs, [at_best] * len(pairs), side_by_side=True, comparisons=comparisons)
+    tied, undecided = (
+        tuple(row for row, d in zip(others, decisions, strict=True) if d.word == word) for word in ("tied", "undecided")
+    )
+    margin = max((min(d.threshold, MAX_TIE) for d in decisions if d.word == "tied"), default=THRESHOLD)
+    return Ranking(best, tied, undecided, margin, len(others) + 1)
 
 
 def ranker(run: Run, by: Criterion = TIME) -> Callable[[Sequence[Row]], Ranking]:
     """A function that ranks comparable, measured cases of a run, given the noise of their device."""
-    devices = run.devices
-    known = {
-        str(device): noise(run.of(rows).rows, section(devices, str(device)), by)
+    by_device = {
+        str(device): noise(run.with_frame(rows).rows, section(run.devices, str(device)), by)
         for device, rows in run.measured.frame.groupby("device")
     }
-    return lambda rows: rank(rows, known[str(rows[0]["device"])], by)
+    return lambda rows: rank(rows, by_device[str(rows[0]["device"])], by)
 
 
 def fastest(run: Run) -> list[Ranking]:
     """The ranking of each size in each group of peers: groups in the order of results.csv, sizes ascending."""
-    of_noise = ranker(run, run.criterion)
+    rank_rows = ranker(run, run.criterion)
     return [
-        of_noise(run.of(same_size).rows)
+        rank_rows(run.with_frame(same_size).rows)
         for _, peers in run.ranked.frame.groupby(PEERS, dropna=False, sort=False)
         for _, same_size in peers.groupby(["size", "rows", "cols"], dropna=False)
     ]
@@ -130,25 +117,24 @@ def fastest(run: Run) -> list[Ranking]:
 def best_jobs(folder: Path) -> tuple[frozenset[int], frozenset[int]]:
     """The jobs of a folder's fastest cases, and the jobs of cases tied or undecided with them, of all rankings."""
     rankings = fastest(read(folder))
-    tied = (row for one in rankings for row in (*one.tied, *one.undecided))
-    return frozenset(int(one.fastest["job"]) for one in rankings), frozenset(int(row["job"]) for row in tied)
+    tied = (row for ranking in rankings for row in (*ranking.tied, *ranking.undecided))
+    return frozenset(int(r.fastest["job"]) for r in rankings), frozenset(int(row["job"]) for row in tied)
 
 
 def headline_groups(run: Run) -> list[Ranking]:
     """The ranking at the largest size of each group of peers, the group with most cases first."""
     # A launch of one block that only shuffles measures the launch overhead.
-    rankable = run.frame[(run.frame["shuffle"] == "") | (run.frame["grid"] != "1")]
+    rankable = run.with_frame(run.frame[(run.frame["shuffle"] == "") | (run.frame["grid"] != "1")])
     # Sizes ascend, so the ranking of the largest remains.
-    largest = list({tuple(one.fastest[name] for name in PEERS): one for one in fastest(run.of(rankable))}.values())
-    compared = [one for one in largest if one.among > 1]
+    largest = list({tuple(ranking.fastest[name] for name in PEERS): ranking for ranking in fastest(rankable)}.values())
+    compared = [ranking for ranking in largest if ranking.among > 1]
     # Calling a case the fastest needs a second one to compare it with.
-    return sorted(compared or (largest if len(largest) == 1 else []), key=lambda one: -one.among)
+    return sorted(compared or (largest if len(largest) == 1 else []), key=lambda ranking: -ranking.among)
 
 
 def differing_peers(run: Run) -> list[str]:
     """The columns that separate groups of peers in this run."""
-    rows = run.ranked.frame
-    return [name for name in PEERS if len(rows[name].unique()) > 1]
+    return [name for name in PEERS if run.ranked.frame[name].nunique(dropna=False) > 1]
 
 
 def ratios(run: Run) -> dict[int, Ratio]:
@@ -166,13 +152,13 @@ def ratios(run: Run) -> dict[int, Ratio]:
     candidates: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         candidates.setdefault(key(row, "kernel"), []).append(row)
-    found: dict[int, Ratio] = {}
+    by_row: dict[int, Ratio] = {}
     for row in rows:
         near = candidates.get(key(row, "baseline"), [])
         same = [b for b in near if all(absent(b[n]) or (not absent(row[n]) and b[n] == row[n]) for n in loose)]
         if len(same) == 1 and same[0]["row"] != row["row"]:
-            found[row["row"]] = ratio(same[0], row)
-    return found
+            by_row[row["row"]] = ratio(same[0], row)
+    return by_row
 
 
 def ratio(base: Row, row: Row) -> Ratio:
@@ -188,8 +174,8 @@ def ladder(run: Run) -> list[str]:
     for kernel, baseline in before.items():
         next_steps[baseline].append(kernel)
     # Kernels whose baselines form a cycle have no first one, so they are in no ladder.
-    lines = [_line(kernel, next_steps) for kernel in next_steps if kernel not in before]
-    return [kernel for line, height in lines if height >= LADDER for kernel in line]
+    ladders = [_ladder(kernel, next_steps) for kernel in next_steps if kernel not in before]
+    return [kernel for kernels, height in ladders if height >= MIN_LADDER for kernel in kernels]
 
 
 def best_of(run: Run) -> dict[tuple[str, str, str, str], dict[str, Row]]:
@@ -206,12 +192,12 @@ def steps(run: Run) -> list[Step]:
 
     The kernels of ladders come first, in order, then other kernels with a baseline in the run.
     """
-    before, best, line = _steps_before(run), best_of(run), ladder(run)
+    before, best, kernels = _steps_before(run), best_of(run), ladder(run)
     groups = dict.fromkeys(key[:3] for key in best)
     return [
         Step(kernel, before.get(kernel, ""), best[*group, kernel], best.get((*group, before.get(kernel, "")), {}))
         for group in groups
-        for kernel in (*line, *(kernel for kernel in before if kernel not in line))
+        for kernel in (*kernels, *(kernel for kernel in before if kernel not in kernels))
         if (*group, kernel) in best
     ]
 
@@ -255,8 +241,8 @@ def _steps_before(run: Run) -> dict[str, str]:
     return {str(kernel): str(base) for kernel, base in pairs if base in kernels and base != kernel}
 
 
-def _line(kernel: str, next_steps: dict[str, list[str]]) -> tuple[list[str], int]:
+def _ladder(kernel: str, next_steps: dict[str, list[str]]) -> tuple[list[str], int]:
     """A kernel and all kernels that build on it, short branches first, and the length of the longest branch."""
-    branches = sorted((_line(step, next_steps) for step in next_steps[kernel]), key=lambda branch: branch[1])
+    branches = sorted((_ladder(step, next_steps) for step in next_steps[kernel]), key=lambda branch: branch[1])
     height = 1 + max((height for _, height in branches), default=0)
-    return [kernel, *(step for line, _ in branches for step in line)], height
+    return [kernel, *(step for steps, _ in branches for step in steps)], height

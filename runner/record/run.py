@@ -39,41 +39,30 @@ PEERS = ["device", "gpu", "dtype", "family", "finish"]
 class Run:
     """A run, or some of its cases: `run.measured` is the same run with fewer cases.
 
-    A run is immutable and never writes to its folder. Callers must not change `frame`, which other runs share.
-
-    Attributes:
-        folder: Its folder.
-        frame: The cases, one row each, as `frame.load` gives them, with three more columns: `jobs`, the jobs that
-            measured the case; `place`, see `gpus.places`; `cost`, by which cases are ranked, ascending: the time in
-            microseconds, or another column or metric. The index is the row's number in results.csv.
-        plan: The content of plan.json; unchecked, `None` if it is missing or torn.
-        environment: The content of environment.json; empty if it is missing.
-        gpus: The sections `gpus` and `launcher` of the environment, and the number of `cases` of each GPU.
-        metrics: The declared metrics that are not among `runner.columns`, by name.
-        own_parameters: The names of parameters that kernels declare beyond the vocabulary.
-        criterion: What the cases are ranked by.
-        lack_rounds: The number of right cases with fewer rounds than planned.
+    A run is immutable and never writes to its folder. Callers must not change `frame`, which other runs share: the
+    cases, one row each, as `frame.load` gives them, with three more columns: `jobs`, the jobs that measured the case;
+    `place`, see `gpus.places`; `cost`, by which cases are ranked, ascending: the time in microseconds, or another
+    column or metric. The index is the row's number in results.csv.
     """
 
     folder: RunFolder
     frame: pd.DataFrame
-    plan: Any = None
-    environment: dict[str, Any] = field(default_factory=dict)
-    gpus: Mapping[str, Any] = field(default_factory=dict)
-    metrics: Mapping[str, Metric] = field(default_factory=dict)
-    own_parameters: Sequence[str] = ()
-    criterion: Criterion = field(default_factory=Criterion)
-    lack_rounds: int = 0
+    plan: Any = None  # content of plan.json; unchecked, `None` if it is missing or torn
+    environment: dict[str, Any] = field(default_factory=dict)  # content of environment.json; empty if it is missing
+    gpus: Mapping[str, Any] = field(default_factory=dict)  # its `gpus` and `launcher`, and the `cases` of each GPU
+    metrics: Mapping[str, Metric] = field(default_factory=dict)  # declared ones that are not among `runner.columns`
+    own_parameters: Sequence[str] = ()  # that kernels declare beyond the vocabulary
+    criterion: Criterion = field(default_factory=Criterion)  # by which the cases are ranked
+    lack_rounds: int = 0  # number of correct cases with fewer rounds than planned
 
-    def of(self, frame: pd.DataFrame) -> Run:
+    def with_frame(self, frame: pd.DataFrame) -> Run:
         """The same run with other rows, a subset of `frame`."""
         return replace(self, frame=frame)
 
-    def ranked_by(self, chosen: Criterion) -> Run:
+    def ranked_by(self, by: Criterion) -> Run:
         """The same run with its cases ranked by another column or metric."""
-        rows = () if chosen.is_time else self.rows
-        cost = self.frame["median_us"] if chosen.is_time else [chosen.cost(row, row["median_us"]) for row in rows]
-        return replace(self, criterion=chosen, frame=self.frame.assign(cost=cost))
+        cost = self.frame["median_us"] if by.is_time else [by.cost(row, row["median_us"]) for row in self.rows]
+        return replace(self, criterion=by, frame=self.frame.assign(cost=cost))
 
     @property
     def path(self) -> Path:
@@ -92,7 +81,7 @@ class Run:
 
     @cached_property
     def unfinished(self) -> bool:
-        """Whether a search has not ended, or right cases lack rounds."""
+        """Whether a search has not ended, or correct cases lack rounds."""
         return self.folder.unfinished or self.lack_rounds > 0
 
     @cached_property
@@ -134,18 +123,18 @@ class Run:
     @cached_property
     def measured(self) -> Run:
         """The correct cases that a GPU timed."""
-        return self.of(self.frame[(self.frame["status"] == "ok") & (self.frame["median_us"] > 0)])
+        return self.with_frame(self.frame[(self.frame["status"] == "ok") & (self.frame["median_us"] > 0)])
 
     @cached_property
     def ranked(self) -> Run:
         """The measured cases that have a cost, without those of ceilings, which do less work."""
         frame = self.measured.frame
-        return self.of(frame[(frame["ceiling"] != "True") & (frame["cost"] > 0)])
+        return self.with_frame(frame[(frame["ceiling"] != "True") & (frame["cost"] > 0)])
 
     @cached_property
     def on_gpus(self) -> Run:
         """The cases that a GPU ran."""
-        return self.of(self.frame[~self.frame["emulated"]])
+        return self.with_frame(self.frame[~self.frame["emulated"]])
 
     @property
     def has_host_times(self) -> bool:
@@ -158,9 +147,9 @@ class Run:
 
     def _values(self, name: str) -> set[tuple[Any, ...]]:
         """The distinct values of a parameter. A two-dimensional size counts with both dimensions."""
-        of = ("size", "rows", "cols") if name == "size" else (name,)
-        found = zip(*(self.frame[column].tolist() for column in of), strict=True)
-        return {values for values in found if not absent(values[0])}
+        names = ("size", "rows", "cols") if name == "size" else (name,)
+        rows = zip(*(self.frame[column].tolist() for column in names), strict=True)
+        return {values for values in rows if not absent(values[0])}
 
 
 def read(path: Path, *, newest: bool = False) -> Run:
@@ -176,24 +165,23 @@ def read(path: Path, *, newest: bool = False) -> Run:
     folder = RunFolder(path)
     if not path.is_dir():
         raise UsageError(f"{path}: there is no such folder; give a run folder, such as outputs/DATE/TIME-WHAT")
-    plan, known = folder.planned(), runs.environment(path)
+    plan, environment = folder.planned(), runs.environment(path)
     frame = frames.load(path, plan, newest=newest)
     own, metrics = frames.own_parameters(list(frame.columns)), frames.metric_names(list(frame.columns))
     try:
-        declared, chosen = _metrics(plan), criterion(plan)
+        declared, by = _metrics(plan), criterion(plan)
     except (*runs.MALFORMED, UsageError):
-        declared, chosen = [], Criterion()  # the results stay readable if the plan is torn
+        declared, by = [], Criterion()  # the results stay readable if the plan is torn
     by_name = {m.name: m for m in declared if m.name in metrics}
     lack_rounds = _lack_rounds(frame, plan)
     frames.move_emulated(frame, [name for name, metric in by_name.items() if metric.of_times])
     frame["gpu"] = [gpus.short(gpu) for gpu in frame["gpu"]]
-    of_gpus = {name: section(known, name) for name in ("gpus", "launcher")} | {"cases": Counter(frame["gpu"])}
+    sections = {name: section(environment, name) for name in ("gpus", "launcher")} | {"cases": Counter(frame["gpu"])}
     frame["jobs"] = [() if absent(job) else (job,) for job in frame["job"]]
-    frame = gpus.pooled(frame, of_gpus)
-    frame["place"] = gpus.places(frame, of_gpus)
-    further = [n for n in own if n not in NEUTRAL or not {*frame[n].dropna()} <= {"", NEUTRAL[n]}]
-    run = Run(folder, frame, plan, known, of_gpus, by_name, further, chosen, lack_rounds)
-    return run.ranked_by(chosen)
+    frame = gpus.pooled(frame, sections)
+    frame["place"] = gpus.places(frame, sections)
+    own = [name for name in own if name not in NEUTRAL or not {*frame[name].dropna()} <= {"", NEUTRAL[name]}]
+    return Run(folder, frame, plan, environment, sections, by_name, own, by, lack_rounds).ranked_by(by)
 
 
 def size_key(row: Mapping[str, Any]) -> tuple[int, ...]:
@@ -210,12 +198,12 @@ def _metrics(plan: Any) -> list[Metric]:
 def _lack_rounds(frame: pd.DataFrame, plan: Any) -> int:
     """The number of correct cases with fewer rounds than planned; short measurements of a search do not count."""
     try:
-        whole = (case for case in plan["cases"] if not case.get("look"))
-        timings = {int(case["job"]): plan["ways"][case["way"]]["timing"] for case in whole}
-        right = frame[(frame["status"] == "ok") & frame["job"].isin(timings) & (frame["device"] != RECORDING)]
+        cases = (case for case in plan["cases"] if not case.get("look"))
+        timings = {int(case["job"]): plan["ways"][case["way"]]["timing"] for case in cases}
+        ok = frame[(frame["status"] == "ok") & frame["job"].isin(timings) & (frame["device"] != RECORDING)]
         return sum(
             rounds < timings[job]["cpu_rounds" if emulated else "rounds"]
-            for job, rounds, emulated in zip(right["job"], right["rounds"].fillna(0), right["emulated"], strict=True)
+            for job, rounds, emulated in zip(ok["job"], ok["rounds"].fillna(0), ok["emulated"], strict=True)
         )
     except runs.MALFORMED:
         return 0  # the results stay readable if the plan is old or torn

@@ -19,7 +19,7 @@ NO_TABLE = "{}: not a run folder: it has no results.csv"
 MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 """The exceptions that reading a malformed run folder may raise."""
 
-_DEEPEST = 4  # levels below the root that are searched; outputs/<date>/<time>-<what> needs two
+MAX_DEPTH = 4  # levels below the root that are searched; outputs/<date>/<time>-<what> needs two
 
 
 @contextmanager
@@ -28,16 +28,16 @@ def reading(name: object) -> Iterator[None]:
     try:
         yield
     except MALFORMED as e:
-        raise UsageError(f"Malformed run folder: {name}: {e!r}") from e
+        raise UsageError(f"{name}: malformed run folder ({type(e).__name__}: {e})") from e
 
 
 def below(root: Path) -> list[Path]:
     """The run folders below a folder, or the folder itself if it is one, newest first."""
-    known = {path: _started(path) for path in _below(root)}
-    return sorted(known, key=lambda path: (known[path], str(path)), reverse=True)
+    started = {path: _started(path) for path in _below(root)}
+    return sorted(started, key=lambda path: (started[path], str(path)), reverse=True)
 
 
-def named(text: str) -> list[Path]:
+def find(text: str) -> list[Path]:
     """The run folders that a text names.
 
     Args:
@@ -46,31 +46,32 @@ def named(text: str) -> list[Path]:
     Raises:
         UsageError: The text names no run folder.
     """
+    path = Path(text)
     if not text.strip():
         raise UsageError("the name of the run is empty: give a folder, a pattern or `latest`")
-    if text.partition("~")[0] == LATEST and not Path(text).exists():
+    if text.partition("~")[0] == LATEST and not path.exists():
         return [_latest(text)]
-    if any(letter in text for letter in "*?[") and not Path(text).exists():
-        found = [path for path in map(Path, sorted(glob.glob(text, recursive=True))) if is_run(path)]  # noqa: PTH207
-        if not found:
-            raise UsageError(f"{text}: no run folder matches; `python -m runner.list` shows those below {OUTPUTS}")
-        return found
-    path = Path(text)
+    listed = f"`python -m runner.list` shows those below {OUTPUTS}"
+    if any(letter in text for letter in "*?[") and not path.exists():
+        matches = [path for path in map(Path, sorted(glob.glob(text, recursive=True))) if is_run(path)]  # noqa: PTH207
+        if not matches:
+            raise UsageError(f"{text}: no run folder matches; {listed}")
+        return matches
     if not path.is_dir():
-        if path.exists():
-            raise UsageError(f"{text} is a file, not a run folder")
-        raise UsageError(f"{text}: there is no such folder; `python -m runner.list` shows those below {OUTPUTS}")
+        raise UsageError(
+            f"{text} is a file, not a run folder" if path.exists() else f"{text}: there is no such folder; {listed}"
+        )
     if not is_run(path):
         raise UsageError(NO_TABLE.format(text))
     return [path]
 
 
-def one(text: str) -> Path:
-    """The run folder that a text names, as for `named`. Raises `UsageError` unless it is exactly one."""
-    found = named(text)
-    if len(found) > 1:
-        raise UsageError(f"{text}: {len(found)} runs match; name one")
-    return found[0]
+def find_one(text: str) -> Path:
+    """The run folder that a text names, as for `find`. Raises `UsageError` unless it is exactly one."""
+    path, *others = find(text)
+    if others:
+        raise UsageError(f"{text}: {1 + len(others)} runs match; name one")
+    return path
 
 
 def is_run(path: Path) -> bool:
@@ -81,8 +82,8 @@ def is_run(path: Path) -> bool:
 def environment(path: Path) -> dict[str, Any]:
     """The content of a run's environment.json; empty if it is missing or malformed."""
     folder = RunFolder(path)
-    found = folder.json(folder.environment)
-    return found if isinstance(found, dict) else {}
+    content = folder.json(folder.environment)
+    return content if isinstance(content, dict) else {}
 
 
 def section(content: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -113,17 +114,17 @@ def _latest(text: str) -> Path:
     back = text.removeprefix(LATEST).removeprefix("~") or "0"
     if not (back.isascii() and back.isdecimal()):
         raise UsageError(f"{text}: expected `latest`, or `latest~1` for the run before it")
-    known = below(OUTPUTS)
-    if int(back) >= len(known):
-        count = {0: "no run", 1: "only 1 run"}.get(len(known), f"only {len(known)} runs")
+    paths = below(OUTPUTS)
+    if int(back) >= len(paths):
+        count = {0: "no run", 1: "only 1 run"}.get(len(paths), f"only {len(paths)} runs")
         raise UsageError(f"{text}: {count} below {OUTPUTS}")
-    return known[int(back)]
+    return paths[int(back)]
 
 
 def _below(root: Path) -> Iterator[Path]:
     for name, folders, _ in os.walk(root):
         path = Path(name)
-        if found := is_run(path):
+        if run := is_run(path):
             yield path
-        if found or len(path.relative_to(root).parts) >= _DEEPEST:
+        if run or len(path.relative_to(root).parts) >= MAX_DEPTH:
             folders.clear()

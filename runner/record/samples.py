@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from runner.record.folder import RunFolder
 from runner.statistics import SAMPLE, Samples, Times, round_medians, unthrottled
 
-MOST_BYTES = 128 * 2**20
+MAX_BYTES = 128 * 2**20
 _HEADER = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': (?P<type>.+?), 'fortran_order': False, 'shape': \((?P<lines>\d{1,12}),\), \} *\n",
     re.DOTALL,
@@ -26,10 +26,10 @@ HOT = np.dtype([("round", np.int32), ("us", np.float64)])
 
 def read(folder: RunFolder, path: Path) -> Samples | None:
     """A case's samples, shape (samples,), of type `SAMPLE`; `None` if they are missing or malformed."""
-    found = _load(folder, path, SAMPLE)
-    if found is None or not len(found):
+    samples = _load(folder, path, SAMPLE)
+    if samples is None or not len(samples):
         return None
-    return found if (np.isfinite(found["us"]) & (found["us"] > 0)).all() else None
+    return samples if (np.isfinite(samples["us"]) & (samples["us"] > 0)).all() else None
 
 
 def medians_us(folder: RunFolder, path: Path) -> list[float]:
@@ -56,16 +56,9 @@ def append_round(folder: RunFolder, path: Path, taken: Samples, number: int) -> 
 
 
 def append_hot(folder: RunFolder, path: Path, taken: Times, number: int) -> NDArray[Any]:
-    """Add a round's hot batches to a case's file, as `append_round`. Without batches no file is written.
+    """As `append_round`, for hot batches: microseconds per launch, shape (batches,). Returns them as type `HOT`.
 
-    Args:
-        folder: The run folder.
-        path: The case's file.
-        taken: Microseconds per launch of each batch, shape (batches,).
-        number: The round, counted from 1.
-
-    Returns:
-        The batches of all rounds, of type `HOT`.
+    Without batches no file is written.
     """
     lines = np.zeros(len(taken), HOT)
     lines["round"], lines["us"] = number, taken
@@ -74,18 +67,18 @@ def append_hot(folder: RunFolder, path: Path, taken: Times, number: int) -> NDAr
 
 def rounds(folder: RunFolder, path: Path) -> set[int]:
     """The rounds in a file of samples or hot batches; empty if it is missing or malformed."""
-    found = _load(folder, path, SAMPLE, HOT)
-    return set() if found is None else set(found["round"].tolist())
+    lines = _load(folder, path, SAMPLE, HOT)
+    return set() if lines is None else set(lines["round"].tolist())
 
 
 def _load(folder: RunFolder, path: Path, *types: np.dtype[Any]) -> NDArray[Any] | None:
     """The lines of a file of one of these types; `None` if it is missing or malformed."""
     try:
-        content = folder.read(path, MOST_BYTES)
+        content = folder.read(path, MAX_BYTES)
     except OSError:
         return None
     header = _HEADER.match(content)
-    dtype = next((one for one in types if header and repr(dtype_to_descr(one)).encode() == header["type"]), None)
+    dtype = next((t for t in types if header and repr(dtype_to_descr(t)).encode() == header["type"]), None)
     if not header or not dtype or len(content) != header.end() + int(header["lines"]) * dtype.itemsize:
         return None
     return np.frombuffer(content, dtype, offset=header.end()) if int(header["lines"]) else np.zeros(0, dtype)
@@ -94,8 +87,8 @@ def _load(folder: RunFolder, path: Path, *types: np.dtype[Any]) -> NDArray[Any] 
 def _append(folder: RunFolder, path: Path, lines: NDArray[Any], number: int) -> NDArray[Any]:
     earlier = _load(folder, path, lines.dtype) if number > 1 else None
     earlier = lines[:0] if earlier is None else earlier
-    whole = np.concatenate([earlier[earlier["round"] < number], lines])
+    lines = np.concatenate([earlier[earlier["round"] < number], lines])
     content = io.BytesIO()
-    np.save(content, whole)
+    np.save(content, lines)
     folder.write(path, content.getvalue())
-    return whole
+    return lines

@@ -53,13 +53,13 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Told:
+class SearchedCase:
     """A measured case of a search, for reports."""
 
     number: int  # counted from 1
     seconds: float  # since the start of the search
-    point: tuple[int, ...]
-    results: tuple[float, ...]  # the objectives' columns, not negated; empty if the case failed
+    point: Point
+    results: Values  # the objectives' columns, not negated; empty if the case failed
 
 
 @dataclass(frozen=True)
@@ -96,34 +96,34 @@ class Searched:
     higher: tuple[bool, ...]  # whether larger values are better
     parameters: tuple[str, ...]
     values: tuple[tuple[str, ...], ...]  # of each parameter
-    told: tuple[Told, ...]
-    anew: Mapping[tuple[int, ...], tuple[Three, ...]]  # the objectives of the best points, measured again at the end
+    cases: tuple[SearchedCase, ...]
+    anew: Mapping[Point, tuple[Three, ...]]  # the objectives of the best points, measured again at the end
     importance: tuple[Importance, ...]
     slices: Mapping[str, tuple[Value, ...]]
     rehearsal: bool  # whether it minimized times of the CPU device, which do not show the best case
 
     def described(self, point: Sequence[int], names: Sequence[str]) -> str:
         """The parameters `names` of a point in words."""
-        own = dict(zip(self.parameters, point, strict=True))
-        return ", ".join(f"{n} {self.values[self.parameters.index(n)][own[n]]}" for n in names)
+        texts = {n: own[i] for n, own, i in zip(self.parameters, self.values, point, strict=True)}
+        return ", ".join(f"{n} {texts[n]}" for n in names)
 
 
 def write_trials(folder: RunFolder, trials: Sequence[Trial]) -> None:
     """Write the measured points, so that an interrupted search can be resumed."""
     lines = [json.dumps(dataclasses.asdict(trial)) for trial in trials]
-    folder.write(folder.told, "".join(f"{line}\n" for line in lines))
+    folder.write(folder.trials, "".join(f"{line}\n" for line in lines))
 
 
 def trials(folder: RunFolder) -> Iterator[Trial]:
     """Read the measured points in order; empty in a new search. A malformed line raises one of `runs.MALFORMED`."""
-    for line in folder.text(folder.told).splitlines() if folder.has(folder.told) else ():
+    for line in folder.text(folder.trials).splitlines() if folder.has(folder.trials) else ():
         content = limited.load_json(line)
+        point, seconds = tuple(map(int, content["point"])), float(content["seconds"])
         values = tuple(map(float, content["values"])) if content["values"] else None
-        if not all(map(math.isfinite, (*(values or ()), float(content["seconds"])))):
-            raise ValueError(f"{content['point']} has a value that is not finite")
+        if not all(map(math.isfinite, (*(values or ()), seconds))):
+            raise ValueError(f"{point} has a value that is not finite")
         before = tuple((int(n), tuple(map(float, v))) for n, v in content.get("before", ()))
-        point = tuple(map(int, content["point"]))
-        yield Trial(point, values, float(content["seconds"]), int(content.get("level", 0)), before)
+        yield Trial(point, values, seconds, int(content.get("level", 0)), before)
 
 
 def require_within(point: Point, sizes: Sequence[int]) -> None:
@@ -134,71 +134,72 @@ def require_within(point: Point, sizes: Sequence[int]) -> None:
 
 def read(folder: RunFolder) -> Searched | None:
     """The search of a folder; `None` if there is none, or its files are malformed."""
-    known = folder.json(folder.search)
-    if not isinstance(known, dict) or not folder.has(folder.told):
+    content = folder.json(folder.search)
+    if not isinstance(content, dict) or not folder.has(folder.trials):
         return None
     devices = runs.section(runs.environment(folder.path), "devices").values()
     on_cpu = any(isinstance(d, dict) and not is_gpu(str(d.get("kind"))) for d in devices)
     try:
-        return _read({"rehearsal": on_cpu, **known}, list(trials(folder)))  # older versions lack the key
+        return _searched({"rehearsal": on_cpu, **content}, list(trials(folder)))  # older versions lack the key
     except runs.MALFORMED:
         return None
 
 
-def _read(known: Mapping[str, Any], measured: Sequence[Trial]) -> Searched:
-    objectives = tuple(one_line(str(name), 60) for name in known["objectives"])
-    better = known.get("better") or ["lower"] * len(objectives)
+def _searched(content: Mapping[str, Any], measured: Sequence[Trial]) -> Searched:
+    objectives, parameters = _texts(content["objectives"], 60), _texts(content["parameters"])
+    better = content.get("better") or ["lower"] * len(objectives)
     higher = tuple(better[n] == "higher" for n in range(len(objectives)))
-    cases = tuple(_told(n, trial, higher) for n, trial in enumerate(measured, 1))
-    parameters = tuple(one_line(str(name), 40) for name in known["parameters"])
-    values = tuple(tuple(one_line(str(v), 40) for v in own) for own in known["values"])
-    importance = zip(objectives, known.get("importance") or (), strict=False)
-    around = known.get("slices") or {"best": (), "along": {}}
-    best = [own[n] for own, n in zip(values, around["best"], strict=False)]
-    along = zip(parameters, best, strict=False)
-    anew = {tuple(map(int, e["point"])): tuple(map(_three, e["values"])) for e in known.get("anew") or ()}
-    results = [(case.point, case.results or objectives) for case in cases]
-    for point, own in [*results, *anew.items()]:
-        require_within(point, [len(each) for each in values])
-        if len(own) != len(objectives):
-            raise ValueError(f"{point} has {len(own)} values")
-    legal, settings = known.get("legal"), known.get("settings")
+    values = tuple(_texts(own) for own in content["values"])
+    cases = []
+    for n, trial in enumerate(measured, 1):
+        pairs = zip(higher, trial.values or (), strict=trial.values is not None)
+        cases.append(SearchedCase(n, trial.seconds, trial.point, tuple(-v if high else v for high, v in pairs)))
+    anew = {tuple(map(int, e["point"])): tuple(map(_three, e["values"])) for e in content.get("anew") or ()}
+    for point, results in [*((case.point, case.results or objectives) for case in cases), *anew.items()]:
+        require_within(point, list(map(len, values)))
+        if len(results) != len(objectives):
+            raise ValueError(f"{point} has {len(results)} values")
+    importance = zip(objectives, content.get("importance") or (), strict=False)
+    slices = content.get("slices") or {"best": (), "along": {}}
+    best = [own[n] for own, n in zip(values, slices["best"], strict=False)]
+    legal, settings = content.get("legal"), content.get("settings")
     return Searched(
-        one_line(str(known.get("ended") or ""), 200),
-        legal if isinstance(legal, int) else None,
-        settings if isinstance(settings, dict) else {},
-        objectives,
-        higher,
-        parameters,
-        values,
-        cases,
-        anew,
-        tuple(_importance(name, content) for name, content in importance if content),
-        {name: tuple(_value(e, value) for e in around["along"][name]) for name, value in along},
-        known.get("rehearsal") is True,
+        ended=one_line(str(content.get("ended") or ""), 200),
+        legal=legal if isinstance(legal, int) else None,
+        settings=settings if isinstance(settings, dict) else {},
+        objectives=objectives,
+        higher=higher,
+        parameters=parameters,
+        values=values,
+        cases=tuple(cases),
+        anew=anew,
+        importance=tuple(_importance(name, entry) for name, entry in importance if entry),
+        slices={
+            name: tuple(_value(entry, value) for entry in slices["along"][name])
+            for name, value in zip(parameters, best, strict=False)
+        },
+        rehearsal=content.get("rehearsal") is True,
     )
 
 
-def _importance(name: str, content: Mapping[str, Any]) -> Importance:
-    shares = sorted(((one_line(str(n), 40), _three(s)) for n, s in content["shares"].items()), key=lambda s: -s[1][0])
-    return Importance(name, int(content["cases"]), float(content["explained"]), dict(shares))
-
-
-def _told(number: int, trial: Trial, higher: Sequence[bool]) -> Told:
-    pairs = zip(higher, trial.values or (), strict=trial.values is not None)
-    return Told(number, trial.seconds, trial.point, tuple(-v if high else v for high, v in pairs))
+def _importance(name: str, entry: Mapping[str, Any]) -> Importance:
+    shares = sorted(((one_line(str(n), 40), _three(s)) for n, s in entry["shares"].items()), key=lambda s: -s[1][0])
+    return Importance(name, int(entry["cases"]), float(entry["explained"]), dict(shares))
 
 
 def _value(entry: Mapping[str, Any], best: str) -> Value:
     value = one_line(str(entry["value"]), 40)
     measured, model = (None if entry[name] is None else _three(entry[name]) for name in ("measured", "model"))
-    return Value(
-        value, bool(entry["legal"]), bool(entry["failed"]), measured, bool(entry["anew"]), value == best, model
-    )
+    legal, failed, anew = (bool(entry[name]) for name in ("legal", "failed", "anew"))
+    return Value(value, legal, failed, measured, anew, value == best, model)
 
 
-def _three(content: Any) -> Three:
-    middle, low, high = map(float, content)
+def _texts(names: Sequence[Any], width: int = 40) -> tuple[str, ...]:
+    return tuple(one_line(str(name), width) for name in names)
+
+
+def _three(numbers: Any) -> Three:
+    middle, low, high = map(float, numbers)
     if not all(map(math.isfinite, (middle, low, high))):
-        raise ValueError(f"{content} has a value that is not finite")
+        raise ValueError(f"{numbers} has a value that is not finite")
     return middle, low, high

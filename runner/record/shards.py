@@ -9,6 +9,7 @@ shards/N/1/rows.jsonl       progress: a line for each measured case and round, a
 
 from __future__ import annotations
 
+import itertools
 import json
 import stat
 import time
@@ -24,7 +25,7 @@ from runner.record.environment import REFERENCE
 from runner.record.folder import RunFolder
 
 Row = dict[str, Any]
-WRITTEN_S = 10.0  # time limit for another process to write a small file
+WRITE_LIMIT_S = 10.0  # time limit for another process to write a small file
 
 
 class Attempt(RunFolder):
@@ -45,15 +46,15 @@ class ShardFolder:
         self.path = sweep.path / "shards" / str(number)
         self.log = self.path / "log.txt"
 
-    def write(self, jobs: list[int], **known: Any) -> None:
-        """Write the shard's plan: the numbers of its jobs, and further settings of its process."""
-        self.sweep.write_json(self.path / "shard.json", {"jobs": jobs, **known})
+    def write(self, jobs: list[int], **settings: Any) -> None:
+        """Write the shard's plan: the numbers of its jobs, and settings of its process."""
+        self.sweep.write_json(self.path / "shard.json", {"jobs": jobs, **settings})
 
     @property
     def planned(self) -> Mapping[str, Any]:
         """The shard's plan; empty if it is missing or torn."""
-        found = self.sweep.json(self.path / "shard.json")
-        return found if isinstance(found, dict) else {}
+        plan = self.sweep.json(self.path / "shard.json")
+        return plan if isinstance(plan, dict) else {}
 
     @property
     def jobs(self) -> list[int]:
@@ -73,14 +74,11 @@ class ShardFolder:
 
     def begin(self) -> Attempt:
         """Create a folder for a new start, atomically on every file system, so that each start has its own."""
-        number = len(self.attempts())
-        while True:
-            number += 1
-            try:
+        for number in itertools.count(1 + len(self.attempts())):
+            with suppress(FileExistsError):
                 (self.path / str(number)).mkdir(parents=True)
-            except FileExistsError:
-                continue
-            return Attempt(self.sweep, self.path / str(number))
+                break
+        return Attempt(self.sweep, self.path / str(number))
 
     @property
     def running(self) -> bool:
@@ -98,13 +96,12 @@ def running(sweep: RunFolder) -> bool:
     return sweep.locked or any(shard.running for shard in shards(sweep))
 
 
-def _numbers(sweep: RunFolder, below: Path) -> list[int]:
+def _numbers(sweep: RunFolder, folder: Path) -> list[int]:
     """The subfolders with a number as their name, sorted. Raises `UsageError` if one of them is a link."""
-    found = [name for name in safe.names(sweep.path, below) if name.isascii() and name.isdecimal() and len(name) < 10]
-    for name in found:
-        if (below / name).is_symlink():
-            raise safe.refusal(below / name, stat.S_IFLNK)
-    return sorted(map(int, found))
+    names = [name for name in safe.names(sweep.path, folder) if name.isascii() and name.isdecimal() and len(name) < 10]
+    if link := next((name for name in names if (folder / name).is_symlink()), None):
+        raise safe.refusal(folder / link, stat.S_IFLNK)
+    return sorted(map(int, names))
 
 
 def rows_of(folder: RunFolder, numbers: Iterable[int]) -> Iterator[tuple[int, Row]]:
@@ -117,21 +114,12 @@ def rows_of(folder: RunFolder, numbers: Iterable[int]) -> Iterator[tuple[int, Ro
 
 def copy_row(source: RunFolder, target: RunFolder, number: int, row: Row) -> None:
     """Copy a row with its samples and records. The row is written last, so that an existing row is complete."""
-    files = [name(str(row["case"]), number) for name in (source.samples, source.hot_samples)]
-    files += source.records(number)
-    files += [of(str(name)) for of in (source.machine_code, source.ptx)] if (name := row.get("binary")) else []
-    for file in files:
+    case, binary = str(row["case"]), str(row.get("binary") or "")
+    files = [source.samples(case, number), source.hot_samples(case, number), *source.records(number)]
+    for file in [*files, *([source.machine_code(binary), source.ptx(binary)] if binary else [])]:
         with suppress(FileNotFoundError):
             target.write(target.path / file.relative_to(source.path), source.read(file))
     target.write_json(target.result(number), row)
-
-
-def _copy_newer(files: Iterable[Path], source: RunFolder, target: RunFolder) -> None:
-    """Copy files that are missing or older in the target."""
-    for file in files:
-        there = target.path / file.relative_to(source.path)
-        if source.has(file) and not (target.has(there) and there.stat().st_mtime_ns >= file.stat().st_mtime_ns):
-            target.write(there, source.read(file))
 
 
 def merge(sweep: RunFolder) -> dict[int, Row]:
@@ -157,7 +145,12 @@ def merge_shard(sweep: RunFolder, shard: ShardFolder, numbers: Sequence[int]) ->
                 copy_row(attempt, sweep, number, row)
                 new[number] = row
             elif there.get("rounds") == row.get("rounds"):  # a stage may write a record without a column
-                _copy_newer(attempt.records(number), attempt, sweep)
+                for file in attempt.records(number):
+                    copy = sweep.path / file.relative_to(attempt.path)
+                    if attempt.has(file) and not (
+                        sweep.has(copy) and copy.stat().st_mtime_ns >= file.stat().st_mtime_ns
+                    ):
+                        sweep.write(copy, attempt.read(file))
     return new
 
 
@@ -182,14 +175,14 @@ def require_one_toolchain(sweep: RunFolder, entry: environment.Entry) -> None:
         UsageError: Another shard has other versions or another toolchain.
     """
     environment.require_same_toolchain(sweep.path, entry)
-    model = cache.key(*(json.dumps(entry.get(name)) for name in environment.OF_A_MODEL))
+    model = cache.key(*(json.dumps(entry.get(name)) for name in environment.MODEL_KEYS))
     first = RunFolder(sweep.path / "shards" / f"toolchain-{model}")
     first.path.mkdir(exist_ok=True)
     try:
         with first.environment.open("x", encoding="utf-8") as file:
             json.dump({"devices": {str(entry["kind"]): entry}}, file)
     except FileExistsError:
-        deadline = time.monotonic() + WRITTEN_S
+        deadline = time.monotonic() + WRITE_LIMIT_S
         while first.json(first.environment) is None and time.monotonic() < deadline:
             time.sleep(0.05)  # it is being written
         environment.require_same_toolchain(first.path, entry)
@@ -197,21 +190,18 @@ def require_one_toolchain(sweep: RunFolder, entry: environment.Entry) -> None:
 
 def note_gpu(sweep: RunFolder, shard: ShardFolder) -> None:
     """Add a shard's devices, and its times of the reference case, to the sweep's environment.json."""
-    known = sweep.json(sweep.environment) or {}
-    before = json.dumps(known)
-    for attempt in shard.attempts():
-        there = attempt.json(attempt.environment) or {}
-        for entry in there.get("devices", {}).values():
-            environment.add_device(known.setdefault("devices", {}), entry)
-            if uuid := entry.get("uuid"):
-                gpu = known.setdefault("gpus", {}).setdefault(uuid, {"name": entry.get("name"), "shards": []})
-                gpu["shards"] = sorted({*gpu["shards"], shard.number})
-                if REFERENCE in there:
-                    gpu.setdefault(REFERENCE, {})[str(shard.number)] = there[REFERENCE]
-                if "host" in there:
-                    gpu["host"] = there["host"]
-    if json.dumps(known) != before:
-        sweep.write_json(sweep.environment, known)
+    with sweep.edited(sweep.environment) as content:
+        for attempt in shard.attempts():
+            there = attempt.json(attempt.environment) or {}
+            for entry in there.get("devices", {}).values():
+                environment.add_device(content.setdefault("devices", {}), entry)
+                if uuid := entry.get("uuid"):
+                    gpu = content.setdefault("gpus", {}).setdefault(uuid, {"name": entry.get("name"), "shards": []})
+                    gpu["shards"] = sorted({*gpu["shards"], shard.number})
+                    if REFERENCE in there:
+                        gpu.setdefault(REFERENCE, {})[str(shard.number)] = there[REFERENCE]
+                    if "host" in there:
+                        gpu["host"] = there["host"]
 
 
 def append_line(path: Path, content: Any) -> None:

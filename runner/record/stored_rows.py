@@ -21,16 +21,16 @@ FINE = frozenset(("ok", "skipped"))
 
 def names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """The names of the columns of a table of these rows, in order."""
-    own: dict[str, None] = {}
-    further: dict[str, None] = {}
+    parameters: dict[str, None] = {}
+    metrics: dict[str, None] = {}
     for row in rows:
-        at = own  # a row has its parameters first, then its seed, then its results
+        group = parameters  # a row has its parameters first, then its seed, then its results
         for name in row:
-            at = further if name == "seed" else at
+            group = metrics if name == "seed" else group
             if name not in columns.BY_NAME:
-                at[name] = None
+                group[name] = None
     order = {name: i for i, name in enumerate(VOCABULARY)}
-    return columns.table_names(sorted(own, key=lambda name: (order.get(name, len(order)), name)), further)
+    return columns.table_names(sorted(parameters, key=lambda name: (order.get(name, len(order)), name)), metrics)
 
 
 def write(folder: RunFolder, rows: list[Row]) -> None:
@@ -39,11 +39,7 @@ def write(folder: RunFolder, rows: list[Row]) -> None:
 
 
 def as_csv(rows: list[Row]) -> str:
-    """The table as CSV.
-
-    Raises:
-        UsageError: The table is too large.
-    """
+    """The table as CSV. Raises `UsageError` if it is too large."""
     import pandas as pd  # noqa: PLC0415  (imported while the device is opened)
 
     order, kinds = names(rows), dict.fromkeys(columns.of_type("integer"), "Int64")

@@ -28,7 +28,7 @@ from runner.kernel.resolve import make
 from runner.record import runs, sources
 from runner.record.folder import RunFolder
 
-MOST = 3  # missing files that are named
+MAX_NAMES = 3  # of missing files in a message
 
 
 @dataclass(frozen=True)
@@ -60,37 +60,30 @@ def read(path: Path) -> StoredSweep:
         entries = dict(_entries(folder))
         if not entries:
             raise UsageError(f"{path}: not the folder of a sweep: it holds no planned case; start a new sweep")
-        complete = [e for e in entries.values() if "row" in e]
+        complete = [entry for entry in entries.values() if "row" in entry]
         launcher = str(complete[0]["row"]["launcher"]) if complete else "batch"
         one_by_one = not runs.environment(path).get("planned_at_once", launcher in (*LAUNCHERS, "none"))
         if not one_by_one and (unknown := [n for n in folder.jobs() if n not in entries]):
             raise UsageError(f"{path}: the plan is incomplete: it lacks job {unknown[0]}; start a new sweep")
-        fingerprints = {str(e["kernel"]): e["fingerprint"] for e in complete}
+        fingerprints = {str(entry["kernel"]): entry["fingerprint"] for entry in complete}
         _require_sources(path, folder, fingerprints)
-        kernels: dict[str, tuple[Kernel, Origin]] = {}
-        jobs = tuple(_job(number, e, folder, kernels) for number, e in sorted(entries.items()))
+        jobs = _jobs(folder, entries)
     return StoredSweep(folder, jobs, launcher, one_by_one, fingerprints)
 
 
 def jobs_of(folder: RunFolder, numbers: Collection[int]) -> tuple[Job, ...]:
-    """The planned jobs of these numbers, each case once.
-
-    Raises:
-        UsageError: The folder is malformed.
-    """
+    """The planned jobs of these numbers, each case once. Raises `UsageError` if the folder is malformed."""
     with runs.reading(folder.path):
-        kernels: dict[str, tuple[Kernel, Origin]] = {}
-        entries = {n: e for n, e in _entries(folder, numbers) if "same_as" not in e}
-        return tuple(_job(number, entry, folder, kernels) for number, entry in sorted(entries.items()))
+        return _jobs(folder, {n: entry for n, entry in _entries(folder, numbers) if "same_as" not in entry})
 
 
-def changed_sources(found: StoredSweep) -> Iterator[str]:
+def changed_sources(sweep: StoredSweep) -> Iterator[str]:
     """The stored sources and installed references that changed since the sweep's rows were measured."""
-    for name, job in {job.case.kernel.name: job for job in found.jobs}.items():
-        then, now = found.fingerprints.get(name, {}), sources.fingerprint(job.case.kernel, job.origin.kernel)
+    for name, job in {job.case.kernel.name: job for job in sweep.jobs}.items():
+        then, now = sweep.fingerprints.get(name, {}), sources.fingerprint(job.case.kernel, job.origin.kernel)
         for file in (file for file in then if now.get(file) != then[file]):
-            kept = next(found.folder.sources.rglob(Path(file).name), None)
-            yield kept.relative_to(found.folder.path).as_posix() if kept else file
+            copy = next(sweep.folder.sources.rglob(Path(file).name), None)
+            yield copy.relative_to(sweep.folder.path).as_posix() if copy else file
 
 
 def _entries(folder: RunFolder, only: Collection[int] | None = None) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -98,11 +91,9 @@ def _entries(folder: RunFolder, only: Collection[int] | None = None) -> Iterator
     plan = folder.planned() or {}
     for case in plan.get("cases", []):
         if "way" in case and (only is None or case["job"] in only):
-            kept = {
-                "metrics": plan.get("metrics", {}).get(case["kernel"]),
-                "rank_by": plan.get("rank_by", metrics.TIME),
-            }
-            yield case["job"], {**case, "asked": plan["ways"][case["way"]], **kept}
+            declared, rank_by = plan.get("metrics", {}).get(case["kernel"]), plan.get("rank_by", metrics.TIME)
+            settings = {"asked": plan["ways"][case["way"]], "metrics": declared, "rank_by": rank_by}
+            yield case["job"], {**case, **settings}
     for number in folder.jobs() if only is None else sorted(only):
         if content := folder.record(number):
             yield number, content
@@ -110,11 +101,11 @@ def _entries(folder: RunFolder, only: Collection[int] | None = None) -> Iterator
 
 def _require_sources(path: Path, folder: RunFolder, fingerprints: Mapping[str, Mapping[str, str]]) -> None:
     # Python references may be installed modules outside the folder.
-    wanted = {Path(name).name for files in fingerprints.values() for name in files if not name.endswith(".py")}
-    if missing := sorted(wanted - {p.name for p in folder.sources.rglob("*")}):
-        more = f" and {len(missing) - MOST} more" if len(missing) > MOST else ""
+    names = {Path(name).name for files in fingerprints.values() for name in files if not name.endswith(".py")}
+    if missing := sorted(names - {p.name for p in folder.sources.rglob("*")}):
+        more = f" and {len(missing) - MAX_NAMES} more" if len(missing) > MAX_NAMES else ""
         raise UsageError(
-            f"{path}: the folder cannot be run again: its sources/ lacks {', '.join(missing[:MOST])}{more}"
+            f"{path}: the folder cannot be run again: its sources/ lacks {', '.join(missing[:MAX_NAMES])}{more}"
         )
 
 
@@ -137,34 +128,34 @@ def _require_inside(folder: RunFolder, path: Path) -> None:
         raise UsageError(f"{folder.path}: a kernel names {path}, which lies outside sources/")
 
 
-def _job(number: int, entry: Mapping[str, Any], folder: RunFolder, kernels: dict[str, tuple[Kernel, Origin]]) -> Job:
-    name = str(entry["kernel"])
-    if name not in kernels:
-        file = folder.sources / "conf" / "kernel" / f"{name}.yaml"
-        try:
-            content: Any = OmegaConf.to_container(OmegaConf.load(io.StringIO(folder.text(file))))
-        except (yaml.YAMLError, OmegaConfBaseException) as e:
-            raise UsageError(f"{file}: {' '.join(str(e).split())}") from None
-        kernel = read_kernel(name, content, file)
-        for path in (kernel.source, *kernel.include):  # these may come from its family's YAML
-            _require_inside(RunFolder(folder.path.resolve()), path)
-        kernels[name] = kernel, Origin((folder.sources / "conf",), (), content)
-    kernel, origin = kernels[name]
-    asked = dict(entry["asked"])
-    compiler, counts, timing = asked.pop("compiler"), asked.pop("lines", True), asked.pop("timing")
-    racecheck = asked.pop("racecheck", RACES_NONE)  # older folders have no races to look for
-    asked.pop("recording", None)  # a setting of older versions
-    profile = ProfileConfig(**asked.pop("profile", {}))
-    case = make(kernel, entry["parameters"], entry["seed"])
+def _jobs(folder: RunFolder, entries: Mapping[int, Mapping[str, Any]]) -> tuple[Job, ...]:
+    names = dict.fromkeys(str(entry["kernel"]) for _, entry in sorted(entries.items()))
+    kernels = {name: _kernel(folder, name) for name in names}
+    return tuple(_job(number, entry, *kernels[str(entry["kernel"])]) for number, entry in sorted(entries.items()))
+
+
+def _kernel(folder: RunFolder, name: str) -> tuple[Kernel, Origin]:
+    file = folder.sources / "conf" / "kernel" / f"{name}.yaml"
+    try:
+        content: Any = OmegaConf.to_container(OmegaConf.load(io.StringIO(folder.text(file))))
+    except (yaml.YAMLError, OmegaConfBaseException) as e:
+        raise UsageError(f"{file}: {' '.join(str(e).split())}") from None
+    kernel = read_kernel(name, content, file)
+    for path in (kernel.source, *kernel.include):  # these may come from its family's YAML
+        _require_inside(RunFolder(folder.path.resolve()), path)
+    return kernel, Origin((folder.sources / "conf",), (), content)
+
+
+def _job(number: int, entry: Mapping[str, Any], kernel: Kernel, origin: Origin) -> Job:
+    settings = dict(entry["asked"])
+    settings.pop("recording", None)  # of older versions
+    compiler, timing = settings.pop("compiler"), TimingConfig(**settings.pop("timing"))
+    stages = {
+        "lines": settings.pop("lines", True),
+        "racecheck": settings.pop("racecheck", RACES_NONE),  # older folders have no races to look for
+        "profile": ProfileConfig(**settings.pop("profile", {})),
+    }
+    case, device = make(kernel, entry["parameters"], entry["seed"]), DeviceConfig(**settings)
     ranking = metrics.recorded(entry.get("metrics")), entry.get("rank_by", metrics.TIME)
-    device, timing = DeviceConfig(**asked), TimingConfig(**timing)
     copy, look = (int(entry.get(name, 0)) for name in ("copy", "look"))
-    return Job(
-        *(case, device, timing, compiler, number, origin),
-        *ranking,
-        lines=counts,
-        racecheck=racecheck,
-        copy=copy,
-        profile=profile,
-        look=look,
-    )
+    return Job(case, device, timing, compiler, number, origin, *ranking, copy=copy, look=look, **stages)

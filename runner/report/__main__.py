@@ -53,7 +53,7 @@ def _report(given: Namespace) -> int:
         raise UsageError("--live serves a page: leave out --format md")
     if given.port and not given.live:
         raise UsageError(f"--port {given.port}: only --live has a port")
-    folder = Path(name) if Path(name).is_dir() else runs.one(name)
+    folder = Path(name) if Path(name).is_dir() else runs.find_one(name)
     with runs.reading(name):
         if given.live:
             return _serve(folder, given.port)
@@ -116,7 +116,7 @@ def page(path: Path) -> str:
 
     at, runs_on = state(path), running(RunFolder(path))
     run = read(path, newest=True)
-    done, planned = run.of(run.frame[run.frame["status"] != "not_run"]), len(run.frame)
+    done, planned = run.with_frame(run.frame[run.frame["status"] != "not_run"]), len(run.frame)
     said = f"Running: {len(done.frame):,} of {planned:,} cases so far. This page updates itself."
     if not runs_on:
         said = "The sweep has ended."

@@ -51,7 +51,7 @@ def judge(run: Run) -> Verdict:
     right = int((run.frame["status"] == "ok").sum())
     shown = [name for name in run.measured.varying if name not in ("size", "device", "dtype", "seed")]
     apart = [name for name in differing_peers(run) if name != "device"]
-    by, ceilings = run.criterion, run.of(run.frame[run.frame["ceiling"] == "True"]).measured
+    by, ceilings = run.criterion, run.with_frame(run.frame[run.frame["ceiling"] == "True"]).measured
     further: list[str] = []
     headline = _matches(run, right)
     for number, one in enumerate(headline_groups(run)):

@@ -33,14 +33,14 @@ def about(search: Searched) -> str:
     how = [
         f"{name} {one_line(str(search.settings[name]), 30)}" for name in ("sampler", "seed") if name in search.settings
     ]
-    failed = sum(not case.results for case in search.told)
+    failed = sum(not case.results for case in search.cases)
     without = [name for name in search.objectives if name != TIME]
     lacks = (
         f" or {'has' if failed == 1 else 'have'} no value of {one_line(' or '.join(without), 90)}" if without else ""
     )
     some = f" {count(failed, 'case')} failed{lacks}." if failed else ""
     why = f"the search ended because {search.ended}." if search.ended else "the search has not ended."
-    return f"{count(len(search.told), 'case')}{share}; {', '.join(how)}{'; ' * bool(how)}{why}{some}"
+    return f"{count(len(search.cases), 'case')}{share}; {', '.join(how)}{'; ' * bool(how)}{why}{some}"
 
 
 def said(one: Importance) -> str:

@@ -204,7 +204,7 @@ def _same_results(run: Run) -> list[str]:
 
 def _first(run: Run, name: str) -> str:
     held = run.frame[[not absent(value) for value in run.frame[name]]].iloc[:1]
-    return one_line(_cell(name, run.of(held).rows[0], {}).text, 60)
+    return one_line(_cell(name, run.with_frame(held).rows[0], {}).text, 60)
 
 
 def _cell(name: str, row: Row, ratios: dict[int, Ratio], metrics: Mapping[str, Metric] | None = None) -> Cell:

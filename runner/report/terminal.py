@@ -60,11 +60,11 @@ def _print_listing(run: Run, console: Console) -> None:
     most = len(run.frame) if len(run.frame) <= ALL_UP_TO else max(3, min(12, MOST_LINES // len(groups)))
     common, listed = _where_used(run), list[Row]()
     for group in groups if len(run.frame) <= ALL_UP_TO else groups[-MOST_GROUPS:]:
-        rows = _chosen(run.of(group), most)
+        rows = _chosen(run.with_frame(group), most)
         listed += rows
-        if heading := _heading(rows[0] if rows else run.of(group).rows[0], common):
+        if heading := _heading(rows[0] if rows else run.with_frame(group).rows[0], common):
             say(console, f"> {heading}", "bold")
-        lines = [*_references(run.of(group)), *(_line(row, names) for row in rows)]
+        lines = [*_references(run.with_frame(group)), *(_line(row, names) for row in rows)]
         cells = [(first, ":", *others) for (first, *others), _ in lines]
         table = Table.of(LISTING, cells, [style for _, style in lines])
         say_table(console, table, right=["time"], heads=False, gap=1)
@@ -105,7 +105,7 @@ def _heading(row: Row, common: str) -> str:
 def _references(group: Run) -> Iterable[tuple[tuple[str, ...], str]]:
     """The lines with the sums of the CPU reference; several if masks leave elements out."""
     known = group.frame[group.frame["reference"] != ""].drop_duplicates("reference")
-    for row in group.of(known).rows[:3]:
+    for row in group.with_frame(known).rows[:3]:
         name = "cpu reduce" if row["family"].startswith("reduc") else "CPU reference"
         time = "" if absent(row["reference_us"]) else f"{exact(row['reference_us'])} µs"
         mask = f"mask {row['mask']}" if len(known) > 1 and row["mask"] else ""

@@ -44,7 +44,7 @@ def write(run: Run, baseline: str = "") -> dict[str, Any]:
     baseline = baseline or str((before if isinstance(before, dict) else {}).get("baseline") or "")
     if baseline:
         others: list[Any] = [None if kernel == baseline else baseline for kernel in run.frame["kernel"]]
-        run = run.of(run.frame.assign(baseline=others))
+        run = run.with_frame(run.frame.assign(baseline=others))
     content = verdict(run) | ({"baseline": baseline} if baseline else {})
     run.folder.write(run.folder.verdict, json.dumps(content, indent=2, allow_nan=False) + "\n")
     return content

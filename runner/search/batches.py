@@ -206,7 +206,7 @@ def read(folder: RunFolder, space: Space) -> dict[Point, Trial]:
         UsageError: The trials belong to another space.
     """
     sizes = [len(axis.values) for axis in space.axes]
-    with runs.reading(folder.told):
+    with runs.reading(folder.trials):
         known = {trial.point: trial for trial in searched.trials(folder)}
         for point in known:
             searched.require_within(point, sizes)

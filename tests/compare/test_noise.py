@@ -25,7 +25,7 @@ def test_noise_between_rounds_and_between_cases_is_separate():
     """Rounds that differ by 2 % and cases that differ by 1 % give those standard deviations."""
     random = np.random.default_rng(3)
     cases = 50.0 * np.exp(random.normal(0, 0.01, (400, 1)) + random.normal(0, 0.02, (400, 5)))
-    found = noise.measured(list(cases))
+    found = noise.deviations_percent(list(cases))
     assert found["round_percent"] == pytest.approx(2.0, rel=0.1)
     assert found["alike_percent"] == pytest.approx(100 * np.hypot(0.01, 0.02 / np.sqrt(5)), rel=0.1)
 
@@ -33,10 +33,10 @@ def test_noise_between_rounds_and_between_cases_is_separate():
 def test_the_noise_of_a_device_is_found_by_its_name():
     """A torn file counts as none."""
     noise.make_folder()
-    path = noise.keep("NVIDIA H200", {"points": []})
-    assert noise.known(A_GPU) == {"device": "NVIDIA H200", "points": []}
+    path = noise.store("NVIDIA H200", {"points": []})
+    assert noise.stored(A_GPU) == {"device": "NVIDIA H200", "points": []}
     path.write_text("{")
-    assert noise.known(A_GPU) is None
+    assert noise.stored(A_GPU) is None
 
 
 def test_a_calibration_is_stored_and_shown(tmp_path, capsys):
@@ -49,7 +49,7 @@ def test_a_calibration_is_stored_and_shown(tmp_path, capsys):
     folder = write(tmp_path / "A", rows, given={**environment(), "devices": {"cuda": {"name": A_GPU.name}}})
     noise.make_folder()
     calibrate.keep(RunFolder(folder), Console(width=200))
-    points = (noise.known(A_GPU) or {})["points"]
+    points = (noise.stored(A_GPU) or {})["points"]
     assert [p["median_us"] for p in points] == pytest.approx([5.0, 50.0], rel=0.01)
     assert [p["round_percent"] for p in points] == pytest.approx([0.3, 0.3], rel=0.5)
     assert all(0 < p["alike_percent"] < 0.5 for p in points)

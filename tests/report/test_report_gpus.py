@@ -36,7 +36,7 @@ def run(run_folder):
 
 def test_cases_of_different_gpus_are_not_ranked_against_each_other(run):
     """The same case on two GPUs wins twice: each GPU has its own ranking, and is named by eight digits."""
-    run = run.of(run.frame.assign(size=2**20))
+    run = run.with_frame(run.frame.assign(size=2**20))
     best = ranking.fastest(run)
     assert [one.fastest["gpu"] for one in best] == SHORT
     said = findings.judge(run)

@@ -32,7 +32,7 @@ class BestSoFar(ChartFigure):
         """One row per case. `best` is NaN before the first case that did not fail."""
         best, rows = np.nan, list[Row]()
         better = np.fmax if self.search.higher[0] else np.fmin
-        for case in self.search.told:
+        for case in self.search.cases:
             value, anew = case.results[0] if case.results else np.nan, self.search.anew.get(case.point)
             best = float(better(best, value))
             rows.append(
@@ -90,7 +90,7 @@ class Front(ChartFigure):
         """One row per case that did not fail, with its last values, and whether it is on the Pareto front."""
         search, rows = self.search, list[Row]()
         found = {
-            c.point: tuple(v[0] for v in search.anew.get(c.point, ())) or c.results for c in search.told if c.results
+            c.point: tuple(v[0] for v in search.anew.get(c.point, ())) or c.results for c in search.cases if c.results
         }
         signs = [-1 if higher else 1 for higher in search.higher]
         best, front = (math.inf, math.inf), set[tuple[float, ...]]()
@@ -98,7 +98,7 @@ class Front(ChartFigure):
             if pair[1] < best[1] or pair == best:
                 best = (pair[0], pair[1])
                 front.add(pair)
-        for case in search.told:
+        for case in search.cases:
             if own := found.get(case.point):
                 row = {"case": case.number, **dict(zip(search.objectives, own, strict=True))}
                 on_front = tuple(s * v for s, v in zip(signs, own, strict=True)) in front
@@ -113,7 +113,7 @@ class Front(ChartFigure):
 
     def named(self) -> str:
         """Describe the first cases of the front, by their numbers in the drawing."""
-        points = {case.number: case.point for case in self.search.told}
+        points = {case.number: case.point for case in self.search.cases}
         own = [points[row["case"]] for row in self.front()]
         every = self.search.parameters
         names = [n for place, n in enumerate(every) if len({point[place] for point in own}) > 1] or every
@@ -163,7 +163,7 @@ def values_axis(label: str, low: float, high: float) -> Axis:
 def figures(results: Results) -> list[Figure]:
     """Choose the figure of a search; an empty list for other runs and for a rehearsal."""
     search = results.run.search
-    if search is None or search.rehearsal or sum(bool(c.results) for c in search.told) < LEAST:
+    if search is None or search.rehearsal or sum(bool(c.results) for c in search.cases) < LEAST:
         return []
     anew = f" Diamonds: {count(len(search.anew), 'case')} measured anew at the end, side by side."
     caption = "Values of the batches, with drift taken out."

@@ -99,7 +99,7 @@ def keep(folder: RunFolder, job: int, case: str, kernel: str, costs: Iterable[Li
     """Write N/lines.json: the costs of a job's case, or the reason why they could not be counted."""
     why = {"reason": reason} if reason else {}
     known = {"case": case, "kernel": kernel, "lines": [asdict(cost) for cost in costs], **why}
-    folder.write_json(folder.lines_of(job), known)
+    folder.write_json(folder.line_costs(job), known)
 
 
 def write(folder: RunFolder) -> None:
@@ -110,7 +110,7 @@ def write(folder: RunFolder) -> None:
 
 def _of_jobs(folder: RunFolder) -> list[dict[str, Any]]:
     """The valid records of the jobs whose lines were counted."""
-    found = (folder.json(folder.lines_of(job)) for job in folder.jobs())
+    found = (folder.json(folder.line_costs(job)) for job in folder.jobs())
     return [one for one in found if _is_record(one) and not one.get("reason")]
 
 

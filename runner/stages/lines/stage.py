@@ -45,7 +45,7 @@ class LineCosts(Stage):
 
     def lacks(self, job: Job, row: Row, folder: RunFolder) -> bool:
         """Whether a case's lines are still to be counted. A record with a reason counts as done."""
-        return is_counted(job) and row["status"] == "ok" and not folder.has(folder.lines_of(job.number))
+        return is_counted(job) and row["status"] == "ok" and not folder.has(folder.line_costs(job.number))
 
     def run(self, bench: Bench) -> None:
         """Count the missing cases in the pool, except those that the cache has."""
