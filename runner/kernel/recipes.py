@@ -50,6 +50,11 @@ class Recipe:
         return dataclasses.replace(self, numbers=numbers, values=values)
 
     @property
+    def constants(self) -> tuple[Number, ...]:
+        """The numbers of a resolved recipe."""
+        return self.numbers  # type: ignore[return-value]
+
+    @property
     def seeded(self) -> bool:
         """Whether the content depends on the seed."""
         return self.kind in KINDS and self.kind != "constant"
