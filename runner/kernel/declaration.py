@@ -25,7 +25,7 @@ import enum
 import functools
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -39,7 +39,7 @@ from runner.errors import UsageError
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FORMER_NAMES, DType
 from runner.kernel.expression import Expression, integer
 from runner.kernel.metrics import Metric
-from runner.kernel.recipes import Fill, OfFields
+from runner.kernel.recipes import Fill, OfFields, leaves
 
 Canonical = int | float | str  # True and False are integers
 
@@ -254,6 +254,11 @@ class ArrayArgument:
     refill: bool = True  # whether the check may give it other contents of the same kind
     image: DeclaredTexture | Surface | None = None  # the texture or surface object that replaces the pointer
     passed: bool = True  # whether it is an argument itself, not only a structure's member
+
+    @property
+    def fill_names(self) -> Iterator[str]:
+        """The names among its fills: of fills, or of parameters that hold one."""
+        return (fill for fill in leaves(self.fill) if isinstance(fill, str))
 
 
 @dataclass(frozen=True)

@@ -77,13 +77,18 @@ class OfFields:
     fills: tuple[tuple[str, Fill | OfFields], ...]
 
 
-def files(fill: Fill | OfFields) -> Iterator[Path]:
-    """The files from which an array is filled."""
+def leaves(fill: Fill | OfFields) -> Iterator[Fill]:
+    """The fills of an array, or of all members of its structure and of theirs."""
     if isinstance(fill, OfFields):
-        for _, of in fill.fills:
-            yield from files(of)
-    elif isinstance(fill, Recipe) and fill.file:
-        yield fill.file
+        for _, member in fill.fills:
+            yield from leaves(member)
+    else:
+        yield fill
+
+
+def files(fill: Fill | OfFields) -> list[Path]:
+    """The files from which an array is filled."""
+    return [leaf.file for leaf in leaves(fill) if isinstance(leaf, Recipe) and leaf.file]
 
 
 def make(

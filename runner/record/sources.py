@@ -23,7 +23,7 @@ from runner.jobs.job import Job, Origin
 from runner.kernel.declaration import Kernel
 from runner.kernel.recipes import files
 from runner.kernel.reference import module_file
-from runner.kernel.yaml_reader import MOST_BYTES
+from runner.kernel.yaml_reader import MAX_BYTES
 from runner.record import environment
 from runner.record.folder import RunFolder, copy_file
 
@@ -69,7 +69,7 @@ def _files(kernel: Kernel) -> tuple[Path, ...]:
 
 def _can_be_read(path: Path) -> bool:
     """Whether a file may be part of the configuration. FIFOs and huge files are excluded."""
-    return path.is_file() and path.stat().st_size <= MOST_BYTES
+    return path.is_file() and path.stat().st_size <= MAX_BYTES
 
 
 def _is_of_a_sweep(path: Path, root: Path) -> bool:
