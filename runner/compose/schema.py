@@ -27,7 +27,7 @@ from runner.jobs.settings import RACES_DEFAULT, ProfileConfig, TimingConfig
 from runner.kernel import from_yaml
 from runner.kernel.case import Case
 from runner.kernel.declaration import VOCABULARY, Kernel, canonical
-from runner.kernel.metrics import TIME, Metric, require_rankable, together
+from runner.kernel.metrics import TIME, Metric, merged, require_rankable
 from runner.kernel.resolve import make
 from runner.kernel.yaml_reader import MAX_PARAMETERS, read_yaml
 from runner.record.sources import EXTRA_PARAMETERS
@@ -121,7 +121,7 @@ class Composed:
         names = frozenset(name for name, _ in case.parameters)
         if names not in self.read:
             given = self.values["metrics"]
-            self.read[names] = together(self.kernel.metrics, given, case.variables, parameter_names())
+            self.read[names] = merged(self.kernel.metrics, given, case.variables, parameter_names())
         return self.read[names]
 
 

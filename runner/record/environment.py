@@ -109,7 +109,7 @@ def device(info: DeviceInfo, job: Job, compiler: Compiler) -> Entry:
         "noise": noise.known(info),
         "toolchain": toolchain,
         "timing": dataclasses.asdict(job.timing.protocol(info.kind)),
-        "asked": job.asked,
+        "asked": job.requested,
     }
 
 

@@ -156,7 +156,7 @@ def _job(number: int, entry: Mapping[str, Any], folder: RunFolder, kernels: dict
     asked.pop("recording", None)  # a setting of older versions
     profile = ProfileConfig(**asked.pop("profile", {}))
     case = make(kernel, entry["parameters"], entry["seed"])
-    ranking = metrics.recorded(entry.get("metrics")), entry.get("rank_by", metrics.TIME)
+    ranking = metrics.from_record(entry.get("metrics")), entry.get("rank_by", metrics.TIME)
     device, timing = DeviceConfig(**asked), TimingConfig(**timing)
     copy, look = (int(entry.get(name, 0)) for name in ("copy", "look"))
     return Job(
