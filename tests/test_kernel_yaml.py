@@ -224,8 +224,8 @@ REFERENCES = {
     "a module that is not there": ("no.such", "mine.yaml: reference no.such: ModuleNotFoundError"),
     "a function that is not there": ("wanted.nope", "the module 'wanted' has no function 'nope'"),
     "a module that does not load": ("spoilt.expected", "mine.yaml: reference spoilt.expected: SyntaxError"),
-    "no output": ("{}", "mine.yaml: reference: expected an expression for each of out, not for none"),
-    "another output": ("{other: in + 1}", "expected an expression for each of out, not for other"),
+    "no output": ("{}", "mine.yaml: reference: expected expressions for out; found: none"),
+    "another output": ("{other: in + 1}", "expected expressions for out; found: other"),
     "a misspelt array": ("{out: ni + 1}", "reference.out: 'ni + 1' names 'ni', which is neither an array nor"),
     "an attribute": ("{out: in.T}", "mine.yaml: reference.out: 'in.T' names 'in.T', which is neither"),
 }

@@ -8,7 +8,7 @@ from outcomes import rows as table
 from support import case_of, read_kernel
 
 from runner.errors import UsageError
-from runner.kernel.metrics import read, require_rankable, together
+from runner.kernel.metrics import merged, read, require_rankable
 from runner.record import run as reader
 from runner.record.ranking import fastest
 
@@ -144,7 +144,7 @@ def test_a_metric_is_empty_where_something_is_missing(folder):
     kernel = read_kernel(folder / "kernel" / "axpy.yaml")
     given = {"a": "operations / missing", "b": "1 / (median_us - 5)", "c": "log(size - 1000)", "d": "median_us / 2"}
     names = case_of(kernel).variables
-    metrics = together((), given, names, {"missing"})
+    metrics = merged((), given, names, {"missing"})
     row = {"median_us": 5.0, "operations": 10, **names}
     assert {m.name: m(row) for m in metrics} == {"b": None, "c": None, "d": 2.5}
     assert {m.name: m(names) for m in metrics} == {"b": None, "c": None, "d": None}

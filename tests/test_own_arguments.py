@@ -50,7 +50,7 @@ MISTAKES = [
     ("structures", "position: float3", "position: flaot3", r"structs.Particle: position: expected a dtype, or \[dtype, length\] .* not 'flaot3'"),
     ("structures", "__align__: 16", "__align__: 3", "__align__: expected 1, 2, 4, 8 or 16, not '3'"),
     ("structures", "mass: index", "weight: index", "fill: 'weight' is not a member of Particle; allowed: position, mass, kind, cell"),
-    ("structures", "out.mass: 2 * in.mass", "out.kilos: in.mass", "reference: expected an expression for each of out.mass, not for"),
+    ("structures", "out.mass: 2 * in.mass", "out.kilos: in.mass", "reference: expected expressions for out.mass; found: "),
     ("structures", "out.mass: 2 * in.mass", "out.mass: in", "'in' is an array of Particle; name a part of it: in.position, in.mass"),
     ("structures", "2 * in.mass", "2 * in.weight", "names 'in.weight', which is neither an array nor a parameter"),
     ("structures", "[0.5, 1, -2, size]", "[0.5, 1, -2]", "shift: float4 has 4 numbers, 3 are given"),

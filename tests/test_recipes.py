@@ -8,8 +8,8 @@ import pytest
 from support import case_of, read_kernel
 
 from runner.errors import UsageError
-from runner.kernel.further import exact_set
-from runner.kernel.inputs import contents, second
+from runner.kernel.extra_inputs import exact_set
+from runner.kernel.inputs import contents, second_contents
 
 CU = 'extern "C" __global__ void k(const int* a, int* out) { out[0] = 0; }\n'
 ARRAYS = """
@@ -78,7 +78,7 @@ def test_other_inputs_are_of_the_same_kind_and_fit_together(write):
     """The second trial and the exact inputs: arrays that are made from others follow them."""
     case = case_of(read_kernel(write()))
     own = contents(case)
-    other = {**own, **second(case)}
+    other = {**own, **second_contents(case)}
     changed = {n for n in own if not np.array_equal(own[n], other[n])}
     assert changed == set(own) - {"constant", "formula", "file", "out"}
     assert np.array_equal(other["doubled"], 2 * other["range"].astype(np.float32) + other["odd"][:, 1])

@@ -11,7 +11,7 @@ from runner.device.config import DeviceConfig
 from runner.errors import UsageError
 from runner.kernel import from_yaml
 from runner.kernel.check import check, power
-from runner.kernel.further import exact_set
+from runner.kernel.extra_inputs import exact_set
 from runner.kernel.reference import ExpectedArray, expect
 from runner.sweep.proof import why_unproven
 from runner.sweep.trial import contents

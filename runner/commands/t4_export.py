@@ -68,4 +68,4 @@ def _results(folder: RunFolder, rows: Sequence[Mapping[str, Any]]) -> Iterator[R
                 "file has one time per configuration"
             )
         written.add(key)
-        yield Result(configuration, row["status"], times, metrics.any_time(row))
+        yield Result(configuration, row["status"], times, metrics.median_us(row))

@@ -184,7 +184,7 @@ def remarks(comparison: Comparison) -> list[str]:
     todo = [f"{count(n, 'inconclusive case')}: {one_line(text, 200)}." for text, n in advice if text]
     by = comparison.base.criterion
     if not by.is_time:
-        start = f"Compared by {by.said}, as {comparison.base.short} ranks its cases"
+        start = f"Compared by {by.label}, as {comparison.base.short} ranks its cases"
         todo.insert(0, f"{start}: slower means worse, and so does a positive change.")
     return [*todo, *_cautions(comparison), *_noise(comparison)]
 

@@ -27,9 +27,9 @@ from runner.jobs.settings import RACES_DEFAULT, ProfileConfig, TimingConfig
 from runner.kernel import from_yaml
 from runner.kernel.case import Case
 from runner.kernel.declaration import VOCABULARY, Kernel, canonical
-from runner.kernel.metrics import TIME, Metric, require_rankable, together
+from runner.kernel.metrics import TIME, Metric, merged, require_rankable
 from runner.kernel.resolve import make
-from runner.kernel.yaml_reader import MOST_PARAMETERS, read_yaml
+from runner.kernel.yaml_reader import MAX_PARAMETERS, read_yaml
 from runner.record.sources import EXTRA_PARAMETERS
 
 MAX_CASES = 100_000
@@ -96,7 +96,7 @@ def _declared(search_path: Sequence[Path]) -> Iterator[str]:
         except UsageError:
             continue  # reported if the kernel is chosen
         parameters = content.get("parameters") if isinstance(content, dict) else None
-        if not isinstance(parameters, dict) or (len(parameters) > MOST_PARAMETERS and path.name != EXTRA_PARAMETERS):
+        if not isinstance(parameters, dict) or (len(parameters) > MAX_PARAMETERS and path.name != EXTRA_PARAMETERS):
             continue
         for name, value in parameters.items():
             with contextlib.suppress(UsageError):  # reported if the kernel is chosen
@@ -121,7 +121,7 @@ class Composed:
         names = frozenset(name for name, _ in case.parameters)
         if names not in self.cache:
             further = self.values["metrics"]
-            self.cache[names] = together(self.kernel.metrics, further, case.variables, parameter_names())
+            self.cache[names] = merged(self.kernel.metrics, further, case.variables, parameter_names())
         return self.cache[names]
 
 

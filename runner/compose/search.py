@@ -131,7 +131,7 @@ class _Searching:
         measuring.take_up(known)
         searched.write_trials(folder, list(known.values()))
         # Times of the CPU device do not show which case is the best on a GPU.
-        rehearsal = not is_gpu(kind_of(legal.base.device)) and any(m.of_clocks for m in objectives)
+        rehearsal = not is_gpu(kind_of(legal.base.device)) and any(m.depends_on_clock for m in objectives)
         about = {
             "parameters": [axis.name for axis in space.axes],
             "values": [[str(v) for v in axis.values] for axis in space.axes],
@@ -261,7 +261,7 @@ def _objectives(wanted: Any, base: Job) -> tuple[Metric, ...]:
         better = known[text].better if text in known else metrics.BETTER.get(text, "lower")
         name, names, others = f"objective{number}", base.case.variables, schema.parameter_names()
         try:
-            together = metrics.together(base.metrics, {name: {"value": text, "better": better}}, names, others)
+            together = metrics.merged(base.metrics, {name: {"value": text, "better": better}}, names, others)
         except UsageError as e:
             raise UsageError(str(e).replace(f"metrics.{name}", OBJECTIVE)) from None
         (metric,) = [m for m in together if m.name == name]

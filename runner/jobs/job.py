@@ -21,9 +21,9 @@ from runner.kernel.metrics import TIME, Metric
 from runner.kernel.reference import find
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_BESIDE = _PACKAGE.parent / "conf"
+_CHECKOUT = _PACKAGE.parent / "conf"
 # A checkout has the configuration beside the package; a wheel has it inside.
-CONF = _BESIDE if (_BESIDE / "config.yaml").is_file() else _PACKAGE / "_data" / "conf"
+CONF = _CHECKOUT if (_CHECKOUT / "config.yaml").is_file() else _PACKAGE / "_data" / "conf"
 
 LAUNCHERS = ("batch", "gpus", "slurm")
 """The launchers. Each gets all jobs at once, so that it can measure cases that are compared side by side."""
@@ -72,26 +72,17 @@ class Job:
         return (self.case.id, *self.device.key, self.compiler, str(self.timing), *copy)
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def requested(self) -> dict[str, Any]:
         """The requested device, compiler, timing and profile as plain values, for JSON."""
-        further: dict[str, Any] = {"compiler": self.compiler, "lines": self.lines, "racecheck": self.racecheck}
-        further["timing"] = asdict(self.timing)
-        if self.profile.asks:
-            further["profile"] = asdict(self.profile)
-        return {**asdict(self.device), **further}
+        profile = {"profile": asdict(self.profile)} if self.profile.needs_profiling else {}
+        plain = {"compiler": self.compiler, "lines": self.lines, "racecheck": self.racecheck}
+        return {**asdict(self.device), **plain, "timing": asdict(self.timing), **profile}
 
 
 def read_kernel(name: str, content: Any, path: Path, folders: Sequence[Path] = ()) -> Kernel:
-    """Read a kernel from its YAML, and check its source and its reference.
+    """Read a kernel with this name from the parsed content of a YAML, and check its source and its reference.
 
-    Args:
-        name: The kernel's name.
-        content: The parsed YAML.
-        path: The YAML file.
-        folders: The configuration folders, one of which has its family.
-
-    Raises:
-        UsageError: The YAML, the source or the reference is invalid.
+    One of the configuration folders has its family. Raises UsageError if the YAML, source or reference is invalid.
     """
     kernel = from_yaml.read(name, content, path, folders)
     if not cache.read(kernel.source).strip():

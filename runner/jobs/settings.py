@@ -29,16 +29,13 @@ class Protocol:
     max_time_s: float = 5.0  # most time that a round spends on a case, once it has `min_samples`
     precision_percent: float = 0.5  # a round stops once half the 95 % interval of the median is at most this share
     hot: bool = False  # whether to also time launches back to back, without flushes
-    check_sizes: bool = True  # whether a right kernel is checked at other sizes before it is timed
+    check_sizes: bool = True  # whether a correct kernel is checked at other sizes before it is timed
 
     def look(self, samples: int) -> Protocol:
-        """The protocol of a search's short measurement: one round, with proportionally less warm-up.
-
-        `samples` is the number of samples, at most `min_samples`.
-        """
+        """The protocol of a search's short measurement: one round of few samples, with proportionally less warm-up."""
         warmup_ms = self.warmup_ms * samples / self.min_samples
-        few = {"rounds": 1, "fresh_process": False, "hot": False, "min_samples": samples, "max_samples": samples}
-        return Protocol(**{**dataclasses.asdict(self), **few, "warmup_ms": warmup_ms})
+        once = dataclasses.replace(self, rounds=1, fresh_process=False, hot=False, warmup_ms=warmup_ms)
+        return dataclasses.replace(once, min_samples=samples, max_samples=samples)
 
 
 @dataclass
@@ -53,8 +50,8 @@ class TimingConfig(Protocol):
 
     def __post_init__(self) -> None:
         for name, (least, most) in LIMITS.items():
-            if not least <= getattr(self, name) <= most:  # also refuses NaN
-                raise UsageError(f"timing.{name}={getattr(self, name)}: expected {least} to {most}")
+            if not least <= (value := getattr(self, name)) <= most:  # also refuses NaN
+                raise UsageError(f"timing.{name}={value}: expected {least} to {most}")
         if self.max_samples < self.min_samples:
             raise UsageError(f"timing.max_samples={self.max_samples}: expected min_samples={self.min_samples} or more")
 
@@ -88,8 +85,8 @@ class ProfileConfig:
     def __post_init__(self) -> None:
         if self.cases not in PROFILED:
             raise UsageError(f"profile.cases={self.cases}: expected one of {', '.join(PROFILED)}")
-        given = self.metrics if isinstance(self.metrics, list) else [self.metrics]
-        self.metrics = [str(m) for m in given if m is not None]
+        metrics = self.metrics if isinstance(self.metrics, list) else [self.metrics]
+        self.metrics = [str(m) for m in metrics if m is not None]
         if bad := next((m for m in self.metrics if not re.fullmatch(r"default|[a-z0-9]+__[A-Za-z0-9_.]+", m)), None):
             raise UsageError(f"profile.metrics={bad}: expected `default`, or metrics such as dram__bytes_read.sum")
         tools = self.sanitizer if isinstance(self.sanitizer, list) else [self.sanitizer]
@@ -98,6 +95,6 @@ class ProfileConfig:
         self.sanitizer = [t for t in SANITIZERS if t in tools or True in tools]
 
     @property
-    def asks(self) -> bool:
+    def needs_profiling(self) -> bool:
         """Whether metrics, the roofline, compute-sanitizer or energy is requested."""
         return bool(self.metrics or self.roofline or self.sanitizer or self.energy)

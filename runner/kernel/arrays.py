@@ -91,20 +91,19 @@ class DType:
             number = dataclasses.replace(self, numbers=1, itemsize=self.numpy.itemsize, name=self.number)
             yield from ((f".{part}", number) for part in self.parts) if self.numbers > 1 else [("", self)]
         for f in self.fields:
-            places = [f"[{i}]" for i in range(f.count)] if f.count else [""]
-            yield from ((f".{f.name}{at}{place}", number) for at in places for place, number in f.dtype.leaves())
+            indices = [f"[{i}]" for i in range(f.count)] or [""]
+            yield from ((f".{f.name}{index}{path}", number) for index in indices for path, number in f.dtype.leaves())
 
     def packed(self, values: Sequence[int | float]) -> bytes:
         """The bytes of one element, in C++'s layout, from its numbers in the order of `leaves`."""
         if not self.fields:
             return np.array(values).astype(self.numpy).tobytes()
-        element, at = bytearray(self.itemsize), 0
+        element, remaining = bytearray(self.itemsize), iter(values)
         for f in self.fields:
-            each = sum(1 for _ in f.dtype.leaves())
             for i in range(f.count or 1):
                 begin = f.offset + i * f.dtype.itemsize
-                element[begin : begin + f.dtype.itemsize] = f.dtype.packed(values[at : at + each])
-                at += each
+                numbers = [next(remaining) for _ in f.dtype.leaves()]
+                element[begin : begin + f.dtype.itemsize] = f.dtype.packed(numbers)
         return bytes(element)
 
 
@@ -129,10 +128,7 @@ POINTER = DType("pointer", "void *", 8, "uint64")  # a structure's member that p
 def structure(name: str, members: Sequence[tuple[str, DType, int]], alignment: int = 1) -> DType:
     """A structure in C++'s layout: members at multiples of their alignment, the size a multiple of the structure's.
 
-    Args:
-        name: The structure's name in C++.
-        members: Name, type, and the length of a C array or 0 for a single element.
-        alignment: The argument of `__align__`, in bytes.
+    A member has a name, a type, and the length of a C array or 0; `alignment` is the argument of `__align__`, in bytes.
     """
     fields: list[Field] = []
     end = 0
@@ -155,11 +151,9 @@ def with_parts(arrays: Mapping[str, NDArray[Any]], types: Mapping[str, DType]) -
 
 def _parts(name: str, array: NDArray[Any], dtype: DType) -> Iterator[tuple[str, NDArray[Any]]]:
     for i, part in enumerate(dtype.parts):
-        if not dtype.fields:
-            yield f"{name}.{part}", array[..., i]
-            continue
-        yield f"{name}.{part}", array[part]
-        yield from _parts(f"{name}.{part}", array[part], dtype.fields[i].dtype)
+        yield f"{name}.{part}", array[part] if dtype.fields else array[..., i]
+        if dtype.fields:
+            yield from _parts(f"{name}.{part}", array[part], dtype.fields[i].dtype)
 
 
 def part_types(name: str, dtype: DType) -> dict[str, DType]:
@@ -174,7 +168,7 @@ def part_types(name: str, dtype: DType) -> dict[str, DType]:
 
 
 COMPLEX_PARTS = ("real", "imag")
-_MOST_ALIGNED = 16  # bytes: the largest alignment of a built-in vector
+_MAX_ALIGNMENT = 16  # bytes: the largest alignment of a built-in vector
 
 
 def _vectors() -> Iterator[DType]:
@@ -185,7 +179,7 @@ def _vectors() -> Iterator[DType]:
     ):  # fmt: skip
         size = np.dtype(number).itemsize
         for n in (2, 3, 4):
-            aligned = size if n == 3 else min(n * size, _MOST_ALIGNED)
+            aligned = size if n == 3 else min(n * size, _MAX_ALIGNMENT)
             yield DType(f"{c_name}{n}", f"{c_name}{n}", n * size, number, n, "", aligned, "xyzw"[:n])
 
 
@@ -221,17 +215,9 @@ DTYPE_ALIASES = {
 def fill(
     name: str | tuple[int | float, ...], shape: tuple[int, ...], dtype: DType, seed: int, label: str
 ) -> NDArray[Any]:
-    """Make the content of one array.
+    """The content of an array of `shape` elements, in the shape `dtype.host_shape(shape)`: a fill, or the numbers.
 
-    Args:
-        name: A key of `FILLS` or `_EXACT_FILLS`, or the numbers themselves.
-        shape: In elements; an element of two components takes two of the fill's values.
-        dtype: The type of the elements.
-        seed: Of random numbers.
-        label: The array's name, so that two arrays of a kernel get different random numbers.
-
-    Returns:
-        An array of the shape `dtype.host_shape(shape)`.
+    The label is the array's name, so that two arrays of a kernel get different random numbers.
     """
     whole = dtype.host_shape(shape)
     if not isinstance(name, str):
@@ -240,7 +226,7 @@ def fill(
     return make(int(np.prod(whole)), dtype.numpy, seed, label).reshape(whole)
 
 
-CACHED_BYTES, CACHED = 4 << 30, 1024  # limits of bytes and arrays: a sweep may have thousands of sizes
+MAX_CACHED_BYTES, MAX_CACHED = 4 << 30, 1024  # limits of bytes and arrays: a sweep may have thousands of sizes
 _cache: dict[tuple[Any, ...], NDArray[Any]] = {}  # least recently used first
 
 
@@ -250,7 +236,8 @@ def cached(key: tuple[Any, ...], make: Callable[[], NDArray[Any]]) -> NDArray[An
     if content is None:
         content = make()
         content.setflags(write=False)
-    while _cache and (len(_cache) >= CACHED or sum(a.nbytes for a in _cache.values()) + content.nbytes > CACHED_BYTES):
+    most = MAX_CACHED_BYTES - content.nbytes
+    while _cache and (len(_cache) >= MAX_CACHED or sum(a.nbytes for a in _cache.values()) > most):
         del _cache[next(iter(_cache))]
     _cache[key] = content
     return content
@@ -270,24 +257,22 @@ def glibc_rand(count: int) -> NDArray[np.uint32]:
     while len(known) < count + _SKIPPED:
         while 2 * power + _ORDER <= len(known):
             step, power = _times(step, step), 2 * power
-        known = np.concatenate([known, _further(known, step, power)])
+        known = np.concatenate([known, _next_numbers(known, step, power)])
     return known[_SKIPPED : _SKIPPED + count] >> np.uint32(1)
 
 
-def _further(known: NDArray[np.uint32], step: NDArray[np.uint32], power: int) -> NDArray[np.uint32]:
+def _next_numbers(known: NDArray[np.uint32], step: NDArray[np.uint32], power: int) -> NDArray[np.uint32]:
     """The next numbers: r[i + power] for the last i whose 31 neighbours are all known."""
     first, last = len(known) - power, len(known) - _ORDER + 1
     more = np.zeros(last - first, np.uint32)
-    term = np.empty(_BLOCK, np.uint32)
     for begin in range(first, last, _BLOCK):  # blocks that fit into the processor's cache
         piece = more[begin - first : begin - first + _BLOCK]
         for k in np.flatnonzero(step):
-            np.multiply(known[begin + k : begin + k + len(piece)], step[k], out=term[: len(piece)])
-            piece += term[: len(piece)]
+            piece += known[begin + k : begin + k + len(piece)] * step[k]
     return more
 
 
-_BLOCK = 1 << 15
+_BLOCK = 1 << 15  # numbers
 _ORDER = 31
 _SKIPPED = 310 + 34 - 3  # srandom() discards 310 values, after 34 initial ones of which 31 are kept
 
@@ -308,17 +293,20 @@ def _glibc_start() -> NDArray[np.uint32]:
 
 def _times(a: NDArray[np.uint32], b: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """The product of two polynomials modulo x**31 - x**28 - 1, coefficients modulo 2**32."""
-    product = np.zeros(2 * _ORDER - 1, np.uint32)
-    for i in range(_ORDER):
-        product[i : i + _ORDER] += a[i] * b
+    product = np.convolve(a, b)
     for i in range(2 * _ORDER - 2, _ORDER - 1, -1):
         product[[i - 3, i - 31]] += product[i]  # as arrays, which wrap silently; NumPy's scalars warn
-    return product[:_ORDER].copy()
+    return product[:_ORDER]
+
+
+def random_generator(seed: int, label: str) -> np.random.Generator:
+    """The generator for the array of this name."""
+    return np.random.default_rng([seed, zlib.crc32(label.encode())])
 
 
 def _random(count: int, dtype: np.dtype[Any], seed: int, label: str) -> NDArray[Any]:
     """Integers over their whole range, floats in [-1, 1)."""
-    generator = np.random.default_rng([seed, zlib.crc32(label.encode())])
+    generator = random_generator(seed, label)
     if is_float(dtype):
         return generator.uniform(-1.0, 1.0, count).astype(dtype)
     if dtype == np.bool_:
@@ -335,13 +323,8 @@ FILLS: dict[str, Callable[[int, np.dtype[Any], int, str], NDArray[Any]]] = {
     "reverse": lambda count, dtype, *_: np.arange(count - 1, -1, -1, dtype=np.int64).astype(dtype),
     "c_rand": lambda count, dtype, *_: (glibc_rand(count) & np.uint32(0xFF)).astype(dtype),
     "random": _random,
-    "random_bytes": lambda count, dtype, seed, label: (
-        np.random.default_rng([seed, zlib.crc32(label.encode())]).integers(0, 256, count).astype(dtype)
-    ),
+    "random_bytes": lambda count, dtype, *of: random_generator(*of).integers(0, 256, count).astype(dtype),
 }
-
-
-QUARTERS = 4  # levels
 
 
 def _exact(levels: int, *, signed: bool) -> Callable[[int, np.dtype[Any], int, str], NDArray[Any]]:
@@ -354,10 +337,10 @@ def _exact(levels: int, *, signed: bool) -> Callable[[int, np.dtype[Any], int, s
     """
 
     def make(count: int, dtype: np.dtype[Any], seed: int, label: str) -> NDArray[Any]:
-        generator = np.random.default_rng([seed, zlib.crc32(label.encode())])
+        generator = random_generator(seed, label)
         numbers = generator.integers(1, max(levels - 1, 1), count, np.int8, endpoint=True)
         turn = (seed >> 32) % 4
-        mixed = signed and (turn % 2 == 1 or levels < QUARTERS)
+        mixed = signed and (turn % 2 == 1 or levels < 4)
         if mixed:
             numbers *= 1 - 2 * generator.integers(0, 2, count, np.int8)
         if count > 1:

@@ -25,7 +25,7 @@ import enum
 import functools
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -39,7 +39,7 @@ from runner.errors import UsageError
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FORMER_NAMES, DType
 from runner.kernel.expression import Expression, integer
 from runner.kernel.metrics import Metric
-from runner.kernel.recipes import Fill, OfFields
+from runner.kernel.recipes import Fill, OfFields, leaves
 
 Canonical = int | float | str  # True and False are integers
 
@@ -74,8 +74,6 @@ NEUTRAL: Mapping[str, Canonical] = {"cache": "none", "compile_options": options.
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 _WITH_UNIT = re.compile(r"([0-9][0-9_]*(?:\.[0-9]+)?)\s*([kmg]i?)?", re.IGNORECASE)
 _REAL = re.compile(r"[+-]?((0|[1-9][0-9_]*)(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]{1,3})?", re.IGNORECASE)
-_PAIR = re.compile(r"([1-9][0-9_]*)\s*x\s*([1-9][0-9_]*)")
-_TRIPLE = re.compile(rf"{_PAIR.pattern}\s*x\s*([1-9][0-9_]*)")
 
 
 def canonical(name: str, kind: Kind, value: Any) -> Canonical:
@@ -93,8 +91,7 @@ def canonical(name: str, kind: Kind, value: Any) -> Canonical:
         return options.canonical(text) if kind is Kind.OPTIONS else _read(kind, text)
     except (ValueError, KeyError, ArithmeticError):
         text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-        text = shortened(text, 60)
-        raise UsageError(f"{name}={text}: expected {_EXPECTED[kind]}") from None
+        raise UsageError(f"{name}={shortened(text, 60)}: expected {_EXPECTED[kind]}") from None
 
 
 def variables(name: str, kind: Kind, value: Canonical) -> Mapping[str, Canonical]:
@@ -163,12 +160,13 @@ def _read(kind: Kind, text: str) -> Canonical:
         with contextlib.suppress(ValueError):
             return _read(Kind.INTEGER, text)
         return _real(text)
-    if kind in (Kind.SIZE, Kind.BLOCK) and (matched := _PAIR.fullmatch(text)):
-        x, y = (m.replace("_", "") for m in matched.groups())
-        return x if kind is Kind.BLOCK and y == "1" else f"{x}x{y}"
-    if kind is Kind.BLOCK and (matched := _TRIPLE.fullmatch(text)):
-        x, y, z = (m.replace("_", "") for m in matched.groups())
-        return f"{x}x{y}x{z}" if z != "1" else _read(kind, f"{x}x{y}")
+    axes = re.split(r"\s*x\s*", text)
+    most = {Kind.SIZE: 2, Kind.BLOCK: 3}.get(kind, 0)
+    if 2 <= len(axes) <= most and all(re.fullmatch(r"[1-9][0-9_]*", axis) for axis in axes):
+        axes = [axis.replace("_", "") for axis in axes]
+        while kind is Kind.BLOCK and len(axes) > 1 and axes[-1] == "1":
+            del axes[-1]
+        return "x".join(axes)
     value = _integer(text)
     least, end = _RANGES[kind]
     if not least <= value < end:
@@ -254,6 +252,11 @@ class ArrayArgument:
     refill: bool = True  # whether the check may give it other contents of the same kind
     image: DeclaredTexture | Surface | None = None  # the texture or surface object that replaces the pointer
     passed: bool = True  # whether it is an argument itself, not only a structure's member
+
+    @property
+    def fill_names(self) -> Iterator[str]:
+        """The names among its fills: of fills, or of parameters that hold one."""
+        return (fill for fill in leaves(self.fill) if isinstance(fill, str))
 
 
 @dataclass(frozen=True)

@@ -10,47 +10,38 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from runner.bounds.array_expression import ArrayExpression
 from runner.bounds.expected import Tolerance
+from runner.bounds.formula import called, named, parse
 from runner.columns import RESERVED
-from runner.device import cache
+from runner.device import Role, cache
 from runner.errors import UsageError
 from runner.files.limited_yaml import LOADER
 from runner.kernel import metrics
-from runner.kernel.arrays import DTYPES
+from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, part_types
 from runner.kernel.declaration import (
     NEUTRAL,
     VOCABULARY,
+    ArrayArgument,
+    Constraint,
     DeclaredHazard,
     Kernel,
     Kind,
     Parameter,
+    PointerArgument,
     ScalarArgument,
     Shuffle,
     canonical,
 )
 from runner.kernel.expression import FUNCTIONS, Expression
 from runner.kernel.lanes import INTRINSICS
-from runner.kernel.yaml_arguments import argument, array_types, launches, loop_names, structs
-from runner.kernel.yaml_reader import (
-    Argument,
-    Reader,
-    array_expression,
-    array_names,
-    constraints,
-    function,
-    macros,
-    of_arrays,
-    one_dimension,
-    read_yaml,
-    reference,
-    require_few_parameters,
-    require_sound,
-    shown,
-    undefined_where,
-)
+from runner.kernel.recipes import KINDS
+from runner.kernel.reference import missing
+from runner.kernel.yaml_arguments import Argument, argument, array_types, launches, loop_names, structs
+from runner.kernel.yaml_reader import Reader, read_yaml, require_few_parameters, shown
 
-_OF_THE_KERNEL_ALONE = frozenset(("name", "family"))
-KEYS = _OF_THE_KERNEL_ALONE | frozenset(
+_OWN_KEYS = frozenset(("name", "family"))
+KEYS = _OWN_KEYS | frozenset(
     "source function summary origin baseline ceiling finish min_arch gpu_only cooperative parameters let macros "
     "arguments grid shared constraints bytes operations in_flight reference value depth compute fast_math tolerance "
     "shuffle hazard structs no_output undefined_where launches include metrics".split()
@@ -118,29 +109,25 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         Parameter(n, VOCABULARY[n], v, CACHES if n == "cache" else ()) for n, v in NEUTRAL.items() if n not in declared
     )
     d.known = _names(parameters)
-    d.words = {p.name: p.allowed for p in parameters if p.kind is Kind.CHOICE and p.allowed}
+    d.choices = {p.name: p.allowed for p in parameters if p.kind is Kind.CHOICE and p.allowed}
     d.structs = structs(d)
     d.arrays = array_types(d, parameters)
     d.let = _definitions(d)
-    counting = loop_names(d.raw.get("launches"))
-    if taken := sorted(counting & ({*d.known, *d.let, *d.arrays})):
+    counters = loop_names(d.raw.get("launches"))
+    if taken := sorted(counters & ({*d.known, *d.let, *d.arrays})):
         raise UsageError(f"{d.where}: launches: '{taken[0]}' is already the name of something else")
-    arguments = tuple(argument(a, counting) for a in d.each("arguments"))
+    arguments = tuple(argument(a, counters) for a in d.each("arguments"))
     d.grid = d.expressions("grid") if "grid" in d.raw else ()
     d.shared = d.raw.get("shared", 0)
-    names = [*(p.name for p in parameters), *(a.name for a in arguments)]
-    if repeated := [a.name for a in arguments if names.count(a.name) > 1 + _passes_on(a, parameters)]:
-        raise UsageError(
-            f"{d.where}: arguments: '{repeated[0]}' is already the name of another argument or of a parameter"
-        )
-    amount = d.at("bytes", d.raw.get("bytes") or {})
+    _require_distinct(d, arguments, [p.name for p in parameters])
+    amount = d.below("bytes")
     amount.only(("read", "written"))
     kernel = Kernel(
         name=name,
         yaml=yaml,
         source=_source(yaml, name, d),
         include=tuple(_include(yaml, d)),
-        function=function(d, name),
+        function=d.function(name),
         summary=d.text("summary", ""),
         origin=d.text("origin", ""),
         family=d.text("family", name),
@@ -151,42 +138,52 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         gpu_only=_reason(d, "gpu_only"),
         cooperative=d.flag("cooperative", default=False),
         parameters=parameters,
-        macros=macros(d),
+        macros=tuple(_macros(d)),
         arguments=arguments,
         grid=d.grid,
         shared=d.expression("shared", 0),
-        constraints=tuple(constraints(d)),
+        constraints=tuple(_constraints(d)),
         bytes_read=amount.optional_expression("read"),
         bytes_written=amount.optional_expression("written"),
         operations=d.optional_expression("operations"),
         in_flight=d.optional_expression("in_flight"),
-        reference=reference(d, arguments),
-        value=array_expression(d, "value", d.text("value")) if d.raw.get("value") else None,
+        reference=_reference(d, arguments),
+        value=d.array_expression("value", d.text("value")) if d.raw.get("value") else None,
         depth=d.optional_expression("depth"),
         compute=_compute(d, parameters),
         fast_math=d.flag("fast_math", default=False),
         tolerance=_tolerance(d),
-        shuffle=_shuffle(d),
-        hazard=_hazard(d),
+        shuffle=Shuffle(s.choice("operation", list(INTRINSICS)), s.expression("argument"))
+        if (s := d.section("shuffle", "operation", "argument"))
+        else None,
+        hazard=DeclaredHazard(h.expression("when", real=True), h.text("reason"))
+        if (h := d.section("hazard", "when", "reason"))
+        else None,
         common=common,
         structs=tuple(d.structs.values()),
         launches=launches(d, arguments),
         no_output=_reason(d, "no_output"),
-        undefined_where=undefined_where(d),
+        undefined_where=_undefined_where(d),
         metrics=_metrics(d),
     )
-    require_sound(kernel)
+    _require_sound(kernel)
     # A number that an expression needs as an integer is one.
-    kinds = {p.name: Kind.INTEGER for p in parameters if p.kind is Kind.NUMBER and p.name in d.whole}
-    parameters = tuple(dataclasses.replace(p, kind=kinds.get(p.name, p.kind)) for p in parameters)
-    kernel = dataclasses.replace(kernel, parameters=parameters)
-    implied = tuple(one_dimension(d, parameters))  # depends on all expressions that were read
-    return dataclasses.replace(kernel, constraints=(*implied, *kernel.constraints))
+    integers = {p.name: Kind.INTEGER for p in parameters if p.kind is Kind.NUMBER and p.name in d.integers}
+    parameters = tuple(dataclasses.replace(p, kind=integers.get(p.name, p.kind)) for p in parameters)
+    implied = _block_dimensions(d, parameters)  # depends on all expressions that were read
+    return dataclasses.replace(kernel, parameters=parameters, constraints=(*implied, *kernel.constraints))
 
 
-def _passes_on(a: Argument, parameters: Sequence[Parameter]) -> bool:
-    passes = isinstance(a, ScalarArgument) and isinstance(a.value, Expression) and a.value.text == a.name
-    return passes and a.name in (p.name for p in parameters)
+def _require_distinct(d: Reader, arguments: Sequence[Argument], parameters: Sequence[str]) -> None:
+    """Raise UsageError for a name that is used twice; a scalar may have the name of the parameter that it passes."""
+    names = [*parameters, *(a.name for a in arguments)]
+    for a in arguments:
+        value = a.value if isinstance(a, ScalarArgument) else None
+        passes = isinstance(value, Expression) and value.text == a.name and a.name in parameters
+        if names.count(a.name) > 1 + passes:
+            raise UsageError(
+                f"{d.where}: arguments: '{a.name}' is already the name of another argument or of a parameter"
+            )
 
 
 def _blank(content: Any) -> str:
@@ -212,7 +209,7 @@ def _family(own: Reader, folders: Sequence[Path]) -> Path | None:
 
 def _content(common: Path, loader: Any = LOADER) -> dict[str, Any]:
     d = Reader(read_yaml(common, loader), f"family/{common.name}")
-    d.only(KEYS - _OF_THE_KERNEL_ALONE)
+    d.only(KEYS - _OWN_KEYS)
     return d.raw
 
 
@@ -249,7 +246,7 @@ def _definitions(d: Reader) -> dict[str, str]:
         if name in d.known or name in d.arrays:
             raise UsageError(f"{level.where}: '{name}' is already the name of something else")
     texts = {n: str(text) for n, text in level.raw.items()}
-    d.helpers = of_arrays(texts, array_names(d), level.where)
+    d.helpers = _array_definitions(texts, d.array_names, level.where)
     level.known, level.let = d.known, {n: text for n, text in texts.items() if n not in d.helpers}
     for name in level.let:
         level.expression(name, real=True)
@@ -263,12 +260,18 @@ def _require_name(where: str, name: Any) -> None:
         raise UsageError(f"{where}: '{name}' means something else in expressions; choose another name")
 
 
-def parameter(where: str, name: Any, content: Any) -> Parameter:
-    """Read one entry of `parameters:`; a plain value is its default.
+def _array_definitions(texts: Mapping[str, str], arrays: set[str], where: str) -> dict[str, str]:
+    """The definitions of `let` that use arrays or functions of arrays, which only references may use."""
+    trees = {name: parse(text, f"{where}.{name}") for name, text in texts.items()}
+    functions = {k for k in ArrayExpression.TABLE if isinstance(k, str)} - set(Expression.TABLE)
+    found = {name for name, tree in trees.items() if called(tree) & functions or named(tree) & arrays}
+    while more := {name for name, tree in trees.items() if named(tree) & found} - found:
+        found |= more
+    return {name: text for name, text in texts.items() if name in found}
 
-    Raises:
-        UsageError: The name is reserved, or a value cannot be read.
-    """
+
+def parameter(where: str, name: Any, content: Any) -> Parameter:
+    """Read one entry of `parameters:`; a plain value is its default."""
     _require_name(where, name)
     if name in RESERVED:
         raise UsageError(f"{where}: '{name}' is reserved: a column of the table or a key of the configuration")
@@ -309,6 +312,86 @@ def _kind(d: Reader) -> Kind:
     return Kind.INTEGER if len(numbers) > 1 else Kind.NUMBER
 
 
+def _macros(d: Reader) -> Iterator[tuple[str, Expression]]:
+    """Read the key `macros`: names of upper-cased parameters (SCALAR for `dtype`), or `NAME: expression`."""
+    entries = d.raw.get("macros") or {}
+    for entry in entries if isinstance(entries, list) else [entries]:
+        if isinstance(entry, str):
+            content = {entry: "dtype" if entry == "SCALAR" else entry.lower()}
+        else:
+            content = d.at("macros", entry).raw
+        for name, value in content.items():
+            if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+                raise UsageError(f"{d.where}: macros: {shown(name)}: expected a name of letters, digits and _")
+            yield name, d.as_expression(f"macros.{name}", value, number=False)
+
+
+def _constraints(d: Reader) -> Iterator[Constraint]:
+    """Read the key `constraints`: `condition: reason`, or a list of `{require, reason}`."""
+    if isinstance(given := d.raw.get("constraints"), dict):
+        level = d.at("constraints", given)
+        yield from (Constraint(d.as_expression("constraints", c, real=True), level.text(c)) for c in given)
+        return
+    for entry in d.each("constraints"):
+        entry.exactly("require", "reason")
+        yield Constraint(entry.expression("require", real=True), entry.text("reason"))
+
+
+def _block_dimensions(d: Reader, parameters: Sequence[Parameter]) -> Iterator[Constraint]:
+    """Constrain blocks to one dimension, unless the default has more or an expression uses `block_y` or `block_z`."""
+    for p in parameters:
+        if p.kind is not Kind.BLOCK:
+            continue
+        axes = 1 + max(str(p.default).count("x"), *(i for i, a in enumerate("xyz") if f"{p.name}_{a}" in d.used), 0)
+        if unused := [f"{p.name}_{axis}" for axis in "xyz"[axes:]]:
+            reason = f"the kernel numbers its threads in {'x alone' if axes == 1 else 'x and y alone'}"
+            yield Constraint(d.as_expression("block", f"{' * '.join(unused)} == 1"), reason)
+
+
+def _reference(d: Reader, arguments: Sequence[Argument]) -> str | tuple[tuple[str, ArrayExpression], ...]:
+    """Read the key `reference`: a dotted path, or an expression per output."""
+    roles = {a.name: a.role for a in arguments if isinstance(a, ArrayArgument) and a.role is not Role.IN}
+    outputs = [name for name, role in roles.items() if role in (Role.OUT, Role.INOUT)]
+    if "no_output" in d.raw:
+        if "reference" in d.raw or outputs:
+            what = "reference" if "reference" in d.raw else f"the array '{outputs[0]}'"
+            raise UsageError(f"{d.where}: no_output: there is an output: {what}")
+        return ()
+    value = d.raw["reference"]
+    if isinstance(value, str):
+        if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", value):
+            raise UsageError(f"{d.where}: reference: '{value}' is not a dotted path such as my_references.expected")
+        return value
+    given = d.at("reference", value)
+    if not outputs:
+        raise UsageError(
+            f"{d.where}: arguments: no array has the role out or inout, so there is no result to compare; if the "
+            "kernel has no output, write 'no_output: reason' instead of a reference"
+        )
+    if not all(d.arrays[name] for name in outputs):
+        return ()  # an unknown dtype, which `_require_sound` reports
+    written = [(name, d.arrays[name][0]) for name in outputs if roles[name] is Role.OUT]
+    lacking = [n for name, dtype in written for n in missing(name, dtype, given.raw)]
+    allowed = {n for name in outputs for dtype in d.arrays[name] for n in (name, *part_types(name, dtype))}
+    if not given.raw or lacking or not set(given.raw) <= allowed:
+        required = lacking or [n for name, dtype in written for n in missing(name, dtype, ())] or outputs
+        found = ", ".join(map(str, given.raw)) or "none"
+        raise UsageError(f"{given.where}: expected expressions for {', '.join(required)}; found: {found}")
+    return d.array_expressions("reference")
+
+
+def _undefined_where(d: Reader) -> tuple[tuple[str, ArrayExpression], ...]:
+    """Read the key `undefined_where`: by output, a condition that selects the elements not to compare."""
+    level = d.below("undefined_where")
+    if level.raw and isinstance(d.raw.get("reference"), str):
+        raise UsageError(f"{level.where}: a reference in Python returns ExpectedArray(..., defined=...) instead")
+    for name in level.raw:
+        if name not in d.raw["reference"]:
+            allowed = ", ".join(d.raw["reference"])
+            raise UsageError(f"{level.where}: '{name}' is not in the reference; allowed: {allowed}")
+    return d.array_expressions("undefined_where")
+
+
 def _source(yaml: Path, name: str, d: Reader) -> Path:
     """The `.cu` that the YAML names, or NAME.cu beside the YAML or in ../../kernels."""
     candidates = [d.text("source")] if "source" in d.raw else [f"{name}.cu", f"../../kernels/{name}.cu"]
@@ -346,40 +429,27 @@ def _compute(d: Reader, parameters: Sequence[Parameter]) -> str:
 def _tolerance(d: Reader) -> Tolerance | None:
     if "tolerance" not in d.raw:
         return None
-    given = d.at("tolerance", d.raw["tolerance"])
-    given.only(("rtol", "atol", "ulp"))
-    if not given.raw:
-        raise UsageError(f"{given.where}: expected one or more of rtol, atol and ulp")
-    return Tolerance(**{name: _distance(given, name, value) for name, value in given.raw.items()})
-
-
-def _distance(d: Reader, name: str, value: Any) -> float:
-    """A number of 0 or more. YAML parses 1e-5 as text."""
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not 0 <= number < math.inf:
-        raise UsageError(f"{d.where}: {name}: expected a number of 0 or more, such as 1e-5, not {shown(value)}")
-    return number
-
-
-def _shuffle(d: Reader) -> Shuffle | None:
-    s = d.section("shuffle", "operation", "argument")
-    return Shuffle(s.choice("operation", list(INTRINSICS)), s.expression("argument")) if s else None
+    level = d.at("tolerance", d.raw["tolerance"])
+    level.only(("rtol", "atol", "ulp"))
+    if not level.raw:
+        raise UsageError(f"{level.where}: expected one or more of rtol, atol and ulp")
+    numbers: dict[str, float] = {}
+    for name, value in level.raw.items():
+        try:
+            numbers[name] = math.nan if isinstance(value, bool) else float(value)  # YAML parses 1e-5 as text
+        except (TypeError, ValueError):
+            numbers[name] = math.nan
+        if not 0 <= numbers[name] < math.inf:
+            raise UsageError(f"{level.where}: {name}: expected a number of 0 or more, such as 1e-5, not {shown(value)}")
+    return Tolerance(**numbers)
 
 
 def _metrics(d: Reader) -> tuple[metrics.Metric, ...]:
-    given = d.at("metrics", d.raw.get("metrics") or {}).raw
+    given = d.below("metrics").raw
     declared = {**(metrics.GFLOPS if d.raw.get("operations") is not None else {}), **given}
     if taken := sorted(VOCABULARY.keys() & given.keys()):
         raise UsageError(f"{d.where}: metrics: '{taken[0]}' is the name of a parameter")
     return metrics.read(declared, f"{d.where}: metrics", d.known, let=d.let)
-
-
-def _hazard(d: Reader) -> DeclaredHazard | None:
-    h = d.section("hazard", "when", "reason")
-    return DeclaredHazard(h.expression("when", real=True), h.text("reason")) if h else None
 
 
 def _min_arch(d: Reader) -> int:
@@ -395,3 +465,35 @@ def _reason(d: Reader, key: str) -> str:
     if key in d.raw and (value is None or not str(value).strip()):
         raise UsageError(f"{d.where}: {key}: expected a reason, not {shown(value)}")
     return d.text(key, "")  # `true` is no reason
+
+
+def _require_sound(kernel: Kernel) -> None:
+    """Check that the parts fit together, so that a wrong name is reported before a case needs it."""
+    file = kernel.yaml.name
+    words = [p.name for p in kernel.parameters if p.kind is Kind.DTYPE]
+    for a in kernel.arguments:
+        if isinstance(a, PointerArgument):
+            continue
+        if kernel.dtype(a.dtype) is None and a.dtype not in words:
+            allowed = ", ".join((*DTYPES, *(s.name for s in kernel.structs), *words))
+            in_c = {d.c_name: d.name for d in DTYPES.values() if d.c_name not in DTYPES} | DTYPE_ALIASES
+            hint = f"; did you mean {in_c[a.dtype]}?" if a.dtype in in_c else ""
+            raise UsageError(f"{file}: argument '{a.name}': '{a.dtype}' is not a dtype{hint}; allowed: {allowed}")
+    fills = {*FILLS, *(p.name for p in kernel.parameters if p.kind is Kind.CHOICE)}
+    if unknown := [(a.name, word) for a in kernel.arrays for word in a.fill_names if word not in fills]:
+        raise UsageError(
+            f"{file}: argument '{unknown[0][0]}': fill: '{unknown[0][1]}' is not a fill; allowed: "
+            f"{', '.join((*FILLS, *KINDS))}, an expression, numbers, or a .npy file"
+        )
+    if not kernel.shuffle:
+        return
+    # The arrays `in` and `out` show the actual exchange; these parameters determine the expected one.
+    where = f"{file}: shuffle"
+    if missing := [n for n in ("block", "width", "mask") if kernel.parameter(n) is None]:
+        raise UsageError(f"{where}: it needs the parameter '{missing[0]}', which the kernel does not have")
+    arrays = {a.name: a for a in kernel.arrays if not a.constant}
+    for name in (Role.IN, Role.OUT):
+        if name not in arrays or arrays[name].role is not name:
+            raise UsageError(f"{where}: the kernel has no array '{name}' of the role '{name}'")
+    if len({(a.dtype, tuple(e.text for e in a.shape)) for a in (arrays["in"], arrays["out"])}) > 1:
+        raise UsageError(f"{where}: 'in' and 'out' need one dtype and one shape")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import numpy as np
@@ -18,15 +19,12 @@ from runner.kernel.case import READ, ArraySpec, Case
 from runner.kernel.recipes import Fill, Recipe, make
 
 Contents = Mapping[str, NDArray[Any]]
-Chosen = tuple[Fill, int]  # a fill and its seed
-Choice = Callable[[ArraySpec], Chosen]  # the fill of an array, or of a member of its structure
+SeededFill = tuple[Fill, int]  # a fill and its seed
+Choice = Callable[[ArraySpec], SeededFill]  # the fill of an array, or of a member of its structure
 
-SEEDED = {
-    "random": "random",
-    "c_rand": "random_bytes",
-    "random_bytes": "random_bytes",
-}  # fills, and the one for the second trial
-MOST_INPUTS = 256 << 20  # bytes of inputs up to which a second trial is worth the host's time
+SECOND_FILLS = {"random": "random", "c_rand": "random_bytes", "random_bytes": "random_bytes"}
+"""For the second trial, by the fill of the first one."""
+MAX_SECOND_BYTES = 256 << 20  # of an array, up to which a second trial is worth the host's time
 
 
 def contents(case: Case, choice: Choice | None = None, *, keep: bool = True) -> dict[str, NDArray[Any]]:
@@ -40,48 +38,53 @@ def contents(case: Case, choice: Choice | None = None, *, keep: bool = True) -> 
     Raises:
         UsageError: A fill cannot be made, or is made from itself.
     """
+    choose = choice or own_fills(case)
+    keys = _keys(case, choose)
+    own = keys if keep else _keys(case, own_fills(case))
+    specs = {a.name: a for a in case.arrays()}
+    types = {name: spec.dtype for name, spec in specs.items()}
     found: dict[str, NDArray[Any]] = {}
-    keys = _keys(case, choice or _own(case))
-    own = keys if keep else _keys(case, _own(case))
     for name, key in keys.items():  # each behind those that it needs
-        spec = _spec(case, name)
-        found[name] = np.zeros(spec.dtype.host_shape(spec.shape), spec.dtype.numpy)
-        if key:
-            known = with_parts(found, {a.name: a.dtype for a in case.arrays()})
-            make_it = functools.partial(_made, spec, choice or _own(case), known)
-            found[name] = cached(key, make_it) if key == own[name] else make_it()
-    return {a.name: found[a.name] for a in case.arrays()}
+        spec = specs[name]
+        if not key:
+            found[name] = np.zeros(spec.dtype.host_shape(spec.shape), spec.dtype.numpy)
+            continue
+        make_it = functools.partial(_made, spec, choose, with_parts(found, types))
+        found[name] = cached(key, make_it) if key == own[name] else make_it()
+    return {name: found[name] for name in specs}
 
 
-def second(case: Case) -> dict[str, NDArray[Any]]:
+def second_contents(case: Case) -> dict[str, NDArray[Any]]:
     """Contents for a second trial, of the arrays that allow other contents and of those made from them."""
-    held = _needed(case, [a.name for a in case.arrays() if a.constant])
-    own = _own(case)
+    specs = {a.name: a for a in case.arrays()}
+    held: set[str] = set()  # `__constant__` arrays and all arrays from which they are made
+    names = [name for name, spec in specs.items() if spec.constant]
+    while names:
+        held.add(name := names.pop())
+        names += _needs(specs[name]) - held
+    own = own_fills(case)
 
-    def choose(spec: ArraySpec) -> Chosen:
-        whole = _spec(case, spec.name.partition(".")[0])
-        if whole.name in held or not whole.refill or whole.nbytes > MOST_INPUTS or whole.role not in READ:
-            return own(spec)
-        if isinstance(spec.fill, Recipe) and spec.fill.seeded:
-            return spec.fill, case.seed + 1
-        return (SEEDED[spec.fill], case.seed + 1) if spec.fill in SEEDED else own(spec)
+    def choose(column: ArraySpec) -> SeededFill:
+        spec = specs[column.name.partition(".")[0]]
+        if spec.name in held or not spec.refill or spec.nbytes > MAX_SECOND_BYTES or spec.role not in READ:
+            return own(column)
+        if isinstance(column.fill, Recipe) and column.fill.seeded:
+            return column.fill, case.seed + 1
+        return (SECOND_FILLS[column.fill], case.seed + 1) if column.fill in SECOND_FILLS else own(column)
 
-    return changed(case, choose)
+    return changed_contents(case, choose)
 
 
-def changed(case: Case, choice: Choice, *, keep: bool = True) -> dict[str, NDArray[Any]]:
+def changed_contents(case: Case, choice: Choice, *, keep: bool = True) -> dict[str, NDArray[Any]]:
     """Only the contents that differ from the case's own; the arguments are those of `contents`."""
-    before, after = _keys(case, _own(case)), _keys(case, choice)
+    before, after = _keys(case, own_fills(case)), _keys(case, choice)
     different = {name for name in after if after[name] != before[name]}
     return {n: a for n, a in contents(case, choice, keep=keep).items() if n in different} if different else {}
 
 
-def _own(case: Case) -> Choice:
-    return lambda spec: (spec.fill, case.seed)  # type: ignore[return-value]
-
-
-def _spec(case: Case, name: str) -> ArraySpec:
-    return next(a for a in case.arrays() if a.name == name)
+def own_fills(case: Case) -> Choice:
+    """The case's own fills and seed."""
+    return lambda column: (column.fill, case.seed)  # type: ignore[return-value]
 
 
 def _needs(spec: ArraySpec) -> set[str]:
@@ -89,34 +92,20 @@ def _needs(spec: ArraySpec) -> set[str]:
     return {n.partition(".")[0] for f in fills if isinstance(f, Recipe) for n in f.needs}
 
 
-def _needed(case: Case, names: list[str]) -> set[str]:
-    """These arrays and all arrays from which they are made."""
-    found: set[str] = set()
-    while names:
-        found.add(name := names.pop())
-        names += _needs(_spec(case, name)) - found
-    return found
-
-
 def _keys(case: Case, choice: Choice) -> dict[str, tuple[Any, ...]]:
     """The cache key of each content, in an order in which they can be made; empty for zeros."""
+    specs = {a.name: a for a in case.arrays()}
+    needs = {name: sorted(_needs(spec)) for name, spec in specs.items()}
+    try:
+        order = [*TopologicalSorter(needs).static_order()]
+    except CycleError as e:
+        names = e.args[1][::-1]
+        where = f"{case.kernel.yaml.name}: argument '{names[0]}': fill"
+        raise UsageError(f"{where}: it depends on itself: {' -> '.join(names)}") from None
     keys: dict[str, tuple[Any, ...]] = {}
-
-    def add(name: str, within: tuple[str, ...]) -> None:
-        spec = _spec(case, name)
-        if name in within:
-            circle = " -> ".join([*within, name])
-            raise UsageError(f"{case.kernel.yaml.name}: argument '{name}': fill: it depends on itself: {circle}")
-        needs = sorted(_needs(spec))
-        for other in needs:
-            if other not in keys:
-                add(other, (*within, name))
-        made = tuple((*choice(c), c.shape, c.dtype, c.name) for c in spec.columns())
-        keys[name] = (made, tuple(keys[n] for n in needs)) if spec.role in READ else ()
-
-    for a in case.arrays():
-        if a.name not in keys:
-            add(a.name, ())
+    for name in order:
+        fills = tuple((*choice(c), c.shape, c.dtype, c.name) for c in specs[name].columns())
+        keys[name] = (fills, tuple(keys[n] for n in needs[name])) if specs[name].role in READ else ()
     return keys
 
 

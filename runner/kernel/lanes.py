@@ -31,36 +31,26 @@ Lanes = NDArray[np.int64]
 
 
 def source_lane(operation: str, lane: Any, argument: int, width: int) -> Lanes:
-    """The lane whose register each lane receives if all lanes take part.
+    """The lane whose register each lane (0 to 31, in any shape) receives if all lanes take part.
 
-    Args:
-        operation: One of `INTRINSICS`.
-        lane: Lane numbers, 0 to 31, of any shape.
-        argument: The intrinsic's third argument (source lane, delta or lane mask), or `wrap`'s offset; any integer.
-        width: Lanes of a segment: 1, 2, 4, 8, 16 or 32.
-
-    Returns:
-        Lane numbers, shaped as `lane`. A lane whose source would lie outside its segment receives its own register.
-        `xor` may reach an earlier segment, but not a later one.
+    The argument is the intrinsic's third one (source lane, delta or lane mask), or `wrap`'s offset; any integer. A
+    segment has `width` lanes: 1, 2, 4, 8, 16 or 32. A lane whose source would lie outside its segment receives its own
+    register. `xor` may reach an earlier segment, but not a later one.
     """
+    if operation not in INTRINSICS:
+        raise ValueError(f"{operation} is not a shuffle; allowed: {', '.join(INTRINSICS)}")
     lane = np.asarray(lane, np.int64)
     first, by = lane & ~(width - 1), argument % WARP
     last = first + width - 1
-    source: Lanes
-    match operation:
-        case "idx":
-            source = first + (by & (width - 1))
-        case "wrap":
-            source = first + ((lane + argument) & (width - 1))
-        case "up":
-            source = np.where(lane - by >= first, lane - by, lane)
-        case "down":
-            source = np.where(lane + by <= last, lane + by, lane)
-        case "xor" | "swap":
-            source = np.where(lane ^ by <= last, lane ^ by, lane)
-        case _:
-            raise ValueError(f"{operation} is not a shuffle; allowed: {', '.join(INTRINSICS)}")
-    return source
+    sources: dict[str, Lanes] = {
+        "idx": first + (by & (width - 1)),
+        "wrap": first + ((lane + argument) & (width - 1)),
+        "up": np.where(lane - by >= first, lane - by, lane),
+        "down": np.where(lane + by <= last, lane + by, lane),
+        "xor": np.where(lane ^ by <= last, lane ^ by, lane),
+        "swap": np.where(lane ^ by <= last, lane ^ by, lane),
+    }
+    return sources[operation]
 
 
 def taking_part(lane: Any, mask: int) -> NDArray[np.bool_]:
@@ -93,7 +83,7 @@ def exchange(
 
     Args:
         operation: One of `INTRINSICS`.
-        argument: As for `source_lane`; of `swap` a power of two.
+        argument: As for `source_lane`, as is `width`; of `swap` a power of two.
         width: Lanes of a segment.
         mask: The lanes that take part.
         block: Threads of the block. The last warp may be partial.
@@ -122,24 +112,16 @@ def exchange(
 
 def exchange_of(operation: str, argument: int, parameters: Mapping[str, int | float | str]) -> Exchange:
     """`exchange` with a kernel's parameters: `block`, `width` and `mask`; `per_thread`, `first`, `second`."""
-    width, mask, block, first, second = (int(parameters.get(n, 0)) for n in _PARAMETERS)
+    names = ("width", "mask", "block", "first", "second")
+    width, mask, block, first, second = (int(parameters.get(n, 0)) for n in names)
     return exchange(operation, argument, width, mask, block, int(parameters.get("per_thread", 1)), (first, second))
 
 
-_PARAMETERS = ("width", "mask", "block", "first", "second")
-
-
 def received(given: NDArray[Any], got: NDArray[Any]) -> list[int | None]:
-    """The index in the input of each element of the output: `Exchange.source` as measured.
+    """The index in the input of each element of the output (or of its beginning): `Exchange.source` as measured.
 
-    Args:
-        given: The input, shape (n,), or (n, 2) for elements of two numbers.
-        got: The output, or its beginning.
-
-    Returns:
-        An index for each element; `None` for a value that the input lacks. Empty if two elements of `given` are equal.
+    Both have the shape (n,), or (n, 2) for elements of two numbers. An index is `None` for a value that the input
+    lacks; there are none if two elements of the input are equal.
     """
     index = {element.tobytes(): i for i, element in enumerate(given)}
-    if len(index) < len(given):
-        return []
-    return [index.get(element.tobytes()) for element in got]
+    return [index.get(element.tobytes()) for element in got] if len(index) == len(given) else []

@@ -29,9 +29,9 @@ BETTER = {TIME: "lower", "gbps": "higher", "percent_peak": "higher", "percent_co
 """The columns that cases can be ranked by, and which values are better."""
 
 _SMALL = 1e-4  # the relative step of the numerical derivative
-OF_LAUNCHES = ("median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us")
+LAUNCH_TIMES = ("median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us")
 """The columns that are times of launches."""
-OF_TIMES = (*OF_LAUNCHES, "hot_median_us", "hot_ci_low_us", "hot_ci_high_us", "round_spread_percent", "gflops")
+TIME_COLUMNS = (*LAUNCH_TIMES, "hot_median_us", "hot_ci_low_us", "hot_ci_high_us", "round_spread_percent", "gflops")
 """The columns that the CPU device leaves empty, though older versions filled them."""
 _RATES = ("gbps", "percent_peak", "percent_copy")
 _KNOWN = frozenset((*columns.of_type("integer", "real"), "gflops")) - {"job"}
@@ -47,15 +47,15 @@ class Metric:
     better: str = ""
 
     @property
-    def of_times(self) -> bool:
+    def depends_on_time(self) -> bool:
         """Whether the metric depends on the times of launches."""
-        return not self.value.names.isdisjoint((*OF_LAUNCHES, *_RATES))
+        return not self.value.names.isdisjoint((*LAUNCH_TIMES, *_RATES))
 
     @property
-    def of_clocks(self) -> bool:
+    def depends_on_clock(self) -> bool:
         """Whether it depends on a measured time: of launches, rounds or the host."""
         names = (name for name in self.value.names if name.endswith(("_us", "_s", "_spread_percent")))
-        return self.of_times or any(name in columns.BY_NAME for name in names)
+        return self.depends_on_time or any(name in columns.BY_NAME for name in names)
 
     @property
     def plain(self) -> dict[str, str]:
@@ -81,7 +81,7 @@ def read(
     let: Mapping[str, str] | None = None,
     others: Collection[str] = (),
 ) -> tuple[Metric, ...]:
-    """Read the key `metrics` of a kernel or an experiment.
+    """Read the key `metrics` of a kernel or an experiment. Raises UsageError, which names the metric and what is wrong.
 
     Args:
         content: Expressions, or `{value, unit, better}`, by the metric's name.
@@ -89,9 +89,6 @@ def read(
         own: The names that the kernel's expressions may use.
         let: Definitions by name.
         others: Parameters of other kernels. Metrics that use them are left out, and no metric may have such a name.
-
-    Raises:
-        UsageError: It names the metric and what is wrong.
     """
     if not isinstance(content, Mapping):
         raise UsageError(f"{where}: expected metrics by name, such as {{gflops: operations / median_us / 1e3}}")
@@ -99,9 +96,8 @@ def read(
     texts = {name: str(entry["value"]) for name, entry in entries.items()}
     found = []
     for name, entry in entries.items():
-        place = f"{where}.{name}"
-        code = expanded(texts[name], {**(let or {}), **texts}, place, (name,))
-        value = RealExpression(texts[name], place, "" if code == texts[name] else code, number=True)
+        code = expanded(texts[name], {**(let or {}), **texts}, f"{where}.{name}", (name,))
+        value = RealExpression(texts[name], f"{where}.{name}", "" if code == texts[name] else code, number=True)
         unknown = sorted(value.names - _KNOWN - set(own))
         if strange := [n for n in unknown if n not in others]:
             raise UsageError(f"{value.shown} names {_unknown(strange[0], own)}")
@@ -110,18 +106,18 @@ def read(
     return tuple(found)
 
 
-def together(
-    of_kernel: Iterable[Metric], given: Mapping[str, Any], own: Collection[str], others: Collection[str]
+def merged(
+    kernels: Iterable[Metric], given: Mapping[str, Any], own: Collection[str], others: Collection[str]
 ) -> tuple[Metric, ...]:
     """Merge the metrics of a kernel and an experiment, which may use each other; the experiment's take precedence."""
-    return read({**{m.name: m.plain for m in of_kernel}, **given}, "metrics", own, others=others)
+    return read({**{m.name: m.plain for m in kernels}, **given}, "metrics", own, others=others)
 
 
 def require_rankable(rank_by: str, metrics: Iterable[Metric], where: str) -> None:
     """Raise UsageError if cases cannot be ranked by this column or metric."""
-    known = {m.name: m for m in metrics}
     if rank_by in BETTER or rank_by == "gflops":
         return
+    known = {m.name: m for m in metrics}
     if rank_by not in known:
         names = ", ".join([*BETTER, *(n for n in dict.fromkeys(("gflops", *known)) if n not in BETTER)])
         raise UsageError(f"rank_by={rank_by}: {where} has no such metric; available: {names}")
@@ -129,7 +125,7 @@ def require_rankable(rank_by: str, metrics: Iterable[Metric], where: str) -> Non
         raise UsageError(
             f"rank_by={rank_by}: metrics.{rank_by} does not say which values are better; set better: lower or higher"
         )
-    if not known[rank_by].of_times:
+    if not known[rank_by].depends_on_time:
         raise UsageError(
             f"rank_by={rank_by}: this metric does not depend on times such as {TIME}, so all rounds are equal"
         )
@@ -142,7 +138,7 @@ class Criterion:
     name: str = TIME
     better: str = "lower"
     unit: str = "us"
-    of_kernel: Mapping[str, Metric] = field(default_factory=dict)
+    by_kernel: Mapping[str, Metric] = field(default_factory=dict)
     constants: Mapping[int, Names] = field(default_factory=dict)  # the parameters in the expression, by job
 
     @property
@@ -151,7 +147,7 @@ class Criterion:
         return self.name == TIME
 
     @property
-    def said(self) -> str:
+    def label(self) -> str:
         """The criterion in words."""
         return f"{self.name} ({self.better} is better)"
 
@@ -160,8 +156,13 @@ class Criterion:
         if self.is_time:
             return us
         job = -1 if _absent(row.get("job")) else int(row["job"])
-        names = {**_had_it_taken(row, us), **self.constants.get(job, {})}
-        metric = self.of_kernel.get(str(row.get("kernel")))
+        rates = (
+            {}
+            if _absent(median := row.get(TIME))
+            else {n: row[n] * median / us for n in _RATES if not _absent(row.get(n))}
+        )
+        names = {**row, **dict.fromkeys(LAUNCH_TIMES, us), **rates, **self.constants.get(job, {})}
+        metric = self.by_kernel.get(str(row.get("kernel")))
         found = metric(names) if metric else names.get(self.name) if self.name in _RATES else None
         return None if found is None or _absent(found) else float(found)
 
@@ -181,23 +182,21 @@ class Criterion:
 def criterion(plan: Any, name: str = "") -> Criterion:
     """The criterion of a run: the one in plan.json, or the run's metric `name`.
 
-    Raises:
-        UsageError: The run has no such metric, or it lacks `better`.
+    Raises UsageError if the run has no such metric, or if it lacks `better`.
     """
     plan = plan if isinstance(plan, dict) else {}
     name = name or str(plan.get("rank_by") or TIME)
-    declared = {str(kernel): recorded(entries) for kernel, entries in (plan.get("metrics") or {}).items()}
+    declared = {str(kernel): from_record(entries) for kernel, entries in (plan.get("metrics") or {}).items()}
     require_rankable(name, [m for metrics in declared.values() for m in metrics], "this run")
-    of_kernel = {kernel: m for kernel, metrics in declared.items() for m in metrics if m.name == name}
-    first = next(iter(of_kernel.values()), None)
+    by_kernel = {kernel: m for kernel, metrics in declared.items() for m in metrics if m.name == name}
+    first = next(iter(by_kernel.values()), None)
     constants = {int(c["job"]): c["constants"] for c in plan.get("cases", ()) if c.get("constants")}
     if first is None:
-        unit = columns.BY_NAME[name].unit
-        return Criterion(name, BETTER.get(name, "higher"), unit)
-    return Criterion(name, first.better, first.unit, of_kernel, constants)
+        return Criterion(name, BETTER.get(name, "higher"), columns.BY_NAME[name].unit)
+    return Criterion(name, first.better, first.unit, by_kernel, constants)
 
 
-def recorded(entries: Any) -> tuple[Metric, ...]:
+def from_record(entries: Any) -> tuple[Metric, ...]:
     """The metrics of a kernel from the entries in a run's folder."""
     return tuple(
         Metric(str(name), RealExpression(str(e["value"]), f"metrics.{name}", number=True), e["unit"], e["better"])
@@ -205,13 +204,13 @@ def recorded(entries: Any) -> tuple[Metric, ...]:
     )
 
 
-def any_time(row: Names) -> float | None:
+def median_us(row: Names) -> float | None:
     """The median time of a launch in microseconds: a GPU's, or the CPU device's emulated one."""
     us = row.get(TIME) or row.get("emulated_us")
     return None if us is None or _absent(us) else float(us)
 
 
-def of_row(metrics: Iterable[Metric], variables: Names, row: Names) -> dict[str, float | None]:
+def row_values(metrics: Iterable[Metric], variables: Names, row: Names) -> dict[str, float | None]:
     """The metrics of a row by name; `variables` are the parameters by their names in expressions."""
     names = {**row, **variables}
     return {m.name: m(names) for m in metrics}
@@ -247,12 +246,6 @@ def _unknown(name: str, own: Collection[str]) -> str:
         f"'{name}', which is neither a parameter nor a column{hint}; parameters: {', '.join(sorted(own))}; columns: "
         f"{', '.join(n for n in columns.NAMES if n in _KNOWN)}"
     )
-
-
-def _had_it_taken(row: Names, us: float) -> dict[str, Any]:
-    median = row.get(TIME)
-    rates = {} if _absent(median) else {n: row[n] * median / us for n in _RATES if not _absent(row.get(n))}
-    return {**row, **dict.fromkeys(OF_LAUNCHES, us), **rates}
 
 
 def _absent(value: Any) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from runner.bounds.array_expression import ArrayExpression
 from runner.errors import UsageError
-from runner.kernel.arrays import DType, fill
+from runner.kernel.arrays import DType, fill, random_generator
 from runner.kernel.expression import Expression, Value
 
 Array = NDArray[Any]
@@ -50,6 +49,11 @@ class Recipe:
         return dataclasses.replace(self, numbers=numbers, values=values)
 
     @property
+    def constants(self) -> tuple[Number, ...]:
+        """The numbers of a resolved recipe."""
+        return self.numbers  # type: ignore[return-value]
+
+    @property
     def seeded(self) -> bool:
         """Whether the content depends on the seed."""
         return self.kind in KINDS and self.kind != "constant"
@@ -58,8 +62,8 @@ class Recipe:
     def symmetric(self) -> bool:
         """Whether the distribution is symmetric around 0."""
         if self.kind == "range":
-            return sum(self.numbers) == 0  # type: ignore[arg-type]
-        return self.kind in ("normal", "constant") and (*self.numbers, 0)[0] == 0
+            return sum(self.constants) == 0
+        return self.kind in ("normal", "constant") and (*self.constants, 0)[0] == 0
 
 
 Fill = str | tuple[Number, ...] | Recipe
@@ -72,30 +76,26 @@ class OfFields:
     fills: tuple[tuple[str, Fill | OfFields], ...]
 
 
-def files(fill: Fill | OfFields) -> Iterator[Path]:
-    """The files from which an array is filled."""
+def leaves(fill: Fill | OfFields) -> Iterator[Fill]:
+    """The fills of an array, or of all members of its structure and of theirs."""
     if isinstance(fill, OfFields):
-        for _, of in fill.fills:
-            yield from files(of)
-    elif isinstance(fill, Recipe) and fill.file:
-        yield fill.file
+        for _, member in fill.fills:
+            yield from leaves(member)
+    else:
+        yield fill
+
+
+def files(fill: Fill | OfFields) -> list[Path]:
+    """The files from which an array is filled."""
+    return [leaf.file for leaf in leaves(fill) if isinstance(leaf, Recipe) and leaf.file]
 
 
 def make(
     recipe: Fill, shape: tuple[int, ...], dtype: DType, seed: int, label: str, arrays: Mapping[str, Array]
 ) -> Array:
-    """Make the content of one array.
+    """Make the content of an array from a resolved recipe; the other arguments are those of `fill`.
 
-    Args:
-        recipe: With numbers in place of expressions (`Recipe.resolved`).
-        shape: In elements.
-        dtype: The type of the elements.
-        seed: Of random numbers.
-        label: The array's name, as for `runner.kernel.arrays.fill`.
-        arrays: The contents that `Recipe.needs` names.
-
-    Raises:
-        UsageError: The recipe cannot give an array of this shape and dtype.
+    `arrays` has the contents that `Recipe.needs` names. Raises UsageError if the recipe does not fit shape and dtype.
     """
     if not isinstance(recipe, Recipe):
         return fill(recipe, shape, dtype, seed, label)
@@ -105,15 +105,11 @@ def make(
     if recipe.formula is not None:
         found = _calculated(recipe, whole, arrays)
     else:
-        generator = np.random.default_rng([seed, zlib.crc32(label.encode())])
+        generator = random_generator(seed, label)
         if recipe.kind == "holding":
-            content = make(recipe.of or "", shape, dtype, seed, label, arrays)
-            return _holding(generator, content, recipe.numbers)  # type: ignore[arg-type]
-        found = (
-            _drawn(generator, whole, recipe)
-            if recipe.kind == "drawn"
-            else KINDS[recipe.kind](generator, whole, dtype, recipe, arrays)
-        )
+            return _holding(generator, make(recipe.of or "", shape, dtype, seed, label, arrays), recipe.constants)
+        kinds = {**KINDS, "drawn": _drawn}
+        found = kinds[recipe.kind](generator, whole, dtype, recipe, arrays)
     return _held(found, dtype, recipe)
 
 
@@ -129,8 +125,8 @@ def drawn(first: float, end: float, step: float, turn: int, *, distinct: bool = 
     return Recipe("drawn", "", (least, most, step, turn, int(distinct)))
 
 
-def _drawn(generator: np.random.Generator, shape: tuple[int, ...], recipe: Recipe) -> Array:
-    first, last, step, turn, distinct = (n for n in recipe.numbers if not isinstance(n, Expression))
+def _drawn(generator: np.random.Generator, shape: tuple[int, ...], _: DType, recipe: Recipe, __: Any) -> Array:
+    first, last, step, turn, distinct = recipe.constants
     least, most = int(first), int(last)
     if distinct:
         return np.asarray(_distinct(generator, shape, least, most) * step)
@@ -152,9 +148,6 @@ def _distinct(generator: np.random.Generator, shape: tuple[int, ...], least: int
     return least + generator.permutation(count).reshape(shape) * (within // max(count, 1))
 
 
-MANY = 1 << 16
-
-
 def holding(of: Fill, values: Iterable[Number]) -> Fill:
     """A fill that replaces a quarter of another fill's elements by these values."""
     return Recipe("holding", "", tuple(values), of=of)
@@ -163,7 +156,7 @@ def holding(of: Fill, values: Iterable[Number]) -> Fill:
 def _holding(generator: np.random.Generator, content: Array, values: tuple[Number, ...]) -> Array:
     found = content.reshape(-1).copy()
     count = max(len(values), len(found) // 4)
-    long = len(found) > MANY  # then some are drawn twice, which is quicker
+    long = len(found) > 1 << 16  # then some are drawn twice, which is quicker
     places = generator.integers(0, len(found), count) if long else generator.permutation(len(found))[:count]
     found[places] = np.resize(generator.permutation(np.array(values)), len(places)).astype(found.dtype)
     return found.reshape(content.shape)
@@ -195,16 +188,16 @@ def _calculated(recipe: Recipe, shape: tuple[int, ...], arrays: Mapping[str, Arr
         raise UsageError(f"{formula.shown} has the shape {found.shape}, the array {shape}") from None
 
 
-def _between(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType, recipe: Recipe) -> Array:
+def _between(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType, recipe: Recipe, _: Any) -> Array:
     """Uniform random numbers in [first, second) of the recipe's numbers."""
     if not recipe.numbers:
         return fill("random", shape, dataclasses.replace(dtype, numbers=1), int(generator.integers(2**31)), "")
-    first, end = recipe.numbers
-    if not first < end:  # type: ignore[operator]
+    first, end = recipe.constants
+    if not first < end:
         raise UsageError(f"{recipe.where}: expected two numbers, the first below the second, not {first} and {end}")
     if not dtype.is_float:
         return generator.integers(first, end, shape)  # type: ignore[arg-type]
-    return np.minimum(generator.uniform(first, end, shape), np.nextafter(end, first))  # type: ignore[arg-type]
+    return np.minimum(generator.uniform(first, end, shape), np.nextafter(end, first))
 
 
 def _one_hot(generator: np.random.Generator, shape: tuple[int, ...], *_: Any) -> Array:
@@ -217,15 +210,15 @@ def _one_hot(generator: np.random.Generator, shape: tuple[int, ...], *_: Any) ->
 
 def _row_pointers(generator: np.random.Generator, shape: tuple[int, ...], _: DType, recipe: Recipe, __: Any) -> Array:
     """Row pointers of a sparse matrix (CSR) with rows of random lengths, some of which may be empty."""
-    rows, (entries, longest) = shape[-1] - 1, recipe.numbers
-    if len(shape) != 1 or not 0 <= entries <= rows * longest:  # type: ignore[operator]
+    rows, (entries, longest) = shape[-1] - 1, recipe.constants
+    if len(shape) != 1 or not 0 <= entries <= rows * longest:
         raise UsageError(
             f"{recipe.where}: {entries} entries do not fit into {rows} rows of at most {longest} (the array has one "
             "element more than there are rows)"
         )
     weights = generator.gamma(1.0, size=rows)  # a few long rows, many short ones
-    lengths = np.minimum(np.floor(weights / weights.sum() * float(entries)), float(longest)).astype(np.int64)  # type: ignore[arg-type]
-    while missing := round(float(entries)) - int(lengths.sum()):  # type: ignore[arg-type]
+    lengths = np.minimum(np.floor(weights / weights.sum() * float(entries)), float(longest)).astype(np.int64)
+    while missing := round(float(entries)) - int(lengths.sum()):
         free = np.flatnonzero(lengths < longest)
         lengths[generator.permutation(free)[:missing]] += 1
     return np.concatenate([[0], np.cumsum(lengths)])
@@ -233,7 +226,7 @@ def _row_pointers(generator: np.random.Generator, shape: tuple[int, ...], _: DTy
 
 def _columns(generator: np.random.Generator, shape: tuple[int, ...], _: DType, recipe: Recipe, arrays: Any) -> Array:
     """Column indices of a sparse matrix (CSR): distinct and sorted within each row."""
-    starts, count = arrays[recipe.needs[0]].astype(np.int64), int(recipe.numbers[0])  # type: ignore[arg-type]
+    starts, count = arrays[recipe.needs[0]].astype(np.int64), int(recipe.constants[0])
     lengths = np.diff(starts)
     if len(shape) != 1 or starts[-1] != shape[0] or lengths.min(initial=0) < 0 or lengths.max(initial=0) > count:
         raise UsageError(
@@ -245,16 +238,16 @@ def _columns(generator: np.random.Generator, shape: tuple[int, ...], _: DType, r
 
 
 def _normal(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType, recipe: Recipe, _: Any) -> Array:
-    mean, deviation = recipe.numbers or (0.0, 1.0)
-    numbers = generator.normal(mean, deviation, shape)  # type: ignore[arg-type]
+    mean, deviation = recipe.constants or (0.0, 1.0)
+    numbers = generator.normal(mean, deviation, shape)
     return numbers if dtype.is_float else np.rint(numbers)
 
 
 KINDS: Mapping[str, Callable[..., Array]] = {
     "constant": lambda _, shape, __, recipe, ___: np.full(shape, recipe.numbers[0]),
-    "range": lambda generator, shape, dtype, recipe, _: _between(generator, shape, dtype, recipe),
+    "range": _between,
     "normal": _normal,
-    "sorted": lambda generator, shape, dtype, recipe, _: np.sort(_between(generator, shape, dtype, recipe), axis=-1),
+    "sorted": lambda *of: np.sort(_between(*of), axis=-1),
     "one_hot": _one_hot,
     "permutation": lambda generator, shape, *_: generator.permutation(int(np.prod(shape))).reshape(shape),
     "row_pointers": _row_pointers,

@@ -33,7 +33,7 @@ from runner.bounds.formula import shortened
 from runner.bounds.rounding import Arithmetic, Halves, coarsest, is_float, is_half, wider, with_halves
 from runner.bounds.tied_indices import accepting
 from runner.errors import UsageError
-from runner.kernel.arrays import CACHED, DType, part_types, with_parts
+from runner.kernel.arrays import MAX_CACHED, DType, part_types, with_parts
 from runner.kernel.case import READ, Case
 from runner.kernel.declaration import Canonical, Kernel
 from runner.kernel.recipes import Recipe
@@ -127,7 +127,7 @@ class _Recent:
             self._bytes += _nbytes(*self._kept[key])
         self._kept.move_to_end(key, last=not once)
         result = self._kept[key][1]
-        while len(self._kept) > 1 and (self._bytes > MOST_KEPT or len(self._kept) > CACHED):
+        while len(self._kept) > 1 and (self._bytes > MOST_KEPT or len(self._kept) > MAX_CACHED):
             self._bytes -= _nbytes(*self._kept.popitem(last=False)[1])
         return result
 

@@ -25,8 +25,9 @@ from runner.kernel.declaration import (
 )
 from runner.kernel.expression import Expression
 from runner.kernel.recipes import NUMBERS, WORDS, Fill, OfFields, Recipe
-from runner.kernel.yaml_reader import Argument, Reader, array_names, function, shown
+from runner.kernel.yaml_reader import Reader, shown
 
+Argument = ArrayArgument | ScalarArgument | PointerArgument
 INDICES = ("index", "index0", "index1", "index2", "index3")  # names for a fill's expression
 
 
@@ -71,16 +72,17 @@ def array_types(d: Reader, parameters: Sequence[Parameter]) -> dict[str, tuple[D
     }
 
 
-def argument(d: Reader, counting: Collection[str]) -> Argument:
+def argument(d: Reader, counters: Collection[str]) -> Argument:
     """Read an entry of `arguments:`: an array, a scalar, or a pointer into another array.
 
-    Scalars and pointers may use the counters of loops in `launches`, whose names are in `counting`.
+    Scalars and pointers may use the `counters` of loops in `launches`.
     """
     d.need("name")
     if "scalar" in d.raw:
-        return _scalar(d.exactly("name", "scalar", "value"), counting)
+        d.counters = counters
+        return _scalar(d.exactly("name", "scalar", "value"))
     if "pointer" in d.raw or "of" in d.raw:
-        return _pointer(d, counting)
+        return _pointer(d, counters)
     if "value" in d.raw and "shape" not in d.raw:
         raise UsageError(f"{d.where}: a value needs its type, as in {{name: n, scalar: int32, value: size}}")
     own = ("name", "role", "dtype", "shape", "fill", "offset", "lead", "constant", "refill", "passed")
@@ -135,11 +137,11 @@ def _texture(d: Reader) -> DeclaredTexture:
     return DeclaredTexture(tuple(words), level.flag("normalized_coords", default=False), (*border, 0, 0, 0)[:4])
 
 
-def _scalar(d: Reader, counting: Collection[str]) -> ScalarArgument:
+def _scalar(d: Reader) -> ScalarArgument:
     """Read a scalar: a number, a list for a vector, a mapping of members for a structure."""
     word, value = d.text("scalar"), d.raw["value"]
     dtype = {**DTYPES, **d.structs}.get(word)
-    numbers = tuple(_numbers(d, "value", value, dtype, counting))
+    numbers = tuple(_numbers(d, "value", value, dtype))
     return ScalarArgument(d.text("name"), word, numbers if isinstance(value, dict | list) else numbers[0])
 
 
@@ -149,9 +151,7 @@ def _members(dtype: DType) -> Iterator[DType]:
         yield from _members(f.dtype)
 
 
-def _numbers(
-    d: Reader, key: str, value: Any, dtype: DType | None, counting: Collection[str]
-) -> Iterator[Expression | float | PointerArgument]:
+def _numbers(d: Reader, key: str, value: Any, dtype: DType | None) -> Iterator[Expression | float | PointerArgument]:
     """The numbers of a value, in the order of their memory layout."""
     if isinstance(value, dict):
         if dtype is None or not dtype.parts or sorted(map(str, value)) != sorted(dtype.parts):
@@ -159,19 +159,19 @@ def _numbers(
             raise UsageError(f"{d.where}: {key}: expected {expected}, not {', '.join(map(str, value)) or 'nothing'}")
         members = {f.name: f.dtype for f in dtype.fields}
         for part in dtype.parts:
-            yield from _numbers(d, f"{key}.{part}", value[part], members.get(part), counting)
+            yield from _numbers(d, f"{key}.{part}", value[part], members.get(part))
     elif isinstance(value, list):
-        for i, one in enumerate(value):
-            yield from _numbers(d, f"{key}[{i}]", one, dtype, counting)
+        for i, number in enumerate(value):
+            yield from _numbers(d, f"{key}[{i}]", number, dtype)
     elif dtype == POINTER:
         yield PointerArgument(key, _target(d, key, value), d.as_expression(key, 0))
     else:
         truth = int(value) if isinstance(value, bool) and dtype is not None and dtype.name == "bool" else value
         real = dtype is None or dtype.is_float
-        yield truth if isinstance(truth, float) else d.as_expression(key, truth, more=counting, real=real)
+        yield truth if isinstance(truth, float) else d.as_expression(key, truth, real=real)
 
 
-def _pointer(d: Reader, counting: Collection[str]) -> PointerArgument:
+def _pointer(d: Reader, counters: Collection[str]) -> PointerArgument:
     """Read `pointer: null`, `pointer: ARRAY` with `at`, or a `texture` `of` an array."""
     if "of" in d.raw:
         d.only(("name", "of", "texture"))
@@ -179,8 +179,8 @@ def _pointer(d: Reader, counting: Collection[str]) -> PointerArgument:
         array = _target(d, "of", d.raw["of"], "the name of an array")
         return PointerArgument(d.text("name"), array, d.expression("at", 0), _texture(d))
     d.only(("name", "pointer", "at"))
-    array = _target(d, "pointer", d.raw["pointer"])
-    return PointerArgument(d.text("name"), array, d.expression("at", 0, more=counting))
+    d.counters = counters
+    return PointerArgument(d.text("name"), _target(d, "pointer", d.raw["pointer"]), d.expression("at", 0))
 
 
 def _target(d: Reader, key: str, array: Any, expected: str = "null or the name of an array") -> str:
@@ -241,11 +241,11 @@ def _text_fill(d: Reader, text: str, where: str) -> Fill:
     if re.fullmatch(r"\w+", text) and text not in d.arrays:
         return FORMER_NAMES.get(text, text)
     formula = ArrayExpression(text, where)
-    known = {*d.known, *array_names(d), *INDICES}
+    known = {*d.known, *d.array_names, *INDICES}
     if unknown := sorted(formula.names - known):
         raise UsageError(f"{formula.shown} names '{unknown[0]}', which is unknown; known: {', '.join(sorted(known))}")
     d.used |= formula.names
-    return Recipe("expression", where, formula=formula, needs=tuple(sorted(formula.names & array_names(d))))
+    return Recipe("expression", where, formula=formula, needs=tuple(sorted(formula.names & d.array_names)))
 
 
 def _file(d: Reader, name: str, where: str) -> Path:
@@ -282,35 +282,36 @@ def loop_names(entries: Any) -> set[str]:
     return own.union(*(loop_names(e.get("launches")) for e in inner))
 
 
-def launches(d: Reader, arguments: Sequence[Argument], within: Collection[str] = ()) -> tuple[Step | Loop, ...]:
-    """Read the key `launches`; `within` has the counters of the enclosing loops."""
-    return tuple(_step(entry, arguments, within) for entry in d.each("launches"))
+def launches(d: Reader, arguments: Sequence[Argument]) -> tuple[Step | Loop, ...]:
+    """Read the key `launches`."""
+    return tuple(_step(entry, arguments) for entry in d.each("launches"))
 
 
-def _step(d: Reader, arguments: Sequence[Argument], within: Collection[str]) -> Step | Loop:
+def _step(d: Reader, arguments: Sequence[Argument]) -> Step | Loop:
     d.only(("for", "launches", "function", "arguments", "grid", "block", "shared"))
     if "for" in d.raw:
         counts: list[tuple[str, Expression]] = []
         level = d.at("for", d.raw["for"])
         for name, end in level.raw.items():
-            if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", str(name)) or name in (*within, *(n for n, _ in counts)):
+            if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", str(name)) or name in level.counters:
                 raise UsageError(
                     f"{level.where}: {shown(name)} is not a new name; allowed: a-z, 0-9 and _, a letter first"
                 )
-            counts.append((name, level.as_expression(name, end, more=(*within, *(n for n, _ in counts)))))
-        inner = (*within, *(n for n, _ in counts))
+            counts.append((name, level.as_expression(name, end)))
+            level.counters = (*level.counters, name)
+        d.counters = level.counters
         if "launches" not in d.raw:
-            rest = Reader({key: value for key, value in d.raw.items() if key != "for"}, d.where, d)
-            return Loop(tuple(counts), (_step(rest, arguments, inner),))
+            d.raw = {key: value for key, value in d.raw.items() if key != "for"}
+            return Loop(tuple(counts), (_step(d, arguments),))
         d.only(("for", "launches"))
-        return Loop(tuple(counts), launches(d, arguments, inner))
+        return Loop(tuple(counts), launches(d, arguments))
     d.only(("function", "arguments", "grid", "block", "shared"))
     passed = [a.name for a in arguments if not isinstance(a, ArrayArgument) or (a.passed and not a.constant)]
-    given = [str(name) for name in d.sequence("arguments")] or passed
-    if unknown := [name for name in given if name not in passed]:
+    names = [str(name) for name in d.sequence("arguments")] or passed
+    if unknown := [name for name in names if name not in passed]:
         raise UsageError(f"{d.where}: arguments: '{unknown[0]}' is not an argument; allowed: {', '.join(passed)}")
     if "grid" not in d.raw and not d.grid:
         raise UsageError(f"{d.where}: the key 'grid' is missing")
-    grid = d.expressions("grid", more=within) if "grid" in d.raw else d.grid
-    block = d.expressions("block", more=within) if "block" in d.raw else ()
-    return Step(function(d, ""), tuple(given), grid, block, d.expression("shared", d.shared, more=within))
+    grid = d.expressions("grid") if "grid" in d.raw else d.grid
+    block = d.expressions("block") if "block" in d.raw else ()
+    return Step(d.function(""), tuple(names), grid, block, d.expression("shared", d.shared))

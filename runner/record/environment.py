@@ -107,7 +107,7 @@ def device(info: DeviceInfo, job: Job, compiler: Compiler) -> Entry:
         "noise": noise.stored(info),
         "toolchain": toolchain,
         "timing": dataclasses.asdict(job.timing.protocol(info.kind)),
-        "asked": job.asked,
+        "asked": job.requested,
     }
 
 

@@ -22,7 +22,7 @@ from runner.device.kinds import RECORDING, is_gpu
 from runner.display.column import Type
 from runner.errors import UsageError
 from runner.files import limited
-from runner.kernel.metrics import OF_TIMES
+from runner.kernel.metrics import TIME_COLUMNS
 from runner.record import runs, stored_rows
 from runner.record.folder import RunFolder
 
@@ -70,7 +70,7 @@ def move_emulated(frame: pd.DataFrame, metrics: Sequence[str]) -> None:
     old = frame["emulated"] & frame["median_us"].notna()
     if old.any():
         frame["emulated_us"] = frame["emulated_us"].fillna(frame["median_us"].where(old))
-        for name in (*OF_TIMES, *metrics):
+        for name in (*TIME_COLUMNS, *metrics):
             frame[name] = frame[name].where(~old)
 
 

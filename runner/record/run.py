@@ -23,7 +23,7 @@ from runner.device.kinds import RECORDING
 from runner.display.text import absent
 from runner.errors import UsageError
 from runner.kernel.declaration import NEUTRAL
-from runner.kernel.metrics import Criterion, Metric, criterion, recorded
+from runner.kernel.metrics import Criterion, Metric, criterion, from_record
 from runner.record import frame as frames
 from runner.record import gpus, runs, searched
 from runner.record.folder import RunFolder
@@ -174,7 +174,7 @@ def read(path: Path, *, newest: bool = False) -> Run:
         declared, by = [], Criterion()  # the results stay readable if the plan is torn
     by_name = {m.name: m for m in declared if m.name in metrics}
     lack_rounds = _lack_rounds(frame, plan)
-    frames.move_emulated(frame, [name for name, metric in by_name.items() if metric.of_times])
+    frames.move_emulated(frame, [name for name, metric in by_name.items() if metric.depends_on_time])
     frame["gpu"] = [gpus.short(gpu) for gpu in frame["gpu"]]
     sections = {name: section(environment, name) for name in ("gpus", "launcher")} | {"cases": Counter(frame["gpu"])}
     frame["jobs"] = [() if absent(job) else (job,) for job in frame["job"]]
@@ -192,7 +192,7 @@ def size_key(row: Mapping[str, Any]) -> tuple[int, ...]:
 def _metrics(plan: Any) -> list[Metric]:
     """The metrics that a run's kernels declare and that are not among `runner.columns`."""
     declared = plan.get("metrics", {}) if isinstance(plan, dict) else {}
-    return [m for entries in declared.values() for m in recorded(entries) if m.name not in columns.BY_NAME]
+    return [m for entries in declared.values() for m in from_record(entries) if m.name not in columns.BY_NAME]
 
 
 def _lack_rounds(frame: pd.DataFrame, plan: Any) -> int:

@@ -23,7 +23,7 @@ from runner.jobs.job import Job, Origin
 from runner.kernel.declaration import Kernel
 from runner.kernel.recipes import files as data_files
 from runner.kernel.reference import module_file
-from runner.kernel.yaml_reader import MOST_BYTES
+from runner.kernel.yaml_reader import MAX_BYTES
 from runner.record import environment
 from runner.record.folder import RunFolder, copy_file
 
@@ -68,7 +68,7 @@ def _files(kernel: Kernel) -> tuple[Path, ...]:
 
 def _is_configuration(path: Path, root: Path) -> bool:
     """Whether a file is neither a FIFO, nor huge, nor in the folder of an earlier sweep, as with `--config-dir .`."""
-    if not path.is_file() or path.stat().st_size > MOST_BYTES:
+    if not path.is_file() or path.stat().st_size > MAX_BYTES:
         return False
     return not any((parent / "plan.json").exists() for parent in path.parents if parent.is_relative_to(root))
 

@@ -156,6 +156,6 @@ def _job(number: int, entry: Mapping[str, Any], kernel: Kernel, origin: Origin) 
         "profile": ProfileConfig(**settings.pop("profile", {})),
     }
     case, device = make(kernel, entry["parameters"], entry["seed"]), DeviceConfig(**settings)
-    ranking = metrics.recorded(entry.get("metrics")), entry.get("rank_by", metrics.TIME)
+    ranking = metrics.from_record(entry.get("metrics")), entry.get("rank_by", metrics.TIME)
     copy, look = (int(entry.get(name, 0)) for name in ("copy", "look"))
     return Job(case, device, timing, compiler, number, origin, *ranking, copy=copy, look=look, **stages)

@@ -142,7 +142,7 @@ def _context(
         "fastest": tables.fastest_cases(run, best),
         "fastest_heading": "Fastest configuration per size"
         if by.is_time
-        else f"Best configuration per size, by {by.said}",
+        else f"Best configuration per size, by {by.label}",
         "ranked": any(one.among > 1 for one in best),
         "figures": {name: [one for one in drawn if one.section == name] for name in SECTIONS},
         "search": searched.section(run),

@@ -184,8 +184,8 @@ class Batches:
 
 def _timed(row: Row) -> Row:
     """Return the row; in a rehearsal on the CPU device, with its own time in place of a GPU's."""
-    us = metrics.any_time(row)
-    return row if us is None or row.get(metrics.TIME) else {**row, **dict.fromkeys(metrics.OF_LAUNCHES, us)}
+    us = metrics.median_us(row)
+    return row if us is None or row.get(metrics.TIME) else {**row, **dict.fromkeys(metrics.LAUNCH_TIMES, us)}
 
 
 def looks(job: Job, objectives: int) -> list[int]:
@@ -194,7 +194,7 @@ def looks(job: Job, objectives: int) -> list[int]:
     There is a single level for several objectives, and if profiling takes longer than the samples.
     """
     found = [job.timing.protocol(kind_of(job.device)).min_samples]
-    while found[0] // HALVING >= FEWEST and not job.profile.asks and objectives == 1:
+    while found[0] // HALVING >= FEWEST and not job.profile.needs_profiling and objectives == 1:
         found.insert(0, found[0] // HALVING)
     return found
 

@@ -44,7 +44,7 @@ def candidate(names: Mapping[str, Any], objective: Metric, factor: float) -> Can
     Returns:
         The candidate; `None` if the objective is not above 0.
     """
-    by = Criterion(objective.name, objective.better or "lower", of_kernel={str(names["kernel"]): objective})
+    by = Criterion(objective.name, objective.better or "lower", by_kernel={str(names["kernel"]): objective})
     scale = (
         1.0 / factor if by.better == "higher" else factor
     )  # a rate is converted to a cost, for which lower is better

@@ -100,7 +100,7 @@ def _with_interval(metric: Metric, row: Names) -> Three | None:
     """The value of a row's objective, with the interval that follows from the median time's interval."""
     if row.get("status") != "ok":
         return None
-    if not metric.of_times:
+    if not metric.depends_on_time:
         value = metric(row)
         return None if value is None else (value, value, value)
     of = Criterion(metric.name, metric.better, metric.unit, {str(row.get("kernel")): metric})

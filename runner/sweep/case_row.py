@@ -141,7 +141,7 @@ def after_round(job: Job, result: RoundResult, before: Row | None, folder: RunFo
     samples = append_round(folder, folder.samples(case.id, job.number), measured.samples, number)
     hot_us = append_hot(folder, folder.hot_samples(case.id, job.number), measured.hot_us, number)
     row = {**before, **time_columns(case, result.info, measured, samples, hot_us, before)}
-    return {**row, **metrics.of_row(job.metrics, case.variables, row)}
+    return {**row, **metrics.row_values(job.metrics, case.variables, row)}
 
 
 def time_columns(
@@ -170,7 +170,7 @@ def time_columns(
         "stop_reason": latest.stop_reason if stopped in (None, PRECISE) else stopped,
     }
     if not info.is_gpu:
-        nothing = dict.fromkeys(metrics.OF_TIMES)  # clears what an older version wrote in earlier rounds
+        nothing = dict.fromkeys(metrics.TIME_COLUMNS)  # clears what an older version wrote in earlier rounds
         return {**taken, **nothing, "emulated_us": s.median, **({"hot_samples": len(hot)} if len(hot) else {})}
     return {
         **taken,

@@ -17,7 +17,7 @@ from runner.errors import Hazard, LaunchError, LaunchTimeout, OutOfMemory, Usage
 from runner.kernel.case import Case
 from runner.kernel.check import CheckResult
 from runner.kernel.declaration import Kernel
-from runner.kernel.further import further, usable, wanted, without_ties
+from runner.kernel.extra_inputs import extra_inputs, is_finite, needs_extra_inputs, without_ties
 from runner.kernel.reference import expect
 from runner.sweep.trial import Trial, WrongLater, upload
 from runner.sweep.worker import FurtherLaunches, Outcome, Task
@@ -67,7 +67,7 @@ def check_further_inputs(work: Work, first: Trial, verdict: CheckResult) -> Chec
         verdict: The verdict on the first trial. A wrong one is returned unchanged.
     """
     task, case = work.task, work.task.case
-    if not verdict.ok or not wanted(case, verdict):
+    if not verdict.ok or not needs_extra_inputs(case, verdict):
         return verdict
     known = (case.kernel, case.id, task.binary.digest)
     if known in _checked:
@@ -76,14 +76,14 @@ def check_further_inputs(work: Work, first: Trial, verdict: CheckResult) -> Chec
         work.further.input_launches += count
         return dataclasses.replace(verdict, undecided=0, note=note, power=power)
     work.heartbeat("inputs and reference")
-    chosen = further(case)
+    chosen = extra_inputs(case)
     count, notes, sets = 0, [chosen.note], list(chosen.sets)
     for one in sets:
         try:
             work.heartbeat("inputs and reference")
             other = one.contents(case, first.inputs)
             expected = expect(case, other, fast=task.fast_math, random_signs=True)
-            if not usable(expected):
+            if not is_finite(expected):
                 continue
             memory = work.stack.enter_context(ExitStack())
             uploaded = upload(work.device, first.launch.program, case, other, memory)

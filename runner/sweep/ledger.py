@@ -181,7 +181,7 @@ def case_record(job: Job, launcher: str) -> dict[str, Any]:
         "device": kind,
         "copy": job.copy,
         **({"look": job.look} if job.look else {}),
-        "asked": job.asked,
+        "asked": job.requested,
         "timing": dataclasses.asdict(job.timing),
         "metrics": {m.name: m.plain for m in job.metrics},
         "constants": metrics.constants(job.metrics, case.variables),

@@ -22,11 +22,11 @@ from runner.bounds.rounding import is_float, is_half
 from runner.device import NULL, Array, Binary, Device, Inside, Launch, LaunchDiagnostics, Program, Role, Value, View
 from runner.errors import CaseError, OutOfMemory, UsageError
 from runner.kernel.arrays import part_types, with_parts
+from runner.kernel.branches import TIES_HINT, explain_by_ties
 from runner.kernel.case import ArraySpec, Case, PointerSpec, ScalarSpec
 from runner.kernel.check import CheckResult, check, poison_byte, power
-from runner.kernel.inputs import contents, second
+from runner.kernel.inputs import contents, second_contents
 from runner.kernel.reference import Expected, expect, missing
-from runner.kernel.ties import TIES, told
 
 Contents = Mapping[str, NDArray[Any]]
 
@@ -92,8 +92,8 @@ class Trial:
         actual = {n: a.read() for n, a in self.arrays.items() if roles.get(n) in WRITTEN}
         actual = with_parts(actual, {a.name: a.dtype for a in case.arrays()})
         verdict = self._judge(actual)
-        if not verdict.ok and (tied := told(case, self.inputs, actual, self.expected.outputs)):
-            verdict = dataclasses.replace(verdict, reason=f"{verdict.reason}; {tied}; {TIES}", tied=tied)
+        if not verdict.ok and (tied := explain_by_ties(case, self.inputs, actual, self.expected.outputs)):
+            verdict = dataclasses.replace(verdict, reason=f"{verdict.reason}; {tied}; {TIES_HINT}", tied=tied)
         if outside := next((f"outside '{n}', {o}" for n, a in self.arrays.items() if (o := a.overrun())), ""):
             reason = "; ".join(filter(None, (f"the kernel wrote {outside}", verdict.reason)))
             verdict = dataclasses.replace(verdict, mismatches=max(verdict.mismatches, 1), reason=reason)
@@ -203,7 +203,7 @@ def trials(device: Device, program: Program, case: Case, stack: ExitStack, *, fa
     inputs = contents(case)
     first = Trial(case, *upload(device, program, case, inputs, stack), inputs, expect(case, inputs, fast=fast))
     yield first
-    if others := second(case):
+    if others := second_contents(case):
         inputs = {**inputs, **others}
         shared = {n: a for n, a in first.arrays.items() if n not in others}
         with suppress(OutOfMemory):

@@ -113,7 +113,7 @@ class _Counting:
             self._reported.update((job.case.kernel.name, found.reason))
         else:
             new = {**row, **costs.averages(found.lines)}
-            self._bench.ledger.add(job, {**new, **metrics.of_row(job.metrics, job.case.variables, new)})
+            self._bench.ledger.add(job, {**new, **metrics.row_values(job.metrics, job.case.variables, new)})
         self._bench.progress.step()
 
 

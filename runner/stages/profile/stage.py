@@ -62,14 +62,14 @@ class ProfileStage(Stage):
 
     def lacks(self, job: Job, row: Row, folder: RunFolder) -> bool:
         """Whether a timed job lacks this stage's record. `profile.cases` is not considered."""
-        if not job.profile.asks or not is_gpu(str(row["device"])):
+        if not job.profile.needs_profiling or not is_gpu(str(row["device"])):
             return False
         return self.wants(job, row) and self.name not in known(folder, job.number)
 
     def run(self, bench: Bench) -> None:
         """Measure the jobs that lack a record, and write each result as soon as it is known."""
         ledger, folder = bench.ledger, bench.folder
-        asking = [job for job in ledger.jobs if job.profile.asks and ledger.row(job)]
+        asking = [job for job in ledger.jobs if job.profile.needs_profiling and ledger.row(job)]
         kinds = {str((ledger.row(job) or {})["device"]) for job in asking}
         if asking and not any(map(is_gpu, kinds)):
             where = label(next(iter(kinds)))
@@ -111,7 +111,7 @@ class ProfileStage(Stage):
                 if reason := result.record.get("reason"):
                     progress.say(f"profile: {job.case.label}: {reason}")
                 row = {**rows[job.number], **result.columns}
-                bench.ledger.add(job, {**row, **metrics.of_row(job.metrics, job.case.variables, row)})
+                bench.ledger.add(job, {**row, **metrics.row_values(job.metrics, job.case.variables, row)})
                 progress.step()
 
 
