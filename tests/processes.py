@@ -113,19 +113,29 @@ class Zygote:
 _zygote = functools.cache(Zygote)
 
 
-def requested(directory, arguments, module, variables, *, timeout=0, seconds=0, lines=True, races=False):
+def requested(directory, arguments, module, variables, *, timeout=0, seconds=0):
     """What the zygote is asked for: a program with these environment variables."""
     return {
         "directory": str(directory), "arguments": list(map(str, arguments)), "environment": variables,
-        "module": module.removesuffix(".__main__"), "timeout": timeout, "seconds": seconds, "lines": lines,
-        "races": races,
+        "module": module.removesuffix(".__main__"), "timeout": timeout, "seconds": seconds,
     }  # fmt: skip
+
+
+def quick(arguments, module, variables):
+    """A sweep's command line that counts no lines and looks for no races, unless it or the variables ask for them.
+
+    Both compile each kernel once more, which most tests do not need; those of the defaults ask for them.
+    """
+    if module != "runner":
+        return arguments
+    if not LINES.keys() <= variables.keys():
+        arguments = without_lines(arguments)
+    return arguments if RACES.keys() <= variables.keys() else without_races(arguments)
 
 
 def fresh(directory, *arguments, module="runner", **further):
     """`python -m runner ...` in a new interpreter, in a process group of its own; it counts no lines, and looks for no races, unless it is told to."""
-    if module == "runner":
-        arguments = without_races(without_lines(arguments))
+    arguments = quick(arguments, module, further)
     return subprocess.Popen(
         [sys.executable, "-m", module, *map(str, arguments)],
         cwd=directory, env=environment(**further), text=True, start_new_session=True,
@@ -137,27 +147,20 @@ def start(directory, *arguments, module="runner", **further):
     """The same without the imports: a fork of the zygote, unless that would be another thing."""
     if any(name.startswith(AT_START) for name in further):
         return fresh(directory, *arguments, module=module, **further)
-    if module == "runner":
-        arguments = without_lines(arguments)
-    races = RACES.keys() <= further.keys() or chooses_races(arguments)
-    request = requested(directory, arguments, module, environment(**further), races=races)
+    request = requested(directory, quick(arguments, module, further), module, environment(**further))
     return Program(request, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def run(directory, *arguments, module="runner", timeout=PATIENCE_S, seconds=0, **further):
     """`python -m runner ...` to its end, as by `start`.
 
-    It may run for `timeout` seconds, and `seconds` of the processor's time (0: all). What lines cost is counted only if
-    the command says so, or it is given `LINES`: that compiles each kernel once more. Likewise races are looked for only
-    if it says so, or is given `RACES`.
+    It may run for `timeout` seconds, and `seconds` of the processor's time (0: all).
     """
     if any(name.startswith(AT_START) for name in further):
         process = fresh(directory, *arguments, module=module, **further)
     else:
-        lines = LINES.keys() <= further.keys() or chooses_lines(arguments)
-        races = RACES.keys() <= further.keys() or chooses_races(arguments)
-        limits = {"timeout": timeout, "seconds": seconds, "lines": lines, "races": races}
-        request = requested(directory, arguments, module, environment(**further), **limits)
+        limits = {"timeout": timeout, "seconds": seconds}
+        request = requested(directory, quick(arguments, module, further), module, environment(**further), **limits)
         piped = subprocess.PIPE
         process = Program(request, stdout=piped, stderr=piped, text=True, encoding="utf-8", errors="replace")
     out, err = process.communicate(timeout=timeout + 20)

@@ -7,7 +7,7 @@ from support import case_of, shipped
 from runner.device import DeviceInfo, GpuState
 from runner.record.samples import HOT
 from runner.statistics import SAMPLE
-from runner.sweep.case_row import occupancy, times
+from runner.sweep.case_row import occupancy_columns, time_columns
 from runner.sweep.measure import Round
 
 FLOOR = {"empty_kernel_us": 3.0, "flush_us": 30.0, "copy_gbps": 4000.0}
@@ -29,7 +29,7 @@ def samples(us, *, throttled=False):
 
 def row(taken, earlier=None, conditions=CALM, stop_reason="precise", tries=1, info=GPU):
     """What a row says of time after a round."""
-    return times(CASE, info, Round(taken, stop_reason, conditions, tries, np.empty(0)), taken, NO_HOT, earlier or {})
+    return time_columns(CASE, info, Round(taken, stop_reason, conditions, tries, np.empty(0)), taken, NO_HOT, earlier or {})
 
 
 @pytest.mark.parametrize(("median", "flag"), [(5.9, True), (6.1, False)])
@@ -82,18 +82,18 @@ def test_the_cpu_device_has_no_bandwidth_and_no_flags():
 
 def test_occupancy_is_what_fits_on_the_gpu_at_once():
     """Six blocks of 256 threads are 48 of 64 warps; 4,096 blocks are 5.2 times what 132 multiprocessors hold."""
-    assert occupancy(CASE, GPU, 6) == {
+    assert occupancy_columns(CASE, GPU, 6) == {
         "blocks_per_sm": 6, "occupancy_percent": 75.0, "waves": pytest.approx(4096 / (6 * 132)),
         "bytes_in_flight": 4 * 256 * 6,
     }  # fmt: skip
-    assert occupancy(CASE, GPU, None) == {}
+    assert occupancy_columns(CASE, GPU, None) == {}
 
 
 def test_what_is_under_way_is_that_of_all_threads_that_fit():
     """Eight loads of 8 bytes a thread, 128 threads a block, five blocks; a kernel that does not declare it has none."""
     case = case_of(shipped("reduceShflUnroll"), unroll=8, block=128, dtype="float64")
-    assert occupancy(case, GPU, 5)["bytes_in_flight"] == 8 * 8 * 128 * 5
-    assert occupancy(case_of(shipped("bankAccess")), GPU, 5)["bytes_in_flight"] is None
+    assert occupancy_columns(case, GPU, 5)["bytes_in_flight"] == 8 * 8 * 128 * 5
+    assert occupancy_columns(case_of(shipped("bankAccess")), GPU, 5)["bytes_in_flight"] is None
 
 
 @pytest.mark.gpu

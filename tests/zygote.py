@@ -18,13 +18,12 @@ import resource
 import runpy
 import signal
 import socket
-import subprocess
 import sys
 import termios
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
@@ -33,11 +32,7 @@ from hydra.core.plugins import Plugins
 from omegaconf import OmegaConf
 
 import runner.display.terminal
-from runner.device.config import DeviceConfig
 from runner.report.page import template
-from runner.stages.lines import stage as line_costs
-from runner.stages.races import stage as looking
-from runner.sweep import run_case, worker
 
 # What the program imports late, or inside libraries.
 LATE = ("hydra._internal.hydra", "matplotlib.backends.backend_svg", "matplotlib.figure", "pandas", "rich.table")
@@ -64,52 +59,6 @@ def warm() -> None:
             page.environment.get_template(part)
 
 
-class Fork(subprocess.Popen):
-    """A program's worker process without its imports, too: `subprocess` waits for a fork instead of a new interpreter."""
-
-    def __init__(self, descriptor: int, prints: int) -> None:
-        self.descriptor, self.prints = descriptor, prints
-        super().__init__(["worker"])
-
-    def _execute_child(self, *_: object) -> None:
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
-        self.pid = os.fork()
-        self._child_created = True
-        if self.pid:
-            return
-        signal.pthread_sigmask(signal.SIG_BLOCK, worker.BLOCKED)
-        for number in worker.BLOCKED:
-            signal.signal(number, signal.SIG_DFL)
-        os.dup2(self.prints, 1)
-        os.dup2(self.prints, 2)
-        os.closerange(3, self.descriptor)
-        os.closerange(self.descriptor + 1, os.sysconf("SC_OPEN_MAX"))
-        status = 1
-        try:
-            run_case.serve(self.descriptor)
-            status = 0
-        except BaseException:  # noqa: BLE001  (the parent must not go on twice)
-            traceback.print_exc()
-        finally:
-            sys.stdout.flush()
-            os._exit(status)
-
-
-started = worker._started
-
-
-def forked(
-    descriptor: int, prints: int, command: list[str], environment: Mapping[str, str], config: DeviceConfig | None
-) -> subprocess.Popen:
-    """A worker; beside threads, or once a GPU's driver is loaded, a fork would not be as good as a fresh process."""
-    loaded = {name.partition(".")[0] for name in sys.modules}
-    alone = threading.active_count() == 1 and loaded.isdisjoint(("cuda", "pycuda", "pynvml"))
-    if command or environment or not alone:
-        return started(descriptor, prints, command, environment, config)
-    return Fork(descriptor, prints)
-
-
 def become(request: dict, out: int, err: int) -> None:
     """Go on as `python -m MODULE ...`, in the folder and with the environment of the request."""
     os.setsid()
@@ -133,12 +82,7 @@ def become(request: dict, out: int, err: int) -> None:
     signal.alarm(request["timeout"])
     if seconds := request["seconds"]:
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
-    worker._started = forked
     runner.display.terminal.QUIET_S = float(request["environment"].get("QUIET_S", "600"))  # as in conftest.py
-    if not request["lines"]:
-        line_costs.is_counted = lambda _: False
-    if not request["races"]:
-        looking._is_wanted = lambda *_: False
     sys.path[0] = request["directory"]
     sys.argv = [request["module"], *request["arguments"]]
     module = request["module"]
