@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +27,7 @@ FLOORS = (
 )
 BACK_ENDS = ("checked", "cpu", "cuda")
 UPWARD: set[str] = set()
+LATE = re.compile(r"(runner(?:\.\w+)+):\w+")  # a function that `cli.run_function` imports
 
 
 def package(module: str) -> str:
@@ -64,6 +66,8 @@ def imported(path: Path, name: str, known: frozenset[str]) -> Iterator[str]:
             for alias in node.names:
                 each = f"{base}.{alias.name}"
                 yield from ([each] if each in known else [base] if base in known else [])
+        elif isinstance(node, ast.Constant) and (function := LATE.fullmatch(str(node.value))):
+            yield from {function[1]} & known
 
 
 def arrows(folder: Path) -> dict[str, set[str]]:
