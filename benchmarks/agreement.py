@@ -111,7 +111,7 @@ def nvbench(device: Any, compiler: Any, chosen: list[Case]) -> list[float]:
             program = device.load(case.source(), compiler.compile(case.source()))
             launch, arrays = upload(device, program, case, contents(case), stack)
             poison(case, arrays)
-            queue = device.queued(launch)
+            queue = device.queue_function(launch)
 
             def benchmark(state: Any, queue: Any = queue) -> None:
                 state.set_stream(_Stream(device.stream.handle))

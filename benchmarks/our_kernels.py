@@ -92,7 +92,7 @@ def prepared(device: Any, compiler: Any, case: Case, tensors: Mapping[str, Any])
         else:
             arguments.append(held(tensors[spec.name] if spec.name in tensors else _made(spec), spec.role))
     launch = Launch(program, case.grid, case.block, case.shared, tuple(arguments), str(case.variables["cache"]))
-    return device.queued(launch), launch
+    return device.queue_function(launch), launch
 
 
 def _content(spec: ArraySpec) -> NDArray[Any]:

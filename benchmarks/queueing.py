@@ -105,7 +105,7 @@ def main() -> None:
             launch, arrays = upload(device, program, case, contents(case), stack)
             poison(case, arrays)
             device.launch(launch, 60.0)
-            launches[f"{name} {requested}"] = device.queued(launch)
+            launches[f"{name} {requested}"] = device.queue_function(launch)
         for label, step in launches.items():
             found: dict[str, list[Times]] = {way: [] for way in ways}
             for _, (way, (before, after)) in itertools.product(range(rounds + 1), ways.items()):

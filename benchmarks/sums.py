@@ -59,7 +59,7 @@ def read_only(device: Any, compiler: Any, name: str, x: Any) -> Contender:
         raise ValueError(f"{x.numel()} elements are no whole tiles")
     launch = _reading(device, compiler, held(x, Role.IN), x.nbytes // READ_TILE, streaming=READS[name])
     words = f"block={READ_BLOCK} vectors={READ_VECTORS} stream={READS[name]:d}"
-    return Contender(name, words, device.queued(launch), holds=launch)
+    return Contender(name, words, device.queue_function(launch), holds=launch)
 
 
 def _reading(device: Any, compiler: Any, memory: Held, tiles: int, *, streaming: bool) -> Launch:
@@ -98,7 +98,7 @@ def clean_flush(device: Any, compiler: Any) -> CleanFlush:
     memory = Held(int(device._flush_memory), Role.IN)  # noqa: SLF001  (there is no other way to it)
     tiles = device._flush_words * 4 // READ_TILE  # noqa: SLF001
     launch = _reading(device, compiler, memory, tiles, streaming=False)
-    return CleanFlush(device, device.queued(launch), launch)
+    return CleanFlush(device, device.queue_function(launch), launch)
 
 
 def cub(build: Callable[[], ctypes.CDLL], device: Any, x: Any, wrong: Callable[[Any], str]) -> Contender:

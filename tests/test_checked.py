@@ -10,7 +10,7 @@ import pytest
 from outcomes import rows
 from support import Bench
 
-from runner.device import Source
+from runner.device import Launch, Role, Source
 from runner.device.checked.device import CheckedDevice
 from runner.device.cpu import build
 from runner.device.cpu.build import CpuCompiler
@@ -52,7 +52,7 @@ def launched(bench, name, *, broken):
     """Launch one form of a kernel of `LAUNCHES`, which are all compiled at once; gives its arrays."""
     (arguments, launch), (first, *further) = LAUNCHES[name], LAUNCHES
     one = Bench(Ordered(bench.device, 0, name), bench.compiler)
-    return one.call(source(first, broken=broken, further=tuple(further)), *arguments(), **launch)
+    return one.call(source(first, broken=broken, other_functions=tuple(further)), *arguments(), **launch)
 
 
 def findings(bench, name):
@@ -149,6 +149,19 @@ def test_global_memory_is_exact(bench):
     bench.call(source("misaligned", broken=False), *arguments)
     with pytest.raises(Hazard, match="misaligned read of 'array 0': 4 bytes at byte 1"):
         bench.call(source("misaligned", broken=True), *arguments)
+
+
+def test_a_device_variable_is_counted_in_its_own_elements(bench, tmp_path):
+    """Of a `__device__` array that the kernel writes, the type is known: an index is one of elements, not of bytes."""
+    path = tmp_path / "own.cu"
+    text = '__device__ int table[4];\nextern "C" __global__ void kernel(int n) { table[n] = 1; }\n'
+    path.write_text(text)
+    own = Source(path, text, "kernel", constants=("table",))
+    program = bench.device.load(own, bench.compiler.compile(own))
+    table = bench.device.variable(program, "table", ints(4), Role.OUT)
+    launch = Launch(program, (1, 1, 1), (1, 1, 1), 0, (np.int32(4),), variables=(table,))
+    with pytest.raises(Hazard, match="out-of-bounds write of 'table': index 4, but 'table' has 4 elements"):
+        bench.device.launch(launch, 20.0)
 
 
 def test_writes_of_one_value_are_told_apart(bench):

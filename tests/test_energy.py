@@ -48,7 +48,7 @@ class Gpu:
 
     def queue(self):
         """Calls of as many launches as the device would queue in one."""
-        count = energy.per_call(self.US)
+        count = energy.launches_per_call(self.US)
         return energy.Queue(self.record, lambda: self.call(count), count, 1.0)
 
 
@@ -133,7 +133,7 @@ class _Metered:
         return self._found
 
 
-@pytest.mark.parametrize("found", [Energy(300.0, 2.0, 10.0, 120.0, alone=False), "the counter stands still"])
+@pytest.mark.parametrize("found", [Energy(300.0, 2.0, 10.0, 120.0, exclusive=False), "the counter stands still"])
 def test_a_batch_gives_the_parent_plain_data(found, bench):
     """What a worker measured crosses the pipe as numbers, or as the reason why there are none."""
     case = case_of(shipped("reduceShfl"), size="1000")

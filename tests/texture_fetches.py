@@ -138,7 +138,7 @@ def fetches() -> Iterator[Fetch]:
 def fetched(bench: Bench, chosen: list[Fetch]) -> dict[str, NDArray[Any]]:
     """What a device gives for each, shape (n, channels), by name."""
     first, *further = dict.fromkeys(fetch.function for fetch in fetches())
-    source = Source(FILE, FILE.read_text(), first, further=tuple(further))
+    source = Source(FILE, FILE.read_text(), first, other_functions=tuple(further))
     program = bench.device.load(source, bench.compiler.compile(source))
     found = {}
     for fetch in chosen:

@@ -28,24 +28,22 @@ if TYPE_CHECKING:  # the parent starts its worker before it imports NumPy
 
 Dim3 = tuple[int, int, int]
 
-EARLY = re.compile(r"[A-Z][A-Z0-9_]{3,}")  # macros that precede all headers, so that headers may test them
-
-
+_EARLY_MACRO = re.compile(r"[A-Z][A-Z0-9_]{3,}")  # precedes all headers, so that headers may test it
 _OVERLOAD = re.compile(r"(?P<name>[\w:]+\s*(?:<.*>)?)\s*(?P<types>\(.*\))?", re.DOTALL)
 
 
-def plain(function: str) -> str:
+def unqualified(function: str) -> str:
     """A function's unqualified name, without template arguments and parameter types."""
     return re.split(r"[<(]", function)[0].rpartition("::")[2].strip()
 
 
 def pointer_to(function: str) -> tuple[str, str]:
     """The C++ type and value of a pointer to a function; `blur(float*, int)` selects one of several overloads."""
-    found = _OVERLOAD.fullmatch(function)
-    if found is None or found["types"] is None:
+    overload = _OVERLOAD.fullmatch(function)
+    if overload is None or overload["types"] is None:
         return f"decltype(&{function})", f"&{function}"
-    kind = f"void (*){found['types']}"
-    return kind, f"static_cast<{kind}>(&{found['name']})"
+    pointer = f"void (*){overload['types']}"
+    return pointer, f"static_cast<{pointer}>(&{overload['name']})"
 
 
 class Role(enum.StrEnum):
@@ -83,10 +81,7 @@ class Texture:
         return x, y, z
 
     def border(self, kind: str) -> bytes:
-        """`border_color` in the driver's format, 16 bytes: four floats, or four 32-bit integers.
-
-        `kind` is NumPy's letter for the type of the array's elements.
-        """
+        """`border_color` as four floats or 32-bit integers; `kind` is NumPy's letter for the array's elements."""
         letter = "f" if kind == "f" or self.promotes else "i" if kind == "i" else "I"
         return struct.pack(f"4{letter}", *(n if letter == "f" else int(n) for n in self.border_color))
 
@@ -97,14 +92,14 @@ class Surface:
 
 
 class Order(enum.IntEnum):
-    """The order in which the CPU device runs lanes, warps and blocks; a right kernel gives the same result in each."""
+    """The order of lanes, warps and blocks on the CPU device; a correct kernel gives the same result in each."""
 
     USUAL = 0  # by their numbers
     REVERSE = 1
     RANDOM = 2  # the number is also the seed; larger numbers are other seeds
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """The order, for messages."""
         return {Order.USUAL: "in order", Order.REVERSE: "in reverse order", Order.RANDOM: "in a random order"}[self]
 
@@ -119,7 +114,7 @@ class Source:
     macros: tuple[tuple[str, str], ...] = ()  # (name, replacement) in order: `#define` lines, never `-D` flags
     constants: tuple[str, ...] = ()  # `__constant__` or `__device__` arrays that are set before a launch
     headers: tuple[str, ...] = ()  # CUDA headers that the macros need, such as `cuda_fp16.h`; included first
-    further: tuple[str, ...] = ()  # other `__global__` functions that a program of launches needs
+    other_functions: tuple[str, ...] = ()  # further `__global__` functions that a program of launches needs
     cooperative: bool = False  # a cooperative launch: all blocks are resident at once and can synchronize
     include: tuple[Path, ...] = ()  # further include folders
     options: tuple[str, ...] = ()  # options of a GPU's compiler; see `runner.device.options`
@@ -132,28 +127,27 @@ class Source:
     @property
     def functions(self) -> tuple[str, ...]:
         """All functions that are launched."""
-        return (self.function, *self.further)
+        return (self.function, *self.other_functions)
 
     @property
     def plain_function(self) -> str:
         """The function's unqualified name, without template arguments."""
-        return plain(self.function)
+        return unqualified(self.function)
 
     @property
     def late_macros(self) -> tuple[tuple[str, str], ...]:
         """The macros with short or lower-case names, which could change the meaning of a toolkit's headers."""
-        return tuple((name, value) for name, value in self.macros if not EARLY.fullmatch(name))
+        return tuple((name, value) for name, value in self.macros if not _EARLY_MACRO.fullmatch(name))
 
-    def defines(self, further: Sequence[str] = ()) -> str:
+    def defines(self, included: Sequence[str] = ()) -> str:
         """The lines before the text: `#include` lines, and one `#define` line per macro.
 
-        `further` are headers that the text includes; they come before the late macros, which they must not see.
+        `included` are the headers that the text includes; they come before the late macros, which they must not see.
         """
-        early = [macro for macro in self.macros if macro not in self.late_macros]
-        lines = [f"#include <{name}>\n" for name in self.headers]
-        lines += [f"#define {name} {value}\n" for name, value in early]
-        lines += [f"#include <{name}>\n" for name in further]
-        return "".join((*lines, *(f"#define {name} {value}\n" for name, value in self.late_macros)))
+        late = [f"#define {name} {value}\n" for name, value in self.late_macros]
+        early = [f"#define {name} {value}\n" for name, value in self.macros if (name, value) not in self.late_macros]
+        headers, own = ([f"#include <{name}>\n" for name in names] for names in (self.headers, included))
+        return "".join((*headers, *early, *own, *late))
 
 
 @dataclass(frozen=True)
@@ -179,25 +173,22 @@ class Compiler(Protocol):
     def identity(self) -> str:
         """The toolchain, its version and its options, in one line. Results of different ones are not comparable.
 
-        Raises:
-            CompileError: The toolchain is not installed.
+        Raises CompileError if the toolchain is not installed.
         """
 
     def compile(self, source: Source) -> Binary:
-        """Compile, or take the binary from the cache.
+        """Compile, or take the binary from the cache. A CompileError refers to the lines of the kernel's own file."""
 
-        Raises:
-            CompileError: The message refers to the lines of the kernel's own file.
-        """
-
-    def disassembled(self, source: Source, binary: Binary) -> tuple[str, str] | None:
+    def disassembled(self, source: Source, binary: Binary) -> tuple[str, str] | None:  # noqa: ARG002
         """A GPU's machine code as nvdisasm prints it: the binary's own, and the same code with source lines.
 
-        `None` if the binary has the host's code. Raises OSError if nvdisasm fails, with the reason.
+        `None` for the host's code. Raises OSError if nvdisasm fails, with the reason.
         """
+        return None
 
-    def ptx(self, source: Source) -> str:
-        """The PTX of the kernel; empty if the compiler makes code of the host."""
+    def ptx(self, source: Source) -> str:  # noqa: ARG002
+        """The PTX of the kernel; empty for the host's code."""
+        return ""
 
     def stop(self) -> None:
         """Abort the compilations of other threads, and refuse new ones."""
@@ -290,7 +281,7 @@ class Energy:
     seconds: float
     us: float  # duration of a launch
     idle_w: float  # power while the GPU is idle with an open context
-    alone: bool = True  # whether no other process used the GPU
+    exclusive: bool = True  # whether no other process used the GPU
 
     @property
     def joules(self) -> float:
@@ -306,7 +297,7 @@ class Program(Protocol):
         """The registers and memory that it uses."""
 
     def sibling(self, function: str) -> Program:
-        """Another function of the same module, one of `Source.further`."""
+        """Another function of the same module, one of `Source.other_functions`."""
 
     def reset(self) -> None:
         """Restore its `__device__` and `__constant__` variables to their content at the first call of `reset`."""
@@ -315,13 +306,8 @@ class Program(Protocol):
 class Array(Protocol):
     """An array on a device. It stays in the worker process; `read` copies the content."""
 
-    @property
-    def role(self) -> Role:
-        """What the kernel may do with it."""
-
-    @property
-    def pointer(self) -> int:
-        """The address that a kernel receives."""
+    role: Role  # what the kernel may do with it
+    pointer: int  # the address that a kernel receives
 
     def read(self) -> NDArray[Any]:
         """Copy the content to the host, in the shape in which it was uploaded."""
@@ -336,7 +322,8 @@ class Array(Protocol):
         """A hash of the content, and of the guard bytes around it."""
 
     def overrun(self) -> str:
-        """Where the kernel wrote outside the array, in words; empty if no guard byte changed."""
+        """Where the kernel wrote outside the array, in words; empty if no guard byte changed or there is none."""
+        return ""
 
     def free(self) -> None:
         """Free the memory. The array must not be used afterwards."""
@@ -369,14 +356,14 @@ class View:
     array: Array
     pointer: int  # the object's handle
     name: str  # of the array, for messages
-    kept: object  # keeps alive what the object refers to
+    keep_alive: object  # what the object refers to
 
-    what = "texture"
+    object_kind = "texture"
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel launch with all that a device needs for it; `then` has further launches, timed as one with it."""
+    """One kernel launch with all that a device needs for it; `next_launches` are timed as one with it."""
 
     program: Program  # from `Device.load`
     grid: Dim3  # blocks in x, y, z
@@ -386,44 +373,35 @@ class Launch:
     cache: str = "none"  # preferred split of on-chip memory: shared, l1, equal, or percent of it as shared memory; none
     order: int = Order.USUAL  # the order of lanes, warps and blocks, for the CPU device; see `Order`
     variables: tuple[Array, ...] = ()  # `__device__` arrays that the kernel writes
-    then: tuple[Launch, ...] = ()  # the launches that follow; `order` applies to them, too
+    next_launches: tuple[Launch, ...] = ()  # the launches that follow; `order` applies to them, too
 
     @property
-    def all(self) -> tuple[Launch, ...]:
+    def sequence(self) -> tuple[Launch, ...]:
         """This launch and those that follow."""
-        return (self, *self.then)
+        return (self, *self.next_launches)
 
     def arrays(self, *roles: Role) -> list[Array]:
         """The arrays among the arguments and variables that have one of `roles`."""
         import numpy as np  # noqa: PLC0415  (see the top)
 
-        passed = (a.array if isinstance(a, View) else a for one in self.all for a in one.arguments)
-        given = [a for a in passed if not isinstance(a, np.generic | Value | Inside)]
-        each = {id(a): a for a in (*given, *self.variables)}
-        return [a for a in each.values() if a.role in roles]
+        passed = (a.array if isinstance(a, View) else a for launch in self.sequence for a in launch.arguments)
+        arrays = [a for a in passed if not isinstance(a, np.generic | Value | Inside)]
+        return [a for a in {id(a): a for a in (*arrays, *self.variables)}.values() if a.role in roles]
 
 
-Around = Callable[[Launch], None]  # called before or after a timed launch
+LaunchCallback = Callable[[Launch], None]  # called before or after a timed launch
 
 
 class Device(Protocol):
     """A device that runs kernels. It is opened in the worker process and used by one thread.
 
     In come programs, arrays, roles and launches; out go arrays, times and errors. A device never judges a result: which
-    values are right, and which cases are fast, is decided by its callers.
+    values are correct, and which cases are fast, is decided by its callers.
     """
 
-    @property
-    def info(self) -> DeviceInfo:
-        """The device's properties."""
-
-    @property
-    def usable(self) -> bool:
-        """Whether further launches are possible; false after a fault of the CUDA context."""
-
-    @property
-    def survives_errors(self) -> bool:
-        """Whether the device can still be used after an unexpected exception."""
+    info: DeviceInfo
+    usable: bool  # whether further launches are possible; false after a fault of the CUDA context
+    survives_errors: bool  # whether the device can still be used after an unexpected exception
 
     def load(self, source: Source, binary: Binary) -> Program:
         """Load the kernel. Raises LaunchError if the device refuses the binary."""
@@ -432,7 +410,7 @@ class Device(Protocol):
         """Write a `__constant__` or `__device__` array of the program, one of `Source.constants`."""
 
     def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0, lead: int = 0) -> Array:
-        """Copy an array to the device.
+        """Copy an array to the device. Raises OutOfMemory if it does not fit.
 
         Args:
             name: The kernel's name for it, for messages.
@@ -440,12 +418,9 @@ class Device(Protocol):
             role: What the kernel may do with it.
             offset: Padding elements before the content, for a deliberate misalignment; guarded.
             lead: Elements of the content before the pointer that the kernel gets, such as a halo.
-
-        Raises:
-            OutOfMemory: The array does not fit.
         """
 
-    def image(self, name: str, value: NDArray[Any], role: Role, channels: int, how: Texture | Surface) -> Array:
+    def image(self, name: str, value: NDArray[Any], role: Role, channels: int, access: Texture | Surface) -> Array:
         """Copy an array to the device, for a kernel that gets a texture or surface object of it.
 
         Args:
@@ -453,13 +428,10 @@ class Device(Protocol):
             value: The content, shape (x,), (y, x) or (z, y, x), followed by an axis of channels if `channels` > 1.
             role: What the kernel may do with it.
             channels: Numbers per texel: 1, 2 or 4.
-            how: The object.
-
-        Raises:
-            OutOfMemory: The array does not fit.
+            access: The object.
         """
 
-    def view(self, name: str, array: Any, channels: int, how: Texture) -> View:
+    def view(self, name: str, array: Any, channels: int, texture: Texture) -> View:
         """Create a texture object of an array from `place`, or of a CUDA array from `image`; `release` destroys it."""
 
     def release(self, view: View) -> None:
@@ -469,43 +441,38 @@ class Device(Protocol):
         """A `__device__` array of the program as an array that the kernel writes; `value` is its initial content."""
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
-        """Launch once and wait for the end.
+        """Launch once and wait for the end, at most `time_limit` seconds. Raises LaunchError with the reason."""
 
-        Args:
-            launch: What to launch.
-            time_limit: Seconds after which the launch fails.
-
-        Raises:
-            LaunchError: The launch failed or took too long; the message says why.
-        """
-
-    def active_blocks(self, launch: Launch) -> int | None:
+    def active_blocks(self, launch: Launch) -> int | None:  # noqa: ARG002
         """The occupancy: blocks of the launch that one multiprocessor can hold; `None` on the CPU device."""
+        return None
 
-    def sample(self, launches: Sequence[Launch], time_limit: float, prepare: Around, accept: Around) -> Timed:
-        """Time launches one by one, on a GPU each with a flushed L2 cache.
+    def sample(
+        self, launches: Sequence[Launch], time_limit: float, prepare: LaunchCallback, accept: LaunchCallback
+    ) -> Timed:
+        """Time launches one by one, on a GPU each with a flushed L2 cache. Raises as `launch`.
 
         Args:
             launches: What to launch, in order.
             time_limit: Seconds for each launch.
             prepare: Called before each launch and its flush, outside the time: it poisons outputs, restores inputs.
             accept: Called after each launch, outside the time: it checks the outputs.
-
-        Raises:
-            LaunchError: As for `launch`.
         """
 
     def batch(self, launches: Sequence[Launch], time_limit: float) -> float:
         """Total microseconds of launches back to back, without restoring arrays or flushing caches between them."""
 
-    def energy(self, launch: Launch, seconds: float, time_limit: float) -> Energy | str:
+    def energy(self, launch: Launch, seconds: float, time_limit: float) -> Energy | str:  # noqa: ARG002
         """Measure the energy of launches back to back for at least `seconds`; a text says why that is impossible."""
+        return f"{self.info.label} has no energy counter"
 
     def conditions(self) -> GpuState | None:
         """The GPU's current state; `None` if unknown."""
+        return None
 
     def forget_spoilt_inputs(self) -> bool:
         """Drop the cached inputs if a kernel has written to them; returns whether one has."""
+        return False
 
     def close(self) -> None:
         """Release the memory and the context of the device."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.device import Source, cache, plain
+from runner.device import Source, cache, unqualified
 from runner.device.syntax import WORD, File, Item, What, parse
 
 _HOST_ONLY = frozenset((What.HOST, What.INSTANCE))
@@ -43,7 +43,7 @@ def excerpt(source: Source, has: Callable[[str], bool]) -> Excerpt | None:
     if any(item.what is What.INCLUDE and not item.path for item in items):
         return None  # a macro names what is included
     declared = _names(item for item in items if item.what not in _HOST_ONLY)
-    if not declared.issuperset(map(plain, source.functions)):
+    if not declared.issuperset(map(unqualified, source.functions)):
         return None
     taken = needed(source, files)
     words = {w for kept in taken.values() for i in kept if i.what is not What.USING for w in i.mentions}
@@ -96,7 +96,7 @@ def unnamed(source: Source) -> str:
     files = [file for _, file in reached(source)]
     if any(file.makes_names for file in files):
         return ""
-    words = ((f, re.compile(rb"\b%s\b" % re.escape(plain(f).encode()))) for f in source.functions)
+    words = ((f, re.compile(rb"\b%s\b" % re.escape(unqualified(f).encode()))) for f in source.functions)
     return next((f for f, word in words if not any(word.search(file.content) for file in files)), "")
 
 

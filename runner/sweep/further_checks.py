@@ -174,7 +174,7 @@ def check_other_orders(work: Work, trial: Trial, outcome: Outcome, spent_s: floa
     right = outcome.status == "ok"
     limit = min(work.task.time_limit_s, max(MIN_LIMIT_S, LIMIT_FACTOR * spent_s))
     for order in _other_orders(work.device, also_random=right and spent_s < RANDOM_BELOW_S):
-        reason, mismatches, words = "", outcome.mismatches, Order(min(order, Order.RANDOM)).words
+        reason, mismatches, words = "", outcome.mismatches, Order(min(order, Order.RANDOM)).description
         try:
             other = work.launch(trial, limit=limit, order=order)
             if other.ok == right:

@@ -275,7 +275,7 @@ def upload(
         )
         for one in case.launches
     )
-    return dataclasses.replace(first, variables=tuple(variables), then=tuple(others)), arrays
+    return dataclasses.replace(first, variables=tuple(variables), next_launches=tuple(others)), arrays
 
 
 def _place(device: Device, spec: ArraySpec, content: NDArray[Any], stack: ExitStack) -> Array:

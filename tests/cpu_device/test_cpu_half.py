@@ -74,7 +74,7 @@ def kernel(bench, fmt):
 
     def load(function, file=FILE):
         first, *further = re.findall(r"__global__ void (\w+)", (KERNELS / file).read_text())
-        program = bench.load(bench.source(file, first, macros=fmt.macros, further=tuple(further)))
+        program = bench.load(bench.source(file, first, macros=fmt.macros, other_functions=tuple(further)))
         return program if function == first else program.sibling(function)
 
     return load

@@ -26,52 +26,44 @@ _WARP_BARRIER = re.compile(r"\b__sync(threads\w*|warp)\s*\(")
 
 
 @dataclass(frozen=True)
-class Side:
-    """One access of a race. `line` is such as `k.cu:12`."""
+class Access:
+    """One access of a race."""
 
-    line: str
+    line: str  # such as `k.cu:12`
     writes: bool
     atomic: bool
     volatile: bool
-    in_block: bool  # whether it is an atomic with block scope
+    block_scope: bool  # of an atomic
+
+    @property
+    def verb(self) -> str:
+        """The access, for messages."""
+        return "write" if self.writes else "read"
 
 
 @dataclass(frozen=True)
 class Signal:
     """A flag in memory by which the earlier thread may have signalled the later one, and what that lacks."""
 
-    missing: int  # a bit set; 0: no such flag was found
+    missing: int  # a bit set of `_BARRIER_BEFORE`, ...
     write_line: str
     read_line: str
 
 
 @dataclass(frozen=True)
-class Meeting:
-    """The facts about a race that advice needs.
+class RaceFacts:
+    """The facts about a race that advice needs."""
 
-    Attributes:
-        earlier: The access that was made first.
-        later: The other one.
-        reach: The distances of the threads in all occurrences, a bit set of WITHIN_WARP, ...
-        both_write: Whether two writes raced in some occurrence.
-        one_writes: Whether a read and a write raced in some occurrence.
-        same_value: Whether all accesses write the same value.
-        passed: The line of the barrier that the threads passed last; empty if none or unknown.
-        signal: The flag by which the earlier thread may have signalled the later one.
-        space: The array's memory space: shared or global.
-        cooperative: Whether the launch is cooperative, so that a grid barrier is possible.
-    """
-
-    earlier: Side
-    later: Side
-    reach: int
-    both_write: bool
-    one_writes: bool
-    same_value: bool
-    passed: str
-    signal: Signal
-    space: str
-    cooperative: bool
+    earlier: Access  # the one that was made first
+    later: Access
+    reach: int  # the distances of the threads in all occurrences, a bit set of WITHIN_WARP, ...
+    both_write: bool  # whether two writes raced in some occurrence
+    one_writes: bool  # whether a read and a write raced in some occurrence
+    same_value: bool  # whether all accesses write the same value
+    passed: str  # the line of the barrier that the threads passed last; empty if none or unknown
+    signal: Signal | None  # the flag by which the earlier thread may have signalled the later one
+    space: str  # the array's memory space: shared or global
+    cooperative: bool  # whether the launch is cooperative, so that a grid barrier is possible
 
     @property
     def in_one_line(self) -> bool:
@@ -79,17 +71,16 @@ class Meeting:
         return self.earlier.line == self.later.line
 
 
-def advice_on_race(race: Meeting, source: str, code: Code) -> str:
+def advice_on_race(race: RaceFacts, source: str, code: Code) -> str:
     """The missing synchronization, as a clause; `source` is the name of the file with `code`."""
-    one, other = race.earlier, race.later
     signal = _usable_signal(race, source, code)
     if race.reach & BETWEEN_BLOCKS:
-        return _between_blocks(race, signal)
-    if one.atomic != other.atomic:
-        plain = other if one.atomic else one
+        return _advice_between_blocks(race, signal)
+    if race.earlier.atomic != race.later.atomic:
+        plain = race.later if race.earlier.atomic else race.earlier
         if race.in_one_line:
-            return f"the {_verb(plain)} on {_word(plain.line)} must be atomic, too"
-        return f"{_barrier_clause(race, source, code)}, or an atomic {_verb(plain)} on {_word(plain.line)}"
+            return f"the {plain.verb} on {_line_text(plain.line)} must be atomic, too"
+        return f"{_barrier_clause(race, source, code)}, or an atomic {plain.verb} on {_line_text(plain.line)}"
     if signal and signal.write_line != signal.read_line:
         return _signal_clause(race, signal)
     if race.both_write and race.in_one_line:
@@ -100,14 +91,14 @@ def advice_on_race(race: Meeting, source: str, code: Code) -> str:
     return f"{clause}, or atomic accesses" if race.space == "global" and "atomic" not in clause else clause
 
 
-def _usable_signal(race: Meeting, source: str, code: Code) -> Signal | None:
+def _usable_signal(race: RaceFacts, source: str, code: Code) -> Signal | None:
     """The flag that signals, unless it seems to serve another purpose."""
     signal = race.signal
-    if not signal.missing:
+    if signal is None:
         return None
     if signal.write_line == signal.read_line and (signal.missing & _LATE or signal.read_line == race.later.line):
         return None
-    write, data = (_number(x) if x.startswith(f"{source}:") else 0 for x in (signal.write_line, race.earlier.line))
+    write, data = _line_in(source, signal.write_line), _line_in(source, race.earlier.line)
     if 0 < write < data and code.in_one_function(write, data) and not code.loop_of(write, data):
         return replace(signal, missing=signal.missing | _LATE)
     return signal
@@ -118,14 +109,14 @@ def advice_on_copy(copy_line: str, line: str) -> str:
     return f"missing: a wait for the copy, such as `__pipeline_wait_prior(0)`, {_between(copy_line, line)}"
 
 
-def _between_blocks(race: Meeting, signal: Signal | None) -> str:
+def _advice_between_blocks(race: RaceFacts, signal: Signal | None) -> str:
     one, other = race.earlier, race.later
     if one.atomic and other.atomic:
-        where = _words(side.line for side in (one, other) if side.in_block)
+        where = _lines_text(access.line for access in (one, other) if access.block_scope)
         return f"blocks share it: the atomic on {where} needs the scope of the device (no `_block`)"
     if one.atomic != other.atomic:
         plain = other if one.atomic else one
-        return f"the {_verb(plain)} on {_word(plain.line)} must be atomic, too"
+        return f"the {plain.verb} on {_line_text(plain.line)} must be atomic, too"
     if signal:
         return _signal_clause(race, signal)
     if race.cooperative:
@@ -135,8 +126,8 @@ def _between_blocks(race: Meeting, signal: Signal | None) -> str:
     return "blocks of one launch have no order: read and write in two launches, or write to another array"
 
 
-def _own_elements(race: Meeting, who: str) -> str:
-    line = _word(race.later.line)
+def _own_elements(race: RaceFacts, who: str) -> str:
+    line = _line_text(race.later.line)
     if race.same_value:
         return f"one {who} alone should write it"
     if race.one_writes:
@@ -144,27 +135,23 @@ def _own_elements(race: Meeting, who: str) -> str:
     return f"each {who} needs elements of its own, or the writes must be atomic"
 
 
-def _barrier_clause(race: Meeting, source: str, code: Code) -> str:
+def _barrier_clause(race: RaceFacts, source: str, code: Code) -> str:
     """A missing barrier, and its place."""
     # The device keeps only the latest atomic accesses, and cannot assign elements of global memory to a warp.
     is_warp = race.reach == WITHIN_WARP and race.space == "shared" and not (race.earlier.atomic or race.later.atomic)
     barrier = "`__syncwarp()`" if is_warp else "`__syncthreads()`"
     pattern = _WARP_BARRIER if is_warp else _BLOCK_BARRIER
-    lines = [_number(side.line) for side in (race.earlier, race.later) if side.line.startswith(f"{source}:")]
+    lines = [n for access in (race.earlier, race.later) if (n := _line_in(source, access.line))]
     if len(lines) < 2 or not code.in_one_function(*lines):
         return f"missing: {barrier} between the two"
     first, last = sorted(lines)
     if code.decides(first, last) and race.one_writes:
         step = f"the test on line {first} and the access on line {last} must be one step"
         return f"{step}: by an atomic such as `atomicCAS`, or by a barrier between them that all threads reach"
-    place = _place(first, last, _passed(race, source), code, pattern)
+    place = _place(first, last, _line_in(source, race.passed), code, pattern)
     if is_warp and place.startswith("between lines") and code.matches(_PART_OF_WARP, Lines(first, last)):
         barrier += " of both threads"
     return f"missing: {barrier} {place}"
-
-
-def _passed(race: Meeting, source: str) -> int:
-    return _number(race.passed) if race.passed.startswith(f"{source}:") else 0
 
 
 def _place(first: int, last: int, passed: int, code: Code, barriers: re.Pattern[str]) -> str:
@@ -194,12 +181,14 @@ def _within(first: int, last: int) -> str:
     return f"between lines {first} and {last}" if first < last else f"between the read and the write on line {first}"
 
 
-def _signal_clause(race: Meeting, signal: Signal) -> str:
+def _signal_clause(race: RaceFacts, signal: Signal) -> str:
     """What a flag needs besides, such as a fence, to order the accesses."""
     one, other = race.earlier.line, race.later.line
     fence = "`__threadfence()`" if race.reach & BETWEEN_BLOCKS else "`__threadfence_block()`"
     if signal.missing & _LATE:
-        return f"{_word(signal.write_line)} signals too early: it must stand behind {_word(one)} and a {fence}"
+        return (
+            f"{_line_text(signal.write_line)} signals too early: it must stand behind {_line_text(one)} and a {fence}"
+        )
     before, behind = _between(one, signal.write_line), _between(signal.read_line, other)
     wider = "`__threadfence()` in place of `__threadfence_block()`"
     needs = []
@@ -209,7 +198,7 @@ def _signal_clause(race: Meeting, signal: Signal) -> str:
         needs.append(f"a {fence} {before}")
     if signal.missing & _FENCE_BEHIND:
         needs.append(
-            f"an acquire on {_word(other)}" if signal.read_line == other else f"a {fence} (or an acquire) {behind}"
+            f"an acquire on {_line_text(other)}" if signal.read_line == other else f"a {fence} (or an acquire) {behind}"
         )
     if signal.missing & _WIDER_BEFORE and signal.missing & _WIDER_BEHIND:
         needs.append(wider)
@@ -217,27 +206,29 @@ def _signal_clause(race: Meeting, signal: Signal) -> str:
         needs.append(f"{wider} {before if signal.missing & _WIDER_BEFORE else behind}")
     if signal.missing & _WIDER_WORD:
         needs.append("the scope of the device (no `_block`)")
-    return f"the signal on {_words((signal.write_line, signal.read_line))} orders them only with {' and '.join(needs)}"
+    lines = _lines_text((signal.write_line, signal.read_line))
+    return f"the signal on {lines} orders them only with {' and '.join(needs)}"
 
 
-def _words(lines: Iterable[str]) -> str:
-    return " and ".join(_word(line) for line in dict.fromkeys(lines))
+def _lines_text(lines: Iterable[str]) -> str:
+    return " and ".join(_line_text(line) for line in dict.fromkeys(lines))
 
 
 def _between(one: str, other: str) -> str:
     if one == other:
-        return f"within {_word(one)}"
+        return f"within {_line_text(one)}"
     if one.rpartition(":")[0] == other.rpartition(":")[0]:
         return f"between lines {_number(one)} and {_number(other)}"
     return f"between {one} and {other}"
 
 
-def _verb(side: Side) -> str:
-    return "write" if side.writes else "read"
-
-
-def _word(line: str) -> str:
+def _line_text(line: str) -> str:
     return f"line {_number(line)}" if _number(line) else line
+
+
+def _line_in(source: str, line: str) -> int:
+    """The number of a line of the file `source`; 0 for a line of another file."""
+    return _number(line) if line.startswith(f"{source}:") else 0
 
 
 def _number(line: str) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from runner.device.cpu.device import lines_of
+from runner.device.cpu.device import source_lines
 from runner.device.cpu.program import CpuProgram
 
 _MEMORY = ("global", "shared")  # simt::checked::Space
@@ -32,15 +33,13 @@ class InstructionCost:
 def read_costs(program: CpuProgram, text: str) -> list[InstructionCost]:
     """Parse a launch's report; instructions without a line of the user's code are left out."""
     rows = [list(map(int, line.split("\t")[1:])) for line in text.splitlines() if line.startswith("cost\t")]
-    lines = lines_of(program, [program.code_begin + code for code in sorted({row[0] for row in rows})])
-    found = []
+    lines = source_lines(program, [program.code_begin + code for code in sorted({row[0] for row in rows})])
+    costs = []
     for code, space, traffic, *numbers in rows:
         file, _, line = lines.get(program.code_begin + code, "").rpartition(":")
         kind = _KINDS[traffic]
         if file and numbers[1]:
             memory = "" if kind == "branch" else _MEMORY[space]
-            first = tuple(None if at < 0 else at for at in numbers[7:])
-            requests, counted, lanes, size, actual, ideal, bytes_each = numbers[:7]
-            numbers_of = (requests, counted, lanes, size, actual, ideal, bytes_each)
-            found.append(InstructionCost(file, int(line), memory, kind, *numbers_of, first))
-    return found
+            fields: list[Any] = [*numbers[:7], tuple(None if offset < 0 else offset for offset in numbers[7:])]
+            costs.append(InstructionCost(file, int(line), memory, kind, *fields))
+    return costs

@@ -10,16 +10,17 @@ from collections.abc import Callable, Sequence
 
 from runner.device import Inside, Launch, LaunchDiagnostics, Role
 from runner.device.checked.counting import InstructionCost, read_costs
-from runner.device.checked.findings import Found, read_findings
+from runner.device.checked.findings import Reported, read_findings
 from runner.device.cpu.build import find_toolchain
-from runner.device.cpu.device import CpuDevice, Prepared, Way, in_sequence
+from runner.device.cpu.device import CpuDevice, PreparedLaunch, PreparedSequence
+from runner.device.cpu.interface import CheckedArray, CheckedRequest, LaunchReport, Outcome
 from runner.device.cpu.memory import GuardedArray
-from runner.device.cpu.program import CheckedArray, CheckedRequest, LaunchReport, Outcome
+from runner.device.cpu.program import Variable
 from runner.device.kinds import CHECKED
 from runner.errors import DeviceUnavailable, Finding, Hazard, told
 
-MOST_PAIRS = 64  # racing pairs of lines, after which the launch ends
-ROOM = 1 << 22  # bytes of a launch's report
+MAX_PAIRS = 64  # racing pairs of lines, after which the launch ends
+REPORT_BYTES = 1 << 22  # of a launch
 
 _WITHOUT_CONTENT = (Role.OUT, Role.SCRATCH)
 
@@ -37,20 +38,23 @@ class CheckedDevice(CpuDevice):
         _require_instrumentation()
         self.info = dataclasses.replace(self.info, name=f"checked {self.info.name}", schedules=schedules)
         self._ignore_same_value = ignore_same_value
-        self._out = ctypes.create_string_buffer(ROOM)
+        self.report = ctypes.create_string_buffer(REPORT_BYTES)
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
         """Launch once. Raises Hazard with all findings after the launch has ended."""
-        way = self._way(launch, time_limit)
-        each = [_Watched(one, way, self._out, (one is launch, one is launch.all[-1])) for one in launch.all]
-        ended = ""
+        last = launch.sequence[-1]
+        launches = [
+            _CheckedLaunch(self, part, launch.order, time_limit, is_first=part is launch, is_last=part is last)
+            for part in launch.sequence
+        ]
+        error = ""
         try:
-            report = in_sequence(each, way).run()
+            report = PreparedSequence(launches, self.printed).run()
         except Hazard as e:
-            ended = str(e)
-        findings = tuple(f for one in each for f in one.findings if not (f.same_value and self._ignore_same_value))
-        if ended or findings:
-            raise Hazard(told([*filter(None, [ended]), *(f.text for f in findings)]), findings)
+            error = str(e)
+        findings = tuple(f for c in launches for f in c.findings if not (f.same_value and self._ignore_same_value))
+        if error or findings:
+            raise Hazard(told([*filter(None, [error]), *(f.text for f in findings)]), findings)
         return self._diagnostics(report)
 
     def count(self, launch: Launch, choose: Callable[[int], Sequence[int]], time_limit: float) -> list[InstructionCost]:
@@ -58,51 +62,61 @@ class CheckedDevice(CpuDevice):
 
         Only accesses outside of arrays are checked: they raise Hazard.
         """
-        found: list[InstructionCost] = []
-        for one in launch.all:
-            counting = _Watched(one, self._way(launch, time_limit), self._out, (True, True))
-            counting.count_in(choose(math.prod(one.grid)))
+        costs: list[InstructionCost] = []
+        for part in launch.sequence:
+            counting = _CheckedLaunch(self, part, launch.order, time_limit)
+            counting.count_in(choose(math.prod(part.grid)))
             try:
                 counting.run()
             except Hazard as e:
                 raise Hazard(told([*filter(None, [str(e)]), *(f.text for f in counting.findings)])) from None
-            found += read_costs(counting.program, counting.text)
-        return found
+            costs += read_costs(counting.program, counting.text)
+        return costs
 
 
-class _Watched(Prepared):
+class _CheckedLaunch(PreparedLaunch):
     """A launch whose accesses are checked."""
 
-    def __init__(self, launch: Launch, way: Way, out: ctypes.Array[ctypes.c_char], ends: tuple[bool, bool]) -> None:
-        """`ends`: whether the launch is the first, and whether it is the last one of a sequence."""
-        super().__init__(launch, way)
+    def __init__(
+        self,
+        device: CheckedDevice,
+        launch: Launch,
+        order: int,
+        time_limit: float,
+        *,
+        is_first: bool = True,  # of a sequence
+        is_last: bool = True,
+    ) -> None:
+        super().__init__(device, launch, order, time_limit)
         self.findings: tuple[Finding, ...] = ()
         self.text = ""  # the launch's report
-        self._out = out
+        self._report_buffer = device.report
         inside = [a.array for a in launch.arguments if isinstance(a, Inside)]
-        arrays = {id(a): a for a in (*self.arrays, *inside) if isinstance(a, GuardedArray)}
-        self._found = Found(self.program, launch, way.order)
-        watched: list[CheckedArray] = []
-        for array in arrays.values():
-            self._found.arrays.append((array.name, array.dtype.itemsize, array.size))
-            watched.append(_guarded(array))
-        elements = {v.pointer: v for v in launch.variables}
+        self._reported = reported = Reported(self.program, launch, order)
+        checked: list[CheckedArray] = []
+        for array in {id(a): a for a in (*self.arrays, *inside) if isinstance(a, GuardedArray)}.values():
+            item, content = array.dtype.itemsize, array.role not in _WITHOUT_CONTENT
+            reported.arrays.append((array.name, item, array.size))
+            extent = (array.begin, array.size * item, array.origin, *array.guards, item)
+            checked.append(CheckedArray(*extent, array.role is Role.IN, content, 0))
+        written = {v.pointer: v for v in launch.variables if isinstance(v, Variable)}
         guarded = self.program.guarded()
-        for name, address, size in self.program.variables():
-            variable = elements.get(address)
-            item = getattr(getattr(variable, "dtype", None), "itemsize", 1)
+        for name, address, size in self.program.variables:
+            variable = written.get(address)
+            item = variable.dtype.itemsize if variable else 1
             if variable is None:
-                self._found.untyped.add(len(watched))
-            self._found.arrays.append((name, item, size // item))
+                reported.untyped.add(len(checked))
+            reported.arrays.append((name, item, size // item))
             content = variable is None or variable.role not in _WITHOUT_CONTENT
             constant = name in self.program.constants
-            places = (address, size, address, *guarded[address])
-            watched.append(CheckedArray(*places, item, constant, content, 1, constant))
-        shared = [CheckedArray(v.begin, v.size, element_bytes=bool(v.name)) for v in self.program.shared_variables]
-        self._found.shared += [(v.name, v.size) for v in self.program.shared_variables]
-        self._kept = ((CheckedArray * len(watched))(*watched), (CheckedArray * len(shared))(*shared))
-        parts = self._kept[0], len(watched), self._kept[1], len(shared)
-        self._checked = CheckedRequest(*parts, ctypes.addressof(out), ROOM, 0, *ends, MOST_PAIRS)
+            extent = (address, size, address, *guarded[address], item)
+            checked.append(CheckedArray(*extent, constant, content, 1, constant))
+        shared = [CheckedArray(v.value, v.size, element_bytes=bool(v.name)) for v in self.program.shared_variables]
+        reported.shared += [(v.name, v.size) for v in self.program.shared_variables]
+        self._arrays = ((CheckedArray * len(checked))(*checked), (CheckedArray * len(shared))(*shared))
+        arrays = self._arrays[0], len(checked), self._arrays[1], len(shared)
+        report = ctypes.addressof(device.report), REPORT_BYTES, 0
+        self._checked = CheckedRequest(*arrays, *report, is_first, is_last, MAX_PAIRS)
         self.request.checked = ctypes.pointer(self._checked)
 
     def count_in(self, blocks: Sequence[int]) -> None:
@@ -115,17 +129,11 @@ class _Watched(Prepared):
         try:
             report = super().run()
         finally:
-            self.text = ctypes.string_at(self._out, min(self._checked.out_bytes, ROOM)).decode()
-            self.findings = read_findings(self._found, self.text)
+            self.text = ctypes.string_at(self._report_buffer, min(self._checked.out_bytes, REPORT_BYTES)).decode()
+            self.findings = read_findings(self._reported, self.text)
         if report.outcome == Outcome.FOUND:
             raise Hazard("")
         return report
-
-
-def _guarded(array: GuardedArray) -> CheckedArray:
-    content = array.role not in _WITHOUT_CONTENT
-    nbytes, item = array.size * array.dtype.itemsize, array.dtype.itemsize
-    return CheckedArray(array.begin, nbytes, array.origin, *array.guards, item, array.role is Role.IN, content, 0)
 
 
 def _require_instrumentation() -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from runner.device import Binary, Source, cache
 from runner.device.cpu import compile_errors
 from runner.device.cpu.translate import NATIVE, Translation, translate
-from runner.device.cpu.zones import WIDE, add_zones, add_zones_of_variables
+from runner.device.cpu.zones import CHECKED_BYTES, add_zones, add_zones_of_variables
 from runner.device.excerpt import Excerpt, excerpt, explained, unnamed
 from runner.device.kinds import CPU
 from runner.device.limits import Limited, Limits
@@ -287,7 +287,11 @@ class CpuCompiler:
             if self._checked and self._tools.is_clang:  # which copies structures by these, unseen
                 plain += [f"-Wl,--wrap={function}" for function in ("memcpy", "memset")]
             checked = self._checked
-            apart = add_zones_of_variables(add_zones(assembly, WIDE, WIDE)) if checked else add_zones(assembly)
+            apart = (
+                add_zones_of_variables(add_zones(assembly, CHECKED_BYTES, CHECKED_BYTES))
+                if checked
+                else add_zones(assembly)
+            )
             return log + self._run([*plain, *linking], apart, unit.target)
 
         shim = self._shim()

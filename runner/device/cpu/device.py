@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.device import (
-    Around,
     Binary,
+    Device,
     DeviceInfo,
     Inside,
     Launch,
+    LaunchCallback,
     LaunchDiagnostics,
     Role,
     Source,
@@ -32,8 +32,9 @@ from runner.device import (
     View,
 )
 from runner.device.cpu.build import find_toolchain
+from runner.device.cpu.interface import Fault, LaunchReport, LaunchRequest, Outcome
 from runner.device.cpu.memory import GuardedArray, GuardedImage, view
-from runner.device.cpu.program import CpuProgram, Fault, LaunchReport, LaunchRequest, Outcome, Variable
+from runner.device.cpu.program import CpuProgram, Variable
 from runner.device.cpu.translate import PARAMETERS, WRAPPER, is_ours
 from runner.device.kinds import CPU, processor
 from runner.errors import CompileError, DeviceUnavailable, Hazard, LaunchError, LaunchTimeout, NotResident
@@ -44,11 +45,11 @@ MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_BLOCK = (1024, 1024, 64)
 PRINTED_BYTES = 64 << 10
 STACK_KIB = 64  # FiberPool::stack_bytes
-MOST_RESIDENT_THREADS = 16384  # of a cooperative launch: FiberPool::most
-MOST_RESIDENT_BLOCKS = 512  # of a cooperative launch, as each needs its own shared memory
+MAX_RESIDENT_THREADS = 16384  # of a cooperative launch: FiberPool::most
+MAX_RESIDENT_BLOCKS = 512  # of a cooperative launch, as each needs its own shared memory
 
 
-class CpuDevice:
+class CpuDevice(Device):
     """The host's CPU as a CUDA device. Raises DeviceUnavailable without a working C++ compiler.
 
     OS threads run the blocks, by default one thread per core. A single thread makes float atomics deterministic.
@@ -59,8 +60,8 @@ class CpuDevice:
     survives_errors = True
 
     def __init__(self, threads: int = 0) -> None:
-        self._threads = threads if threads > 0 else len(os.sched_getaffinity(0))
-        self._printed = ctypes.create_string_buffer(PRINTED_BYTES)
+        self.threads = threads if threads > 0 else len(os.sched_getaffinity(0))
+        self.printed = ctypes.create_string_buffer(PRINTED_BYTES)
         try:
             compiler = find_toolchain().version
         except CompileError as e:
@@ -68,14 +69,14 @@ class CpuDevice:
         cpu = processor()
         self.info = DeviceInfo(
             kind=self.kind,
-            name=f"CPU device ({self._threads} thread{'s' * (self._threads != 1)}, {cpu})",
+            name=f"CPU device ({self.threads} thread{'s' * (self.threads != 1)}, {cpu})",
             arch=platform.machine(),
             peak_gbps=None,
             l2_bytes=0,
             shared_limit=SHARED_LIMIT,
             memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
             versions={"compiler": compiler},
-            details={"threads": self._threads, "cpu": cpu},
+            details={"threads": self.threads, "cpu": cpu},
         )
 
     def load(self, source: Source, binary: Binary) -> CpuProgram:
@@ -90,13 +91,15 @@ class CpuDevice:
         """Copy an array to memory between guard pages."""
         return GuardedArray(name, value, role, offset, lead)
 
-    def image(self, name: str, value: NDArray[Any], role: Role, channels: int, how: Texture | Surface) -> GuardedImage:
+    def image(
+        self, name: str, value: NDArray[Any], role: Role, channels: int, access: Texture | Surface
+    ) -> GuardedImage:
         """Copy an array to memory, described for a texture or surface object."""
-        return GuardedImage(name, value, role, channels, how)
+        return GuardedImage(name, value, role, channels, access)
 
-    def view(self, name: str, array: GuardedArray, channels: int, how: Texture) -> View:  # noqa: ARG002
+    def view(self, name: str, array: GuardedArray, channels: int, texture: Texture) -> View:  # noqa: ARG002
         """A texture object of an array."""
-        return view(array, channels, how)
+        return view(array, channels, texture)
 
     def release(self, view: View) -> None:
         """Do nothing, as the object is a plain description."""
@@ -107,21 +110,20 @@ class CpuDevice:
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
         """Launch once. Raises Hazard if the kernel breaks one of CUDA's rules."""
-        return self._diagnostics(self._prepared(launch, time_limit).run())
+        return self._diagnostics(self._prepare(launch, time_limit).run())
 
     def _diagnostics(self, report: LaunchReport) -> LaunchDiagnostics:
-        kept = min(report.printed_bytes, PRINTED_BYTES - 1)
-        text = self._printed.raw[:kept].decode(errors="replace")
-        if dropped := report.printed_bytes - kept:
+        printed = min(report.printed_bytes, PRINTED_BYTES - 1)
+        text = self.printed.raw[:printed].decode(errors="replace")
+        if dropped := report.printed_bytes - printed:
             text += f"\n[{dropped} more bytes dropped]\n"
         return LaunchDiagnostics(report.undefined_reads, report.first_undefined_read.decode(errors="replace"), text)
 
-    def active_blocks(self, launch: Launch) -> None:
-        """Always `None`, as the host has no multiprocessors."""
-
-    def sample(self, launches: Sequence[Launch], time_limit: float, prepare: Around, accept: Around) -> Timed:
+    def sample(
+        self, launches: Sequence[Launch], time_limit: float, prepare: LaunchCallback, accept: LaunchCallback
+    ) -> Timed:
         """Time launches one by one."""
-        prepared = {id(launch): self._prepared(launch, time_limit) for launch in launches}
+        prepared = {id(launch): self._prepare(launch, time_limit) for launch in launches}
         samples = np.empty(len(launches), np.float64)
         for i, launch in enumerate(launches):
             prepare(launch)
@@ -131,46 +133,20 @@ class CpuDevice:
 
     def batch(self, launches: Sequence[Launch], time_limit: float) -> float:
         """Time launches back to back."""
-        prepared = {id(launch): self._prepared(launch, time_limit) for launch in launches}
-        return float(sum(prepared[id(launch)].run().seconds for launch in launches)) * 1e6
-
-    def energy(self, launch: Launch, seconds: float, time_limit: float) -> str:
-        """Always the reason why an emulation's energy is not measured."""
-        _ = launch, seconds, time_limit
-        return f"{self.info.label} has no energy counter"
-
-    def conditions(self) -> None:
-        """Always `None`, as the host's clocks are not read."""
-
-    def forget_spoilt_inputs(self) -> bool:
-        """Always false, as no inputs are cached."""
-        return False
+        return float(self.sample(launches, time_limit, lambda _: None, lambda _: None).us.sum())
 
     def close(self) -> None:
         """Do nothing: arrays are freed one by one, and idle threads cost nothing."""
 
-    def _prepared(self, launch: Launch, time_limit: float) -> Prepared | InSequence:
-        way = self._way(launch, time_limit)
-        return in_sequence([Prepared(one, way) for one in launch.all], way)
-
-    def _way(self, launch: Launch, time_limit: float) -> Way:
-        return Way(launch.order, self._threads, time_limit, self._printed)
+    def _prepare(self, launch: Launch, time_limit: float) -> PreparedSequence:
+        launches = [PreparedLaunch(self, part, launch.order, time_limit) for part in launch.sequence]
+        return PreparedSequence(launches, self.printed)
 
 
-@dataclass(frozen=True)
-class Way:
-    """The options of a launch."""
-
-    order: int
-    threads: int  # OS threads
-    time_limit: float
-    printed: ctypes.Array[ctypes.c_char]  # buffer for the kernel's printf
-
-
-class Prepared:
+class PreparedLaunch:
     """A validated launch in the runtime library's format; it can be run repeatedly."""
 
-    def __init__(self, launch: Launch, way: Way) -> None:
+    def __init__(self, device: CpuDevice, launch: Launch, order: int, time_limit: float) -> None:
         program = launch.program
         assert isinstance(program, CpuProgram)  # noqa: S101  (launches are made from what this device loaded)
         _check_shape(program, launch)
@@ -190,12 +166,12 @@ class Prepared:
             dynamic_shared=launch.shared,
             code_begin=program.code_begin,
             code_end=program.code_end,
-            printed=ctypes.addressof(way.printed),
+            printed=ctypes.addressof(device.printed),
             printed_capacity=PRINTED_BYTES,
-            time_limit=way.time_limit,
-            os_threads=way.threads,
+            time_limit=time_limit,
+            os_threads=device.threads,
             cooperative=program.cooperative,
-            order=way.order,
+            order=order,
             zones=program.zones,
             zone_count=len(program.zones),
         )
@@ -208,29 +184,26 @@ class Prepared:
         if report.outcome == Outcome.VIOLATION:
             raise Hazard(report.message.decode(errors="replace"))
         if report.outcome == Outcome.TIMEOUT:
-            what = f"still running after the time limit of {request.time_limit:g} s"
-            raise LaunchTimeout(_sentence(self.program, report.fault, what))
+            cause = f"still running after the time limit of {request.time_limit:g} s"
+            raise LaunchTimeout(_fault_message(self.program, report.fault, cause))
         if report.outcome == Outcome.FAULT:
-            what = _what_faulted(report.fault, self.arrays, request.dynamic_shared)
-            raise Hazard(_sentence(self.program, report.fault, what))
+            cause = _fault_cause(report.fault, self.arrays, request.dynamic_shared)
+            raise Hazard(_fault_message(self.program, report.fault, cause))
         for array in self.arrays:
             array.check_canaries()
         return report
 
 
-def in_sequence(launches: Sequence[Prepared], way: Way) -> Prepared | InSequence:
-    """Prepare one launch, or several as one."""
-    return InSequence(launches, way.printed) if len(launches) > 1 else launches[0]
-
-
-class InSequence:
+class PreparedSequence:
     """Launches in order, with a joint report."""
 
-    def __init__(self, launches: Sequence[Prepared], printed: ctypes.Array[ctypes.c_char]) -> None:
+    def __init__(self, launches: Sequence[PreparedLaunch], printed: ctypes.Array[ctypes.c_char]) -> None:
         self._launches, self._printed = launches, printed
 
     def run(self) -> LaunchReport:
         """Launch them, and raise the first error that occurred."""
+        if len(self._launches) == 1:
+            return self._launches[0].run()
         total, text = LaunchReport(), b""
         for launch in self._launches:
             report = launch.run()
@@ -246,16 +219,16 @@ class InSequence:
 
 def _check_shape(program: CpuProgram, launch: Launch) -> None:
     name = program.function
-    for what, given, allowed in (("grid", launch.grid, MAX_GRID), ("block", launch.block, MAX_BLOCK)):
-        if any(not 1 <= part <= limit for part, limit in zip(given, allowed, strict=True)):
-            raise LaunchError(f"{name}: {what} {given} is not between (1, 1, 1) and {allowed}")
+    for kind, extent, limits in (("grid", launch.grid, MAX_GRID), ("block", launch.block, MAX_BLOCK)):
+        if any(not 1 <= size <= limit for size, limit in zip(extent, limits, strict=True)):
+            raise LaunchError(f"{name}: {kind} {extent} is not between (1, 1, 1) and {limits}")
     if (threads := math.prod(launch.block)) > MAX_THREADS:
         raise LaunchError(f"{name}: block {launch.block} has {threads} threads, {MAX_THREADS} are allowed")
     blocks = math.prod(launch.grid)
-    if program.cooperative and (blocks > MOST_RESIDENT_BLOCKS or blocks * threads > MOST_RESIDENT_THREADS):
+    if program.cooperative and (blocks > MAX_RESIDENT_BLOCKS or blocks * threads > MAX_RESIDENT_THREADS):
         raise NotResident(
             f"a cooperative launch of {blocks} blocks of {threads} threads: the CPU device holds at most "
-            f"{MOST_RESIDENT_BLOCKS} blocks and {MOST_RESIDENT_THREADS} threads at once"
+            f"{MAX_RESIDENT_BLOCKS} blocks and {MAX_RESIDENT_THREADS} threads at once"
         )
     static = program.resources.shared_bytes or 0
     if launch.shared < 0 or static + launch.shared > SHARED_LIMIT:
@@ -265,60 +238,56 @@ def _check_shape(program: CpuProgram, launch: Launch) -> None:
         )
 
 
-def lines_of(program: CpuProgram, addresses: Sequence[int]) -> dict[int, str]:
-    """`file.cu:12` by address: the innermost line of the user's code for instructions or calls.
-
-    Addresses without such a line are missing.
-    """
+def source_lines(program: CpuProgram, addresses: Sequence[int]) -> dict[int, str]:
+    """`file.cu:12` by address: the innermost line of the user's code for instructions or calls, where there is one."""
     tool = shutil.which("addr2line") or shutil.which("llvm-addr2line")
     if not addresses or tool is None:
         return {}
-    asked = "".join(f"{address - program.base:#x}\n" for address in addresses)
+    offsets = "".join(f"{address - program.base:#x}\n" for address in addresses)
     command = [tool, "-a", "-i", "-e", str(program.binary)]
-    said = subprocess.run(command, input=asked, capture_output=True, text=True, check=False)
-    found: dict[int, str] = {}
+    done = subprocess.run(command, input=offsets, capture_output=True, text=True, check=False)
+    lines: dict[int, str] = {}
     address = 0
-    for location in said.stdout.splitlines():
+    for location in done.stdout.splitlines():
         if location.startswith("0x"):
             address = int(location, 16) + program.base
             continue
         file, _, line = location.split(" ")[0].rpartition(":")
         ours = is_ours(file) or Path(file).name in (WRAPPER, PARAMETERS)
         if line.isdigit() and int(line) and not ours and not file.startswith("/usr/"):
-            found.setdefault(address, f"{Path(file).name}:{line}")
-    return found
+            lines.setdefault(address, f"{Path(file).name}:{line}")
+    return lines
 
 
-def _sentence(program: CpuProgram, at: Fault, what: str) -> str:
-    """A sentence with the line of a fault, the event, and the thread."""
-    lines = lines_of(program, [address for address in at.code_addresses if address])
-    line = next((lines[address] for address in at.code_addresses if address in lines), None)
-    if line is None and at.last_line:
-        line = f"{Path(at.last_file.decode(errors='replace')).name}:{at.last_line}"
-    elif line is None and program.definition_line:
-        line = f"{program.path.name}:{program.definition_line}"
-    block, thread = ",".join(map(str, at.block)), ",".join(map(str, at.thread))
-    return f"{line or program.path.name}: {what}; block ({block}), thread ({thread}) [warp {at.warp}, lane {at.lane}]"
+def _fault_message(program: CpuProgram, fault: Fault, cause: str) -> str:
+    """A sentence with the line of a fault, its cause, and the thread."""
+    lines = source_lines(program, [address for address in fault.code_addresses if address])
+    line = next((lines[address] for address in fault.code_addresses if address in lines), program.path.name)
+    if not lines and fault.last_line:
+        line = f"{Path(fault.last_file.decode(errors='replace')).name}:{fault.last_line}"
+    elif not lines and program.definition_line:
+        line += f":{program.definition_line}"
+    block, thread = ",".join(map(str, fault.block)), ",".join(map(str, fault.thread))
+    return f"{line}: {cause}; block ({block}), thread ({thread}) [warp {fault.warp}, lane {fault.lane}]"
 
 
-def _what_faulted(at: Fault, arrays: Sequence[GuardedArray], shared: int) -> str:
-    if at.signal == signal.SIGFPE:
+def _fault_cause(fault: Fault, arrays: Sequence[GuardedArray], shared: int) -> str:
+    if fault.signal == signal.SIGFPE:
         return "integer division by zero (or of the smallest integer by -1): its result is undefined on a GPU"
-    if at.signal in (signal.SIGILL, signal.SIGTRAP):
+    if fault.signal in (signal.SIGILL, signal.SIGTRAP):
         return "the kernel reached code that the compiler considers unreachable (undefined behaviour in C++)"
-    if at.in_stack_guard:
+    if fault.in_stack_guard:
         return f"local variables need more than {STACK_KIB} KiB of stack"
-    if at.is_unaddressed:
+    if fault.is_unaddressed:
         return "misaligned access to a vector type, or an invalid pointer"
-    verb = "write" if at.is_write else "read"
-    if at.in_shared_guard:
-        return f"out-of-bounds {verb} of dynamic shared memory: byte {at.shared_offset} of {shared}"
+    verb = "write" if fault.is_write else "read"
+    if fault.in_shared_guard:
+        return f"out-of-bounds {verb} of dynamic shared memory: byte {fault.shared_offset} of {shared}"
     for array in arrays:
-        if array.covers(at.data_address):
-            element = (at.data_address - array.begin) // array.dtype.itemsize
+        begin, end = array.guards
+        if begin <= fault.data_address < end:
+            element = (fault.data_address - array.begin) // array.dtype.itemsize
             if 0 <= element < array.size:
                 return f"write to read-only input '{array.name}', element {element}"
-            return (
-                f"out-of-bounds {verb} of '{array.name}': index {element}, but '{array.name}' has {array.size} elements"
-            )
-    return f"memory fault: {verb} at {at.data_address:#x}, in no array of the kernel"
+            return f"out-of-bounds {verb} of {array.out_of_bounds(element)}"
+    return f"memory fault: {verb} at {fault.data_address:#x}, in no array of the kernel"

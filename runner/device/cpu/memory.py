@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Role, Surface, Texture, View
+from runner.device import Array, Role, Surface, Texture, View
+from runner.device.cpu.interface import Image
 from runner.errors import Hazard, OutOfMemory
 
 ALIGNMENT = 16  # of float4, the widest access of a thread
@@ -36,18 +37,52 @@ _MAP_NORESERVE = 0x4000
 _MAP_FAILED = ctypes.c_void_p(-1).value
 
 
-class GuardedArray:
-    """An array of the CPU device; `begin` is the address of its first element.
+def memory_at(address: int, length: int) -> NDArray[np.uint8]:
+    """The bytes at an address."""
+    memory: Any = (ctypes.c_uint8 * length).from_address(address)
+    return np.ctypeslib.as_array(memory)
 
-    `pointer`, the address passed to the kernel, is `lead` elements later.
+
+class HostArray(Array):
+    """An array in this process's memory. Subclasses set `pointer`, `_content` and `_initial`."""
+
+    _content: NDArray[np.uint8]
+    _initial: NDArray[np.uint8] | int  # the uploaded content, or the byte that fills it
+
+    def __init__(self, value: NDArray[Any], role: Role) -> None:
+        self.role = role
+        self.dtype, self.size, self.shape = value.dtype, value.size, value.shape
+
+    def read(self) -> NDArray[Any]:
+        """Copy the content, in the shape in which it was uploaded."""
+        return self._content.view(self.dtype).reshape(self.shape).copy()
+
+    def fill_bytes(self, value: int) -> None:
+        """Set every byte to `value`."""
+        self._content[:] = value
+
+    def restore(self) -> None:
+        """Restore the uploaded content."""
+        self._content[:] = self._initial
+
+    def digest(self) -> int:
+        """A checksum of the content."""
+        return 0 if self.role is Role.IN else zlib.crc32(self._content.data)  # inputs are write-protected
+
+
+class GuardedArray(HostArray):
+    """An array between guard pages; `begin` is the address of its first element.
+
+    `pointer`, the address passed to the kernel, is `lead` elements later. Guard pages and canaries fail a launch that
+    writes outside.
     """
 
     def __init__(self, name: str, value: NDArray[Any], role: Role, offset: int = 0, lead: int = 0) -> None:
         if offset < 0 or lead < 0:
             raise ValueError(f"array '{name}': offset {offset} or lead {lead} is negative")
         value = np.asarray(value, order="C")
-        self.name, self.role = name, role
-        self.dtype, self.size, self.shape = value.dtype, value.size, value.shape
+        super().__init__(value, role)
+        self.name = name
         content = value.reshape(-1).view(np.uint8)
         self._initial = content.copy() if role is not Role.IN and content.any() else 0
         before = offset * value.itemsize
@@ -57,9 +92,9 @@ class GuardedArray:
         self.origin = (end - before - value.nbytes) // ALIGNMENT * ALIGNMENT  # corresponds to a GPU's 256-byte boundary
         self.begin = self.origin + before
         self.pointer = self.begin + lead * value.itemsize
-        self._tail = self._view(self.begin + value.nbytes, end - self.begin - value.nbytes)
-        self._front = self._view(self._body, self.begin - self._body)
-        self._content = self._view(self.begin, value.nbytes)
+        self._tail = memory_at(self.begin + value.nbytes, end - self.begin - value.nbytes)
+        self._front = memory_at(self._body, self.begin - self._body)
+        self._content = memory_at(self.begin, value.nbytes)
         self._tail[:] = self._front[:] = CANARY
         self._content[:] = content
         if role is Role.IN:
@@ -82,31 +117,6 @@ class GuardedArray:
         if _libc.mprotect(self._body, self._body_bytes, protection):
             raise OutOfMemory(f"no memory for array '{self.name}' of {self._body_bytes} bytes")
 
-    @staticmethod
-    def _view(address: int, length: int) -> NDArray[np.uint8]:
-        memory: Any = (ctypes.c_uint8 * length).from_address(address)
-        return np.ctypeslib.as_array(memory)
-
-    def read(self) -> NDArray[Any]:
-        """Copy the content, in the shape in which it was uploaded."""
-        return self._content.view(self.dtype).reshape(self.shape).copy()
-
-    def fill_bytes(self, value: int) -> None:
-        """Set every byte to `value`."""
-        self._content[:] = value
-
-    def restore(self) -> None:
-        """Restore the uploaded content."""
-        self._content[:] = self._initial
-
-    def digest(self) -> int:
-        """A checksum of the content."""
-        return 0 if self.role is Role.IN else zlib.crc32(self._content.data)  # inputs are write-protected
-
-    def overrun(self) -> str:
-        """Always empty: guard pages and canaries fail a launch that writes outside."""
-        return ""
-
     def free(self) -> None:
         """Unmap the memory, as garbage collection does."""
         self._content = self._tail = self._front = np.empty(0, np.uint8)
@@ -117,11 +127,6 @@ class GuardedArray:
         """Begin and end of the mapping, guard pages included."""
         return self._mapped, self._mapped + self._total
 
-    def covers(self, address: int) -> bool:
-        """Whether an address lies in the array or in the guards around it."""
-        begin, end = self.guards
-        return begin <= address < end
-
     def check_canaries(self) -> None:
         """Raise a `Hazard` if the kernel has written to the bytes around the content."""
         for canary, begin in ((self._front, self._body), (self._tail, self.begin + self._content.size)):
@@ -129,10 +134,12 @@ class GuardedArray:
             if changed.size:
                 element = (begin + int(changed[0]) - self.begin) // self.dtype.itemsize
                 canary[:] = CANARY
-                raise Hazard(
-                    f"out-of-bounds write of '{self.name}': index {element}, but '{self.name}' has {self.size} "
-                    "elements (found after the launch, so the line is not known)"
-                )
+                found_late = "(found after the launch, so the line is not known)"
+                raise Hazard(f"out-of-bounds write of {self.out_of_bounds(element)} {found_late}")
+
+    def out_of_bounds(self, index: int) -> str:
+        """The array and an index outside it, for messages."""
+        return f"'{self.name}': index {index}, but '{self.name}' has {self.size} elements"
 
 
 ADDRESS_MODES = ("wrap", "clamp", "mirror", "border")
@@ -140,34 +147,13 @@ _TEXTURE, _LINEAR_MEMORY, _SURFACE = range(3)
 _VECTORS = {"i1": "char", "u1": "uchar", "i2": "short", "u2": "ushort", "i4": "int", "u4": "uint"}
 
 
-class Image(ctypes.Structure):
-    """`simt::Image` of native/cuda/texture.h."""
-
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("size", ctypes.c_int64 * 3),
-        ("name", ctypes.c_char_p),
-        ("type", ctypes.c_char_p),
-        ("border", ctypes.c_uint8 * 16),
-        ("address", ctypes.c_int32 * 3),
-        ("bound", ctypes.c_int32),
-        ("dimensions", ctypes.c_int32),
-        ("kind", ctypes.c_int32),
-        ("bytes", ctypes.c_int32),
-        ("channels", ctypes.c_int32),
-        ("linear", ctypes.c_int32),
-        ("promoted", ctypes.c_int32),
-        ("normalized", ctypes.c_int32),
-    )
-
-
-def described(array: GuardedArray, channels: int, how: Texture | Surface) -> Image:
+def _describe(array: GuardedArray, channels: int, access: Texture | Surface) -> Image:
     """The description behind a texture or surface object."""
     shape = array.shape if channels == 1 else array.shape[:-1]
-    texture = how if isinstance(how, Texture) else Texture()
+    texture = access if isinstance(access, Texture) else Texture()
     kind, size = array.dtype.kind, array.dtype.itemsize
     word = "float" if kind == "f" or texture.promotes else _VECTORS[f"{kind}{size}"]
-    bound = _SURFACE if isinstance(how, Surface) else _LINEAR_MEMORY if texture.resource == "linear" else _TEXTURE
+    bound = _SURFACE if isinstance(access, Surface) else _LINEAR_MEMORY if texture.resource == "linear" else _TEXTURE
     return Image(
         data=array.begin,
         size=(*reversed(shape), 1, 1)[:3],
@@ -189,14 +175,14 @@ def described(array: GuardedArray, channels: int, how: Texture | Surface) -> Ima
 class GuardedImage(GuardedArray):
     """An array that the kernel accesses through an object; `pointer` is that object."""
 
-    def __init__(self, name: str, value: NDArray[Any], role: Role, channels: int, how: Texture | Surface) -> None:
+    def __init__(self, name: str, value: NDArray[Any], role: Role, channels: int, access: Texture | Surface) -> None:
         super().__init__(name, value, role)
-        self.what = "texture" if isinstance(how, Texture) else "surface"
-        self._image = described(self, channels, how)
+        self.object_kind = "texture" if isinstance(access, Texture) else "surface"
+        self._image = _describe(self, channels, access)
         self.pointer = ctypes.addressof(self._image)
 
 
-def view(array: GuardedArray, channels: int, how: Texture) -> View:
+def view(array: GuardedArray, channels: int, texture: Texture) -> View:
     """A texture object of an array."""
-    image = described(array, channels, how)
+    image = _describe(array, channels, texture)
     return View(array, ctypes.addressof(image), array.name, image)

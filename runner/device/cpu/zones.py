@@ -10,21 +10,23 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
-LEAST, MOST = 64, 1024  # bytes of a zone, which is as long as its array if that is in between
-# On the checked device each access is looked at, and zones cost nothing: all static shared arrays of a kernel together
-# may have so many bytes, so that no index of the one that stays within them reaches another one.
-WIDE = 48 << 10
+from runner.device.cpu.interface import Zone
+from runner.device.elf import Symbol
+
+MIN_BYTES, MAX_BYTES = 64, 1024  # of a zone, which is as long as its array if that is in between
+# On the checked device zones cost no time. This is the limit of all static shared arrays of a kernel together, so no
+# index below that limit reaches from one array into another.
+CHECKED_BYTES = 48 << 10
 
 # Bytes of the zone behind a `__device__` or `__constant__` variable, and of that just before it.
-LEAST_OF_VARIABLES, MOST_OF_VARIABLES, BEFORE = 256, 64 << 10, 64
+MIN_VARIABLE_BYTES, MAX_VARIABLE_BYTES, BEFORE_VARIABLE_BYTES = 256, 64 << 10, 64
 
 _NEXT_SECTION = r"(?=^[ \t]*\.(?:section|text|data|bss|previous|popsection|pushsection)\b|\Z)"
 # A section of thread-local variables: its first line, and the lines up to the next section.
 _SECTION = re.compile(rf"(^[ \t]*\.section[ \t]+\.tbss[^\n]*\n)(.*?){_NEXT_SECTION}", re.MULTILINE | re.DOTALL)
 # The same of other variables that a kernel can write.
-_OF_VARIABLES = re.compile(
+_VARIABLE_SECTION = re.compile(
     rf"(^[ \t]*\.(?:data|bss|section[ \t]+\.(?:data|bss)(?!\.rel\.ro)[^\n]*)[ \t]*\n)(.*?){_NEXT_SECTION}",
     re.MULTILINE | re.DOTALL,
 )
@@ -38,46 +40,33 @@ _DATA = re.compile(
 )
 
 
-def add_zones(assembly: str, least: int = LEAST, most: int = MOST) -> str:
+def add_zones(assembly: str, min_bytes: int = MIN_BYTES, max_bytes: int = MAX_BYTES) -> str:
     """Insert a zone at the beginning of each section of thread-local variables, and behind each variable."""
-
-    def zone(size: int) -> str:
-        return f"\t.zero\t{min(max(least, -(-size // 16) * 16), most)}"
-
-    return _SECTION.sub(lambda found: f"{found[1]}{zone(least)}\n{_apart(found[2], zone)}", assembly)
+    zone = _zones(min_bytes, max_bytes)
+    return _SECTION.sub(lambda section: f"{section[1]}{zone(0)}\n{_separate(section[2], zone)}", assembly)
 
 
 def add_zones_of_variables(assembly: str) -> str:
     """Insert a zone behind each `__device__` and `__constant__` variable, and at the beginning of their sections."""
+    zone = _zones(MIN_VARIABLE_BYTES, MAX_VARIABLE_BYTES)
 
-    def zone(size: int) -> str:
-        return f"\t.zero\t{min(max(LEAST_OF_VARIABLES, -(-size // 16) * 16), MOST_OF_VARIABLES)}"
-
-    def placed(found: re.Match[str]) -> str:  # of what the assembler would place
-        name, size = found["name"], int(found["bytes"])
+    def define(variable: re.Match[str]) -> str:  # which the assembler would place
+        name, size = variable["name"], int(variable["bytes"])
         return (
-            f"\t.pushsection\t.bss\n{zone(0)}\n\t.balign\t{found['alignment']}\n\t.type\t{name}, %object\n"
+            f"\t.pushsection\t.bss\n{zone(0)}\n\t.balign\t{variable['alignment']}\n\t.type\t{name}, %object\n"
             f"\t.size\t{name}, {size}\n{name}:\n\t.zero\t{size}\n{zone(size)}\n\t.popsection"
         )
 
-    apart = _OF_VARIABLES.sub(lambda found: f"{found[1]}{zone(0)}\n{_apart(found[2], zone)}", assembly)
-    return _COMMON.sub(placed, apart)
+    sections = _VARIABLE_SECTION.sub(lambda found: f"{found[1]}{zone(0)}\n{_separate(found[2], zone)}", assembly)
+    return _COMMON.sub(define, sections)
 
 
-def around(places: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The guarded range of each variable: the gap behind it, and a few bytes before it.
-
-    Args:
-        places: Begin and end of each variable of a section, in order.
-    """
-    bounds = [places[0][0] - BEFORE] if places else []
-    for (_, end), (begin, _) in itertools.pairwise(places):
-        bounds.append(max(end, begin - min(BEFORE, (begin - end) // 2)))
-    bounds += [places[-1][1] + LEAST_OF_VARIABLES] if places else []
-    yield from itertools.pairwise(bounds)
+def _zones(min_bytes: int, max_bytes: int) -> Callable[[int], str]:
+    """The assembly of a zone, by the size of its variable."""
+    return lambda size: f"\t.zero\t{min(max(min_bytes, -(-size // 16) * 16), max_bytes)}"
 
 
-def _apart(section: str, zone: Callable[[int], str]) -> str:
+def _separate(section: str, zone: Callable[[int], str]) -> str:
     lines: list[str] = []
     pending = 0  # bytes of a variable whose zone has not been written
     for line in section.splitlines():
@@ -90,39 +79,29 @@ def _apart(section: str, zone: Callable[[int], str]) -> str:
     return "".join(f"{line}\n" for line in (*lines, *([zone(pending)] if pending else ())))
 
 
-@dataclass(frozen=True)
-class Variable:
-    """A thread-local variable, with its offset in the module's block in bytes."""
+def guarded_ranges(variables: Sequence[tuple[int, int]]) -> dict[int, tuple[int, int]]:
+    """By each variable's begin, its guarded range: the gap behind it, and a few bytes before it.
 
-    name: str  # empty for the shim's own variables
-    begin: int
-    size: int
-
-    @property
-    def end(self) -> int:
-        """The first byte behind it."""
-        return self.begin + self.size
+    `variables` are begin and end of each variable of a section, in order.
+    """
+    bounds = [begin - BEFORE_VARIABLE_BYTES for begin, _ in variables[:1]]
+    for (_, end), (begin, _) in itertools.pairwise(variables):
+        bounds.append(max(end, begin - min(BEFORE_VARIABLE_BYTES, (begin - end) // 2)))
+    bounds += [end + MIN_VARIABLE_BYTES for _, end in variables[-1:]]
+    return {begin: bound for (begin, _), bound in zip(variables, itertools.pairwise(bounds), strict=True)}
 
 
-@dataclass(frozen=True)
-class Zone:
-    """A gap between variables, with the variables on both sides; `None` at the ends of the block."""
-
-    begin: int
-    size: int
-    before: Variable | None
-    behind: Variable | None
-
-
-def between(variables: Iterable[Variable], total: int) -> Iterator[Zone]:
+def gaps(variables: Iterable[Symbol], total: int) -> Iterator[Zone]:
     """The gaps of a thread-local block of `total` bytes that are adjacent to a named variable."""
-    end, before = 0, None
-    for variable in (*sorted(variables, key=lambda v: v.begin), Variable("", total, 0)):
-        sides = [v if v and v.name else None for v in (before, variable)]
-        if variable.begin > end and any(sides):
-            yield Zone(end, variable.begin - end, *sides)
-        if variable.end >= end:
-            end, before = variable.end, variable
+    end = 0
+    before: tuple[bytes | None, int] = None, 0
+    ordered = ((v.value, v.name, v.size) for v in sorted(variables, key=lambda v: v.value))
+    for begin, name, size in (*ordered, (total, "", 0)):
+        behind = (name.encode(), size) if name else (None, 0)
+        if begin > end and (before[0] or name):
+            yield Zone(end, begin - end, *before, *behind)
+        if begin + size >= end:
+            end, before = begin + size, behind
 
 
 def plain_name(symbol: str) -> str:

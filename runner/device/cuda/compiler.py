@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from runner.device import Binary, Source, cache, elf, options, plain
+from runner.device import Binary, Source, cache, elf, options, unqualified
 from runner.device.cuda.nvrtc import Nvrtc, first_error, toolkits
 from runner.device.excerpt import excerpt, explained, system_headers, unnamed
 from runner.device.kinds import CUDA
@@ -90,7 +90,7 @@ class CudaCompiler:
             raise CompileError(f"{e} (compile_options={' '.join(source.options)})", e.log) from None
 
     def _named(self, source: Source, text: str) -> tuple[bytes, str]:
-        if all(function == plain(function) for function in source.functions):
+        if all(function == unqualified(function) for function in source.functions):
             made = self._cubin(source, text, "")
             if options.PTX in source.options:  # it has no symbols
                 return made

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from pycuda import driver
 
 from runner.device import (
-    Around,
     Binary,
+    Device,
     Energy,
     GpuState,
     Launch,
+    LaunchCallback,
     LaunchDiagnostics,
     Role,
     Source,
@@ -27,24 +28,23 @@ from runner.device import (
     Texture,
     Timed,
     View,
-    elf,
 )
 from runner.device.cuda import energy
 from runner.device.cuda.describe import Nvml, describe, measure_overhead
 from runner.device.cuda.driver_calls import Graph, call
 from runner.device.cuda.guard import Guard
-from runner.device.cuda.program import CudaArray, CudaProgram, Inputs, Variable, active_blocks, queued
+from runner.device.cuda.program import CudaArray, CudaProgram, Inputs, Variable, active_blocks, queue_function
 from runner.device.cuda.textures import CudaImage, view
 from runner.device.excerpt import explained
 from runner.errors import DeviceUnavailable, LaunchError, LaunchTimeout, OutOfMemory
 
-FLUSHED_L2 = 2  # the flush writes twice the size of the L2 cache, so that the launch behind it does not wait for Python
-LEAST_FLUSH = 64 << 20
+L2_FACTOR = 2  # the flush writes twice the size of the L2 cache, so that the launch behind it does not wait for Python
+MIN_FLUSH_BYTES = 64 << 20
 BUSY_S = 0.002  # seconds of polling without a pause
-KEPT_INPUTS = 16  # a sixteenth of the memory caches inputs for further cases
+INPUTS_SHARE = 16  # a sixteenth of the memory caches inputs for further cases
 
 
-class CudaDevice:
+class CudaDevice(Device):
     """One GPU with its primary context, which the constructor pushes and `close` pops.
 
     After a fault the context is not `usable`: every call in this process fails.
@@ -69,12 +69,12 @@ class CudaDevice:
             self.stream = driver.Stream()
             self._nvml = Nvml(self._gpu.pci_bus_id())
             l2_bytes = self._gpu.get_attribute(driver.device_attribute.L2_CACHE_SIZE)
-            self._flush_words = max(FLUSHED_L2 * l2_bytes, LEAST_FLUSH) // 4
+            self._flush_words = max(L2_FACTOR * l2_bytes, MIN_FLUSH_BYTES) // 4
             self._flush_memory = driver.mem_alloc(self._flush_words * 4)
             overhead = measure_overhead(self.stream, self._flush)
             self._guard = Guard(self._gpu, self.stream)
             self.info = describe(self._gpu, overhead, self._nvml)
-            self._inputs = Inputs(self.info.memory_bytes // KEPT_INPUTS)
+            self._inputs = Inputs(self.info.memory_bytes // INPUTS_SHARE)
         except driver.Error as e:
             self._context.pop()
             what = "has too little free memory" if isinstance(e, driver.MemoryError) else "does not work"
@@ -96,31 +96,21 @@ class CudaDevice:
 
     def set_constant(self, program: CudaProgram, name: str, value: NDArray[Any]) -> None:
         """Write a `__constant__` or `__device__` array."""
-        pointer = self._variable(program, name, value.nbytes)
+        pointer = program.address_of(name, value.nbytes)
         driver.memcpy_htod(pointer, np.ascontiguousarray(value))
         program.keep(pointer)
-
-    @staticmethod
-    def _variable(program: CudaProgram, name: str, nbytes: int) -> int:
-        try:
-            pointer, size = program.variable(elf.linked_name(program.cubin, name))
-        except (driver.Error, LaunchError):
-            raise LaunchError(f"the kernel has no __constant__ or __device__ variable '{name}'") from None
-        if size < nbytes:  # the rest keeps its initializer
-            raise LaunchError(f"constant '{name}' has {size} bytes, the experiment sets {nbytes}")
-        return int(pointer)
 
     def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0, lead: int = 0) -> CudaArray:
         """Copy an array to the GPU."""
         try:
-            return self._placed(value, role, offset, lead)
+            return self._upload(value, role, offset, lead)
         except driver.MemoryError:
             raise OutOfMemory(f"'{name}' ({value.nbytes} bytes) does not fit into the GPU's memory") from None
         except driver.Error as e:
             self.usable = False
             raise LaunchError(f"'{name}' cannot be uploaded: {e}") from None
 
-    def _placed(self, value: NDArray[Any], role: Role, offset: int, lead: int) -> CudaArray:
+    def _upload(self, value: NDArray[Any], role: Role, offset: int, lead: int) -> CudaArray:
         try:
             return CudaArray(value, role, offset, lead, self.stream, self._guard, self._inputs)
         except driver.MemoryError:
@@ -128,17 +118,17 @@ class CudaDevice:
                 raise
         return CudaArray(value, role, offset, lead, self.stream, self._guard, None)
 
-    def image(self, name: str, value: NDArray[Any], role: Role, channels: int, how: Texture | Surface) -> CudaImage:
+    def image(self, name: str, value: NDArray[Any], role: Role, channels: int, access: Texture | Surface) -> CudaImage:
         """Copy an array to the GPU, and make a texture or surface object of it."""
         try:
-            return CudaImage(value, role, channels, how, self.stream, self._guard)
+            return CudaImage(value, role, channels, access, self.stream, self._guard)
         except (driver.MemoryError, OutOfMemory):
             raise OutOfMemory(f"'{name}' ({value.nbytes} bytes) does not fit into the GPU's memory") from None
 
-    def view(self, name: str, array: CudaArray | CudaImage, channels: int, how: Texture) -> View:
+    def view(self, name: str, array: CudaArray | CudaImage, channels: int, texture: Texture) -> View:
         """A texture object of an array."""
         try:
-            return view(array, channels, how)
+            return view(array, channels, texture)
         except LaunchError as e:
             raise LaunchError(f"'{name}': {e}") from None
 
@@ -148,22 +138,18 @@ class CudaDevice:
 
     def variable(self, program: CudaProgram, name: str, value: NDArray[Any], role: Role) -> Variable:
         """A `__device__` array of the program that the kernel writes."""
-        return Variable(self._variable(program, name, value.nbytes), value, role, self.stream, self._guard)
+        return Variable(program.address_of(name, value.nbytes), value, role, self.stream, self._guard)
 
     def forget_spoilt_inputs(self) -> bool:
         """Drop the inputs kept for further cases if a kernel has written to them."""
-        try:
+        with self._launch_errors():
             return self._inputs.forget_if_spoilt()
-        except driver.Error as e:
-            raise self._failed(e) from None
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
         """Launch once and wait for the end. A kernel that hangs makes the device unusable."""
-        try:
-            self.queued(launch)()
+        with self._launch_errors(getattr(launch.program, "hint", "")):
+            self.queue_function(launch)()
             self._wait(time_limit)
-        except driver.Error as e:
-            raise self._failed(e, getattr(launch.program, "hint", "")) from None
         return LaunchDiagnostics()
 
     def active_blocks(self, launch: Launch) -> int | None:
@@ -173,7 +159,9 @@ class CudaDevice:
         except (LaunchError, OSError, AttributeError):  # an old driver lacks the call
             return None
 
-    def sample(self, launches: Sequence[Launch], time_limit: float, prepare: Around, accept: Around) -> Timed:
+    def sample(
+        self, launches: Sequence[Launch], time_limit: float, prepare: LaunchCallback, accept: LaunchCallback
+    ) -> Timed:
         """Time launches one by one: prepare, flush, then the launch between two events, queued during the flush.
 
         A launch ends before the next one is queued. A GPU that fetches the next one meanwhile slows the current one
@@ -181,27 +169,27 @@ class CudaDevice:
         """
         stream, count = self.stream, len(launches)
         graphs = contextlib.ExitStack()
-        queues = {id(launch): self._as_one(launch, graphs) for launch in {id(one): one for one in launches}.values()}
+        unique = {id(launch): launch for launch in launches}
+        queues = {key: self._sequence_queue(launch, graphs) for key, launch in unique.items()}
         before, after = driver.Event(), driver.Event()
         times, enqueue = np.empty(count), np.empty(count)
         collected = gc.isenabled()
         gc.disable()  # a garbage collection between flush and launch would delay the launch
         try:
-            for i, launch in enumerate(launches):
-                queue = queues[id(launch)]
-                prepare(launch)
-                self._guard.clear(max(one.program.resources.local_bytes or 0 for one in launch.all))
-                self._flush()
-                started = time.perf_counter_ns()
-                before.record(stream)
-                queue()
-                enqueue[i] = (time.perf_counter_ns() - started) / 1000.0
-                after.record(stream)
-                self._wait(time_limit)
-                times[i] = before.time_till(after) * 1000.0
-                accept(launch)
-        except driver.Error as e:
-            raise self._failed(e) from None
+            with self._launch_errors():
+                for i, launch in enumerate(launches):
+                    queue = queues[id(launch)]
+                    prepare(launch)
+                    self._guard.clear(max(part.program.resources.local_bytes or 0 for part in launch.sequence))
+                    self._flush()
+                    started = time.perf_counter_ns()
+                    before.record(stream)
+                    queue()
+                    enqueue[i] = (time.perf_counter_ns() - started) / 1000.0
+                    after.record(stream)
+                    self._wait(time_limit)
+                    times[i] = before.time_till(after) * 1000.0
+                    accept(launch)
         finally:
             if collected:
                 gc.enable()
@@ -211,24 +199,18 @@ class CudaDevice:
 
     def batch(self, launches: Sequence[Launch], time_limit: float) -> float:
         """Time launches back to back, in a graph, so that they do not wait for Python."""
-        queues = {id(launch): self.queued(launch) for launch in launches}
+        queues = {id(launch): self.queue_function(launch) for launch in launches}
         before, after = driver.Event(), driver.Event()
 
         def queue_all() -> None:
             for launch in launches:
                 queues[id(launch)]()
 
-        try:
-            with self._captured(launches, queue_all) as queue:
-                before.record(self.stream)
-                queue()
-                after.record(self.stream)
-                self._wait(time_limit)
-        except driver.Error as e:
-            raise self._failed(e) from None
-        except LaunchError:
-            self.usable = False  # the stream may still be capturing
-            raise
+        with self._captured(launches, queue_all) as queue:
+            before.record(self.stream)
+            queue()
+            after.record(self.stream)
+            self._wait(time_limit)
         return float(before.time_till(after)) * 1000.0
 
     def energy(self, launch: Launch, seconds: float, time_limit: float) -> Energy | str:
@@ -238,37 +220,36 @@ class CudaDevice:
         if isinstance(self._idle_w, str):
             return self._idle_w
         self.batch([launch], time_limit)  # a warm-up
-        count = energy.per_call(self.batch([launch] * 3, 3 * time_limit) / 3)
-        queue_one = self.queued(launch)
+        count = energy.launches_per_call(self.batch([launch] * 3, 3 * time_limit) / 3)
+        queue_one = self.queue_function(launch)
 
         def queue_all() -> None:
             for _ in range(count):
                 queue_one()
 
-        try:
-            with self._captured([launch], queue_all) as call:
-                queue = energy.Queue(lambda: driver.Event().record(self.stream), call, count, time_limit)
-                found = energy.measure(self._nvml.joules, queue, seconds, self._idle_w)
-                self._wait(energy.QUEUES * count * time_limit)
-        except driver.Error as e:
-            raise self._failed(e) from None
-        except LaunchError:
-            self.usable = False
-            raise
-        return found if isinstance(found, str) else replace(found, alone=self._nvml.processes() <= 1)
+        with self._captured([launch], queue_all) as queue_many:
+            queue = energy.Queue(lambda: driver.Event().record(self.stream), queue_many, count, time_limit)
+            measured = energy.measure(self._nvml.joules, queue, seconds, self._idle_w)
+            self._wait(energy.QUEUES * count * time_limit)
+        return measured if isinstance(measured, str) else replace(measured, exclusive=self._nvml.processes() <= 1)
 
     @contextlib.contextmanager
     def _captured(self, launches: Sequence[Launch], queue_all: Callable[[], None]) -> Iterator[Callable[[], None]]:
         """A function that queues the launches as a graph, or singly if the driver cannot capture cooperative ones."""
         try:
-            graph = Graph(self.stream.handle, queue_all)
+            with self._launch_errors():
+                try:
+                    graph = Graph(self.stream.handle, queue_all)
+                except LaunchError:
+                    if not any(getattr(launch.program, "cooperative", None) for launch in launches):
+                        raise
+                    yield queue_all
+                else:
+                    with contextlib.closing(graph):
+                        yield graph.launch
         except LaunchError:
-            if not any(getattr(launch.program, "cooperative", None) for launch in launches):
-                raise
-            yield queue_all
-        else:
-            with contextlib.closing(graph):
-                yield graph.launch
+            self.usable = False  # the stream may still be capturing
+            raise
 
     def conditions(self) -> GpuState | None:
         """The GPU's current state, from NVML."""
@@ -285,20 +266,20 @@ class CudaDevice:
     def _flush(self) -> None:
         driver.memset_d32_async(int(self._flush_memory), 0, self._flush_words, self.stream)
 
-    def queued(self, launch: Launch) -> Callable[[], None]:
+    def queue_function(self, launch: Launch) -> Callable[[], None]:
         """Prepare the launch; the returned function queues it on this device's stream."""
-        each = [queued(one, self.stream) for one in launch.all]
+        queues = [queue_function(part, self.stream) for part in launch.sequence]
 
         def queue_all() -> None:
-            for queue in each:
+            for queue in queues:
                 queue()
 
-        return queue_all if len(each) > 1 else each[0]
+        return queue_all if len(queues) > 1 else queues[0]
 
-    def _as_one(self, launch: Launch, graphs: contextlib.ExitStack) -> Callable[[], None]:
-        """As `queued`, with several launches as one graph, so that they do not wait for Python."""
-        queue = self.queued(launch)
-        if not launch.then:
+    def _sequence_queue(self, launch: Launch, graphs: contextlib.ExitStack) -> Callable[[], None]:
+        """As `queue_function`, with several launches as one graph, so that they do not wait for Python."""
+        queue = self.queue_function(launch)
+        if not launch.next_launches:
             return queue
         try:
             return graphs.enter_context(contextlib.closing(Graph(self.stream.handle, queue))).launch
@@ -321,11 +302,16 @@ class CudaDevice:
                 time.sleep(min(waited / 10, 0.005))
         self.stream.synchronize()
 
-    def _failed(self, error: Exception, hint: str = "") -> LaunchError:
-        self.usable = False
-        if isinstance(error, driver.MemoryError):
-            return OutOfMemory(f"the launch does not fit into the GPU's memory: {error}")
-        return LaunchError(f"the GPU refused the launch or faulted in it: {error}{hint}")
+    @contextlib.contextmanager
+    def _launch_errors(self, hint: str = "") -> Iterator[None]:
+        """Turn the driver's errors into LaunchError, with a hint; the device is unusable then."""
+        try:
+            yield
+        except driver.Error as e:
+            self.usable = False
+            if isinstance(e, driver.MemoryError):
+                raise OutOfMemory(f"the launch does not fit into the GPU's memory: {e}") from None
+            raise LaunchError(f"the GPU refused the launch or faulted in it: {e}{hint}") from None
 
 
 def present(index: int) -> bool:

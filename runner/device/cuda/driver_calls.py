@@ -97,7 +97,7 @@ class DriverFunction:
         call("cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(blocks), self._handle, threads, shared)
         return blocks.value
 
-    def queued(self, launch: Launch, stream: int, packing: str, values: Sequence[Any]) -> Callable[[], None]:
+    def queue_function(self, launch: Launch, stream: int, packing: str, values: Sequence[Any]) -> Callable[[], None]:
         """Prepare a cooperative launch; the returned function queues it on a stream.
 
         Args:

@@ -30,7 +30,7 @@ Read = Callable[[], float | None]
 Record = Callable[[], Any]  # records a CUDA event and returns it
 
 
-def per_call(us: float) -> int:
+def launches_per_call(us: float) -> int:
     """The number of launches of `us` microseconds to queue in one call."""
     return max(1, min(MOST_LAUNCHES, math.ceil(QUEUE_S * 1e6 / us))) if us > 0 else MOST_LAUNCHES
 

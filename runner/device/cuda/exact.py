@@ -36,7 +36,7 @@ class ExactArray:
 class ExactDevice(CudaDevice):
     """A GPU with exact arrays, so that memcheck and initcheck see out-of-bounds and uninitialized accesses."""
 
-    def _placed(self, value: NDArray[Any], role: Role, offset: int, lead: int) -> Any:
+    def _upload(self, value: NDArray[Any], role: Role, offset: int, lead: int) -> Any:
         return ExactArray(value, role, offset, lead)
 
 

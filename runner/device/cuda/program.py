@@ -77,6 +77,16 @@ class CudaProgram:
         address, size = self.module.get_global(name)
         return int(address), int(size)
 
+    def address_of(self, name: str, nbytes: int) -> int:
+        """The address of a `__constant__` or `__device__` variable. Raises LaunchError if it has fewer bytes."""
+        try:
+            address, size = self.variable(elf.linked_name(self.cubin, name))
+        except (driver.Error, LaunchError):
+            raise LaunchError(f"the kernel has no __constant__ or __device__ variable '{name}'") from None
+        if size < nbytes:  # the rest keeps its initializer
+            raise LaunchError(f"constant '{name}' has {size} bytes, the experiment sets {nbytes}")
+        return address
+
     def _globals(self) -> Iterator[tuple[int, int]]:
         for variable in elf.variables(self.cubin):
             if variable.section.startswith(VARIABLES):
@@ -219,7 +229,7 @@ class Variable(CudaArray):
         """Do nothing, as the module owns the memory."""
 
 
-def queued(launch: Launch, stream: driver.Stream) -> Callable[[], None]:
+def queue_function(launch: Launch, stream: driver.Stream) -> Callable[[], None]:
     """Prepare the kernel, which takes longer than queueing it; the returned function queues the launch."""
     program = _own(launch)
     numbers = [_packable(a) for a in launch.arguments]
@@ -237,7 +247,7 @@ def queued(launch: Launch, stream: driver.Stream) -> Callable[[], None]:
         program.prepared = (types, launch.shared, launch.cache)
     values = [_value(a) for a in numbers]
     if program.cooperative:
-        return program.cooperative.queued(launch, stream.handle, program.function.arg_format, values)
+        return program.cooperative.queue_function(launch, stream.handle, program.function.arg_format, values)
     queue = program.function.prepared_async_call
     return functools.partial(queue, launch.grid, launch.block, stream, *values, shared_size=launch.shared)
 

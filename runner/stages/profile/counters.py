@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runner.device import plain
+from runner.device import unqualified
 from runner.jobs.job import Job
 from runner.kernel.case import Case
 from runner.stages.profile.stage import ProfileStage, Row, StageResult, Tools
@@ -155,7 +155,7 @@ def read(text: str, asked: Sequence[str]) -> list[CountedLaunch]:
     for line in lines:
         row = dict(zip(head, line, strict=False))
         values = {name: number for name in asked if (number := _number(row.get(name, ""))) is not None}
-        found.append(CountedLaunch(plain(row["Kernel Name"]), values, units))
+        found.append(CountedLaunch(unqualified(row["Kernel Name"]), values, units))
     return found
 
 
@@ -192,7 +192,7 @@ def columns(values: Mapping[str, float]) -> dict[str, Any]:
 
 def functions(case: Case) -> list[str]:
     """List the kernels that a case launches, in order, without namespaces and template arguments."""
-    return [plain(one.function or case.source().function) for one in case.launches]
+    return [unqualified(one.function or case.source().function) for one in case.launches]
 
 
 def stalls(values: Mapping[str, float]) -> list[tuple[str, float]]:

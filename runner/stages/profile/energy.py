@@ -68,7 +68,7 @@ class BoardEnergy(ProfileStage):
                     tools.say(f"no energy of {job.case.label}: {found}")
                 reported.add(found)
                 yield job, StageResult({"reason": found})
-            if not all(one.alone for batches in measured.values() for one in batches):
+            if not all(one.exclusive for batches in measured.values() for one in batches):
                 tools.say(
                     "another process used the GPU during the energy measurement, so the joules include its energy"
                 )
