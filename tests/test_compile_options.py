@@ -51,7 +51,7 @@ def test_options_have_one_form_however_they_are_written():
     cases = [case_of(kernel, compile_options=each) for each in written]
     assert cases[0].id == cases[1].id
     assert cases[0].options == cases[1].options == ("--maxrregcount=32", "-Xptxas=-dlcm=cg", "-Xptxas=-O2")
-    for wrong in ("", "fast", "-", "-o /etc/passwd`", "--x " * (options.MOST + 1), {"a": 1}):
+    for wrong in ("", "fast", "-", "-o /etc/passwd`", "--x " * (options.MAX_OPTIONS + 1), {"a": 1}):
         with pytest.raises(UsageError, match="compile_options="):
             case_of(kernel, compile_options=wrong)
 

@@ -16,7 +16,7 @@ from processes import OWN, PATIENCE_S, call, fresh, start, table, wait_until
 
 from runner.device import Source
 from runner.device.cpu.build import CpuCompiler
-from runner.device.limits import KEPT, Limits
+from runner.device.limits import MESSAGE_BYTES, Limits
 from runner.errors import CompileLimit
 
 KERNEL = 'extern "C" __global__ void k(int* out) { out[0] = %s; }\n'
@@ -48,7 +48,7 @@ def test_a_compiler_that_would_not_end_is_ended(name, tmp_path, monkeypatch):
         CpuCompiler(limits=limits).compile(Source(path, text, "k"))
     assert reason in str(raised.value)
     assert str(path) in str(raised.value)
-    assert len(raised.value.log) < 3 * KEPT
+    assert len(raised.value.log) < 3 * MESSAGE_BYTES
     wait_until(lambda: not processes_about(tmp_path))
     assert not list(scratch.iterdir())
 

@@ -7,7 +7,7 @@ from outcomes import rows
 from support import case_of, shipped
 
 from runner.device import Binary
-from runner.device.cuda import nvdisasm
+from runner.device.cuda import compiler as cuda_compiler
 from runner.device.cuda.compiler import CudaCompiler, Nvrtc
 from runner.record.folder import RunFolder
 from runner.stages.code import machine_code
@@ -35,7 +35,8 @@ twice:
 """
 
 disassembler = pytest.mark.skipif(
-    nvdisasm.find() is None or importlib.util.find_spec("cuda") is None, reason="there is no nvdisasm, or no NVRTC"
+    cuda_compiler.find_nvdisasm() is None or importlib.util.find_spec("cuda") is None,
+    reason="there is no nvdisasm, or no NVRTC",
 )
 
 
@@ -91,7 +92,7 @@ def test_only_a_binarys_name_is_read(tmp_path):
 
 def test_without_nvdisasm_there_is_a_sentence(tmp_path, monkeypatch):
     """It says where the tool comes from."""
-    monkeypatch.setattr(nvdisasm, "find", lambda: None)
+    monkeypatch.setattr(cuda_compiler, "find_nvdisasm", lambda: None)
     source = case_of(shipped("reduceShfl")).source()
     compiler = CudaCompiler("sm_90", None, tmp_path)
     with pytest.raises(OSError, match="nvdisasm is not on the PATH; it comes with"):

@@ -115,7 +115,7 @@ def test_nvrtc_ends_with_the_program():
     program = (
         "import os, signal, threading, sys\n"
         "from pathlib import Path\nfrom runner.device.cuda.nvrtc import Nvrtc\n"
-        "nvrtc = Nvrtc(); print(nvrtc._all[0]._process.pid, flush=True)\n"
+        "nvrtc = Nvrtc(); print(nvrtc._processes[0]._process.pid, flush=True)\n"
         "threading.Thread(target=nvrtc.cubin, args=('k.cu', sys.argv[1], [Path('.')], 'sm_90', ())).start()\n"
         "threading.Event().wait(0.5); os.kill(os.getpid(), signal.SIGKILL)"
     )

@@ -19,8 +19,8 @@ from runner.files import atomic
 
 INCLUDE = re.compile(r'^(?P<head>[ \t]*#[ \t]*include[ \t]*)(?P<open>["<])(?P<name>[^">\n]+)[">]', re.MULTILINE)
 _COMPUTED = re.compile(r"^[ \t]*#[ \t]*include[ \t]+[A-Za-z_]", re.MULTILINE)
-MOST_SOURCE = 4 << 20  # bytes of a file; reading 2 MiB of dense code takes half a minute
-PATIENCE_S = 300.0  # longest wait for another process that builds the same file
+MAX_SOURCE_BYTES = 4 << 20  # of a file; reading 2 MiB of dense code takes half a minute
+MAX_WAIT_S = 300.0  # longest wait for another process that builds the same file
 _HEADERS = (".cuh", ".h", ".hpp", ".inc")
 
 
@@ -53,58 +53,69 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-@contextlib.contextmanager
-def alone(path: Path, stopped: Callable[[], bool]) -> Iterator[None]:
-    """Let one process at a time build a file of the cache; the others wait, and then find it.
+def build_once(
+    path: Path, build: Callable[[], None], stopped: Callable[[], bool], is_valid: Callable[[], bool] = lambda: True
+) -> bool:
+    """Build a file of the cache, unless it is intact and valid already; returns whether it is.
 
-    This only saves time: on a file system without locks, or after `PATIENCE_S`, a file is built twice. The wait also
-    ends when `stopped` returns true.
+    One process at a time builds, and the others wait for its file. This only saves time: a file is built twice on a
+    file system without locks, after `MAX_WAIT_S`, or once `stopped` returns true.
     """
-    aside = path.with_name(f".{path.name}.lock")
+    if intact(path) and is_valid():
+        return True
+    with _lock(path, stopped):
+        if intact(path) and is_valid():
+            return True
+        build()
+        return False
+
+
+@contextlib.contextmanager
+def _lock(path: Path, stopped: Callable[[], bool]) -> Iterator[None]:
+    lock_path = path.with_name(f".{path.name}.lock")
     try:
-        aside.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(aside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock_path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError:
         yield
         return
     try:
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + MAX_WAIT_S
         while not stopped() and time.monotonic() < deadline:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
             except BlockingIOError:
                 time.sleep(0.05)
             except OSError:
                 break
-            else:
-                break
         yield
     finally:
-        aside.unlink(missing_ok=True)
+        lock_path.unlink(missing_ok=True)
         os.close(descriptor)
 
 
 def seal(path: Path) -> None:
     """Record a file's digest beside it, for `intact`."""
-    atomic.write_text(_sealed(path), digest(path))
+    atomic.write_text(_seal_path(path), digest(path))
 
 
 def intact(path: Path) -> bool:
     """Whether a file exists and is unchanged since `seal`."""
     try:
-        return _sealed(path).read_text(encoding="ascii") == digest(path)
+        return _seal_path(path).read_text(encoding="ascii") == digest(path)
     except (OSError, ValueError):
         return False
 
 
-def _sealed(path: Path) -> Path:
+def _seal_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.sha256")
 
 
 def read(path: Path) -> str:
-    """The text of a source file in any encoding, without a byte order mark. Raises OSError beyond `MOST_SOURCE`."""
-    if path.stat().st_size > MOST_SOURCE:
-        raise OSError(errno.EFBIG, f"larger than {MOST_SOURCE >> 20} MiB, the most for a kernel's file", str(path))
+    """The text of a source file in any encoding, without a byte order mark. Raises OSError if it is too large."""
+    if path.stat().st_size > MAX_SOURCE_BYTES:
+        raise OSError(errno.EFBIG, f"larger than {MAX_SOURCE_BYTES >> 20} MiB, the most for a kernel's file", str(path))
     return path.read_text(encoding="utf-8-sig", errors="replace")
 
 
@@ -120,8 +131,7 @@ def find(
         quoted: Whether it is `#include "name"`.
         among: The files to consider; by default all files on disk.
     """
-    where = (beside, *folders) if quoted else folders[1:]
-    paths = ((folder / name).resolve() for folder in where)
+    paths = ((folder / name).resolve() for folder in ((beside, *folders) if quoted else folders[1:]))
     return next((path for path in paths if (path.is_file() if among is None else path in among)), None)
 
 
@@ -136,12 +146,12 @@ def includes(
     waiting = [(text, folders[0])]
     while waiting:
         text, beside = waiting.pop()
-        found = INCLUDE.finditer(text)
-        reached = [find(one["name"], beside, folders, quoted=one["open"] == '"', among=among) for one in found]
+        lines = INCLUDE.finditer(text)
+        paths = [find(m["name"], beside, folders, quoted=m["open"] == '"', among=among) for m in lines]
         if _COMPUTED.search(text):
-            there = beside.iterdir() if among is None else (path for path in among if path.parent == beside)
-            reached += sorted(p.resolve() for p in there if p.suffix in _HEADERS and p.is_file())
-        for path in reached:
+            files = beside.iterdir() if among is None else (path for path in among if path.parent == beside)
+            paths += sorted(p.resolve() for p in files if p.suffix in _HEADERS and p.is_file())
+        for path in paths:
             if path and path not in seen:
                 seen.add(path)
                 yield path

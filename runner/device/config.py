@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 
 from runner.device import options
@@ -10,9 +9,9 @@ from runner.device.kinds import CHOICES
 from runner.device.limits import Limits
 from runner.errors import UsageError
 
-MOST_SCHEDULES = 100
+MAX_SCHEDULES = 100
 SAME_VALUE_RACES = ("hazard", "ignore")
-MOST = 4096  # GPUs, and threads of the CPU device
+MAX_COUNT = 4096  # of GPUs, and of threads of the CPU device
 
 
 @dataclass
@@ -43,24 +42,19 @@ class DeviceConfig:
     @property
     def fast_math(self) -> bool:
         """Whether nvcc is told to compute less exactly, whatever the case."""
-        return options.is_fast(
-            " ".join([*self.nvcc_options, *(os.environ.get(name, "") for name in options.NVCC_FLAGS)])
-        )
+        return options.is_fast(" ".join([*self.nvcc_options, *options.nvcc_environment()]))
 
     def __post_init__(self) -> None:
         if self.kind not in CHOICES:
             raise UsageError(f"device.kind={self.kind}: expected one of {', '.join(CHOICES)}")
-        for name in ("index", "threads"):
-            if not 0 <= getattr(self, name) <= MOST:
-                raise UsageError(f"device.{name}={getattr(self, name)}: expected 0 to {MOST}")
-        for name in ("time_limit_s", "compile_limit_s"):
-            if not 0 < getattr(self, name) <= 86400:
-                raise UsageError(f"device.{name}={getattr(self, name)}: expected seconds above 0, up to 86400")
-        if not 0.1 <= self.compile_limit_gb <= 1e6:
-            raise UsageError(f"device.compile_limit_gb={self.compile_limit_gb}: expected 0.1 to 1000000")
-        if not 1 <= self.schedules <= MOST_SCHEDULES:
-            raise UsageError(f"device.schedules={self.schedules}: expected 1 to {MOST_SCHEDULES}")
-        if self.same_value_races not in SAME_VALUE_RACES:
-            raise UsageError(
-                f"device.same_value_races={self.same_value_races}: expected one of {', '.join(SAME_VALUE_RACES)}"
-            )
+        for name, in_range, expected in (
+            ("index", 0 <= self.index <= MAX_COUNT, f"0 to {MAX_COUNT}"),
+            ("threads", 0 <= self.threads <= MAX_COUNT, f"0 to {MAX_COUNT}"),
+            ("time_limit_s", 0 < self.time_limit_s <= 86400, "seconds above 0, up to 86400"),
+            ("compile_limit_s", 0 < self.compile_limit_s <= 86400, "seconds above 0, up to 86400"),
+            ("compile_limit_gb", 0.1 <= self.compile_limit_gb <= 1e6, "0.1 to 1000000"),
+            ("schedules", 1 <= self.schedules <= MAX_SCHEDULES, f"1 to {MAX_SCHEDULES}"),
+            ("same_value_races", self.same_value_races in SAME_VALUE_RACES, f"one of {', '.join(SAME_VALUE_RACES)}"),
+        ):
+            if not in_range:
+                raise UsageError(f"device.{name}={getattr(self, name)}: expected {expected}")

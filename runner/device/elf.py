@@ -15,7 +15,7 @@ from typing import Any
 
 from runner.device import pointer_to
 
-OBJECT, FUNCTION, TLS = 1, 2, 6  # kinds of a symbol: STT_OBJECT, STT_FUNC, STT_TLS
+_OBJECT, _FUNCTION, TLS = 1, 2, 6  # kinds of a symbol: STT_OBJECT, STT_FUNC, STT_TLS
 
 _NAMING = "runner_naming"  # name of the kernel template that `naming` adds
 NAMING_FILE = "<function>"  # file name of its lines in compiler messages
@@ -41,25 +41,25 @@ def symbols(content: bytes) -> Iterator[Symbol]:
     """The symbols that an ELF file defines; empty for any other content."""
     if content[:6] != b"\x7fELF\x02\x01":
         return
-    (headers_at,) = struct.unpack_from("<Q", content, 0x28)
-    entry_bytes, count, names_in = struct.unpack_from("<HHH", content, 0x3A)
-    sections = [struct.unpack_from("<IIQQQQIIQQ", content, headers_at + i * entry_bytes) for i in range(count)]
+    (table,) = struct.unpack_from("<Q", content, 0x28)
+    entry_bytes, count, section_names = struct.unpack_from("<HHH", content, 0x3A)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", content, table + i * entry_bytes) for i in range(count)]
 
-    def text(section: int, at: int) -> str:
-        start = sections[section][4] + at
+    def text(section: int, offset: int) -> str:
+        start = sections[section][4] + offset
         return content[start : content.index(b"\0", start)].decode(errors="replace")
 
     for _, kind, _, _, offset, size, strings, _, _, step in sections:
-        for at in range(offset, offset + size, step) if kind == _SYMBOL_TABLE else ():
-            name, info, _, section, value, length = struct.unpack_from("<IBBHQQ", content, at)
+        for entry in range(offset, offset + size, step) if kind == _SYMBOL_TABLE else ():
+            name, info, _, section, value, length = struct.unpack_from("<IBBHQQ", content, entry)
             if section != _UNDEFINED:
-                within = text(names_in, sections[section][0]) if section < _RESERVED else ""
-                yield Symbol(text(strings, name), info & 0xF, within, value, length)
+                section_name = text(section_names, sections[section][0]) if section < _RESERVED else ""
+                yield Symbol(text(strings, name), info & 0xF, section_name, value, length)
 
 
 def variables(content: bytes) -> Iterator[Symbol]:
     """The variables among the symbols; those of the kind `TLS` are thread-local."""
-    return (s for s in symbols(content) if s.kind in (OBJECT, TLS) and s.section and s.size)
+    return (s for s in symbols(content) if s.kind in (_OBJECT, TLS) and s.section and s.size)
 
 
 def tls_bytes(content: bytes) -> int:
@@ -69,17 +69,16 @@ def tls_bytes(content: bytes) -> int:
 
 def code_range(content: bytes) -> tuple[int, int]:
     """Begin and end of the executable segments, as offsets from the base address."""
-    parts = [(begin, begin + size) for kind, flags, begin, size in _segments(content)
-             if kind == _LOADED_SEGMENT and flags & _EXECUTABLE]  # fmt: skip
-    return min((begin for begin, _ in parts), default=0), max((end for _, end in parts), default=0)
+    parts = [s for s in _segments(content) if s[0] == _LOADED_SEGMENT and s[1] & _EXECUTABLE]
+    return min((begin for *_, begin, _ in parts), default=0), max((b + size for *_, b, size in parts), default=0)
 
 
 def _segments(content: bytes) -> Iterator[tuple[int, int, int, int]]:
     """Kind, flags, offset from the base address, and size in memory of each segment."""
-    (headers_at,) = struct.unpack_from("<Q", content, 0x20)
+    (table,) = struct.unpack_from("<Q", content, 0x20)
     entry_bytes, count = struct.unpack_from("<HH", content, 0x36)
     for i in range(count):
-        kind, flags, _, begin, _, _, size, _ = struct.unpack_from("<IIQQQQQQ", content, headers_at + i * entry_bytes)
+        kind, flags, _, begin, _, _, size, _ = struct.unpack_from("<IIQQQQQQ", content, table + i * entry_bytes)
         yield kind, flags, begin, size
 
 
@@ -90,8 +89,8 @@ def linked_name(content: bytes, name: str) -> str:
     """
     names = {s.name for s in symbols(content)}
     mangled = re.compile(rf"_ZL?{len(name)}{re.escape(name)}(?!I)")  # I begins a template's arguments
-    found = [n for n in names if mangled.match(n)]
-    return found[0] if name not in names and len(found) == 1 else name
+    matches = [n for n in names if mangled.match(n)]
+    return matches[0] if name not in names and len(matches) == 1 else name
 
 
 def naming(functions: Sequence[str]) -> str:
@@ -101,32 +100,31 @@ def naming(functions: Sequence[str]) -> str:
     Its names are long, as a shorter one may be a macro. The first function is in line 2 of `NAMING_FILE`, the next in
     line 3, and so on.
     """
-    lines = (
-        f"template __global__ void {_NAMING}<{number}, {', '.join(pointer_to(function))}>();\n"
-        for number, function in enumerate(functions)
-    )
-    return (
-        f'\n#line 1 "{NAMING_FILE}"\n'
-        f"template <int runner_number, class runner_type, runner_type runner_value> __global__ void {_NAMING}() {{}}\n"
-        f"{''.join(lines)}"
-    )
+    lines = [
+        f'\n#line 1 "{NAMING_FILE}"',
+        f"template <int runner_number, class runner_type, runner_type runner_value> __global__ void {_NAMING}() {{}}",
+        *(f"template __global__ void {_NAMING}<{i}, {', '.join(pointer_to(f))}>();" for i, f in enumerate(functions)),
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def kernel_symbol(content: bytes, function: str, number: int) -> str:
     """The mangled name of a kernel: of function `number` of `naming`, or else by its name."""
-    functions = [s.name for s in symbols(content) if s.kind == FUNCTION]
-    by = next((d for n in functions if _NAMING in n and f"{_NAMING}<{number}, " in (d := _demangled(n))), "")
-    if not by:
+    functions = [s.name for s in symbols(content) if s.kind == _FUNCTION]
+    instances = (_demangled(n) for n in functions if _NAMING in n)
+    instance = next((name for name in instances if f"{_NAMING}<{number}, " in name), "")
+    if not instance:
         return linked_name(content, function)
     # For example `void runner_naming<0, void (*)(int*), &(void sums::reduce<int, 128>(int*))>()`.
     # The demangler omits the parameters of a function in a namespace: `&sums::reduce>()`.
-    named = by.partition(", &")[2].removeprefix("(")
+    pointer = instance.partition(", &")[2].removeprefix("(")
 
-    def ends(name: str) -> tuple[str, ...]:
-        return f"{_demangled(name)})>", f"{name}(", f"{_demangled(name).partition('(')[0]}>"
+    def is_named(symbol: str) -> bool:
+        name = _demangled(symbol)
+        return _NAMING not in symbol and pointer.startswith((f"{name})>", f"{symbol}(", f"{name.partition('(')[0]}>"))
 
-    found = [n for n in functions if _NAMING not in n and named.startswith(ends(n))]
-    return found[0] if len(found) == 1 else function
+    matches = list(filter(is_named, functions))
+    return matches[0] if len(matches) == 1 else function
 
 
 @functools.cache

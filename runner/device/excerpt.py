@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.device import Source, cache, unqualified
-from runner.device.syntax import WORD, File, Item, What, parse
+from runner.device.syntax import WORD, File, Item, What, blank, parse
 
 _HOST_ONLY = frozenset((What.HOST, What.INSTANCE))
 # C++ headers that also declare global names; the others without `.h` declare names in namespace std only.
-_OF_C = frozenset(
+_C_HEADERS = frozenset(
     "cassert cctype cerrno cfenv cfloat cinttypes climits cmath cstdarg cstddef cstdint cstdio cstdlib cstring "
     "ctime".split()
 )
@@ -31,12 +31,10 @@ class Excerpt:
     host: frozenset[str]  # omitted functions and variables of the host
 
 
-def excerpt(source: Source, has: Callable[[str], bool]) -> Excerpt | None:
+def excerpt(source: Source, has_header: Callable[[str], bool]) -> Excerpt | None:
     """Extract what a kernel needs; `None` if only a preprocessor could tell.
 
-    Args:
-        source: The kernel and its options.
-        has: Whether a header of a name can be included.
+    `has_header` tells whether a header of a name can be included.
     """
     files = dict(reached(source))
     items = [item for file in files.values() for item in file.items]
@@ -45,22 +43,23 @@ def excerpt(source: Source, has: Callable[[str], bool]) -> Excerpt | None:
     declared = _names(item for item in items if item.what not in _HOST_ONLY)
     if not declared.issuperset(map(unqualified, source.functions)):
         return None
-    taken = needed(source, files)
-    words = {w for kept in taken.values() for i in kept if i.what is not What.USING for w in i.mentions}
+    kept = needed(source, files)
+    kept_items = [item for items in kept.values() for item in items]
+    words = {word for item in kept_items if item.what is not What.USING for word in item.mentions}
     halves = b"#include <cuda_bf16.h>" if any("half" in w or "bfloat16" in w for w in words) else b""
-    texts, lacking = {}, set()
+    texts, missing = {}, set()
     for path, file in files.items():
-        lost = {i: b"" for i in file.items if i.what is not What.INCLUDE and i not in taken[path] and not i.is_macro}
+        edits = {i: b"" for i in file.items if i.what is not What.INCLUDE and i not in kept[path] and not i.is_macro}
         for item in file.items:
             if item.what is What.INCLUDE and not _find(item.path, path, source, quoted=item.quoted):
-                if not has(item.path):
-                    lacking.add(item.path)
-                    lost[item] = halves if item.path.startswith("cublas") else b""  # which includes the half types
-                elif item.path.isidentifier() and item.path not in _OF_C and "std" not in words:
-                    lost[item] = b""
-        texts[path] = _without(file, lost)
-    host = {name for item in items if item.what is What.HOST for name in item.names}
-    return Excerpt(texts, frozenset(lacking), frozenset(host - _names(i for kept in taken.values() for i in kept)))
+                if not has_header(item.path):
+                    missing.add(item.path)
+                    edits[item] = halves if item.path.startswith("cublas") else b""  # which includes the half types
+                elif item.path.isidentifier() and item.path not in _C_HEADERS and "std" not in words:
+                    edits[item] = b""
+        texts[path] = _edited(file, edits)
+    host = _names(item for item in items if item.what is What.HOST)
+    return Excerpt(texts, frozenset(missing), frozenset(host - _names(kept_items)))
 
 
 def reached(source: Source) -> Iterator[tuple[Path, File]]:
@@ -72,7 +71,7 @@ def reached(source: Source) -> Iterator[tuple[Path, File]]:
             yield path, parse(cache.read(path))
 
 
-def explained(source: Source, function: str, reason: str) -> str:
+def explain_missing(source: Source, function: str, reason: str) -> str:
     """Why a function cannot be launched, with the available kernels; `reason` is the compiler's message."""
     declared = [k for _, file in reached(source) for k in file.kernels]
     kernels = [k for k in declared if k.has_body]
@@ -91,7 +90,7 @@ def explained(source: Source, function: str, reason: str) -> str:
     return f"'{function}' cannot be launched: {reason}; {names}"
 
 
-def unnamed(source: Source) -> str:
+def missing_function(source: Source) -> str:
     """The first function whose name the files lack, and which no macro can create; empty if all are found."""
     files = [file for _, file in reached(source)]
     if any(file.makes_names for file in files):
@@ -103,9 +102,9 @@ def unnamed(source: Source) -> str:
 def system_headers(source: Source, texts: Mapping[Path, str]) -> list[str]:
     """The unconditional `#include <...>` headers in order; `texts` replace the contents of some files."""
     files = [parse(texts[path]) if path in texts else file for path, file in reached(source)]
-    found = (i for file in files for i in file.items if i.what is What.INCLUDE and not i.conditional)
-    own = (i.path for i in found if i.path and not i.quoted)
-    return list(dict.fromkeys(p for p in own if not _find(p, source.path, source, quoted=False)))
+    includes = (i for file in files for i in file.items if i.what is What.INCLUDE and not i.conditional)
+    paths = (i.path for i in includes if i.path and not i.quoted)
+    return list(dict.fromkeys(p for p in paths if not _find(p, source.path, source, quoted=False)))
 
 
 def _find(name: str, includer: Path, source: Source, *, quoted: bool = True) -> Path | None:
@@ -118,45 +117,41 @@ def _names(items: Iterable[Item]) -> set[str]:
 
 def needed(source: Source, files: Mapping[Path, File]) -> dict[Path, set[Item]]:
     """The needed items of each file, by its resolved path."""
-    fresh = set(WORD.findall(" ".join(source.functions))) | set(source.constants)
-    fresh |= {word for _, value in source.macros for word in WORD.findall(value)} | {"operator"}
-    taken: dict[Path, set[Item]] = {path: set() for path in files}
+    names = set(WORD.findall(" ".join(source.functions))) | set(source.constants)
+    names |= {word for _, value in source.macros for word in WORD.findall(value)} | {"operator"}
+    kept: dict[Path, set[Item]] = {path: set() for path in files}
     declaring: dict[str, list[tuple[Path, Item]]] = {}
     for path, file in files.items():
         for item in file.items:
-            if _is_free(item, file):
-                taken[path].add(item)
-                fresh |= _mentioned(item, path, source, files)
+            # `using`, and all items of a file that the parser could not divide.
+            if item.what is What.USING or not (file.is_sound or item.what in (*_HOST_ONLY, What.INCLUDE)):
+                kept[path].add(item)
+                names |= _mentioned(item, path, source, files)
             elif item.what not in _HOST_ONLY:
                 for name in item.names:
                     declaring.setdefault(name, []).append((path, item))
-    while fresh:
-        found = {entry for name in fresh for entry in declaring.pop(name, ())}
-        found = {(path, item) for path, item in found if item not in taken[path]}
-        for path, item in found:
-            taken[path].add(item)
-        fresh = {word for path, item in found for word in _mentioned(item, path, source, files)}
-    left_out = {i for path, file in files.items() for i in file.items if i not in taken[path]}
-    missing = _names(left_out) - _names(i for items in taken.values() for i in items)
+    while names:
+        entries = {entry for name in names for entry in declaring.pop(name, ())}
+        entries = {(path, item) for path, item in entries if item not in kept[path]}
+        for path, item in entries:
+            kept[path].add(item)
+        names = {word for path, item in entries for word in _mentioned(item, path, source, files)}
+    omitted = {i for path, file in files.items() for i in file.items if i not in kept[path]}
+    missing = _names(omitted) - _names(i for items in kept.values() for i in items)
     for path, file in files.items():
-        taken[path] |= {i for i in file.items if i.what is What.ASSERTION and not i.mentions & missing}
-    return taken
+        kept[path] |= {i for i in file.items if i.what is What.ASSERTION and not i.mentions & missing}
+    return kept
 
 
 def _mentioned(item: Item, path: Path, source: Source, files: Mapping[Path, File]) -> set[str]:
     """The names that an item mentions, with all names of a file included within it, such as a table."""
-    inside = [found for name in item.includes if (found := _find(name, path, source))]
-    return set(item.mentions) | {w for i in inside for w in WORD.findall(files[i].content.decode(errors="replace"))}
+    included = [file for name in item.includes if (file := _find(name, path, source))]
+    return set(item.mentions) | {w for f in included for w in WORD.findall(files[f].content.decode(errors="replace"))}
 
 
-def _is_free(item: Item, file: File) -> bool:
-    """Whether an item is always kept, as are all items of a file that the parser could not divide."""
-    return item.what is What.USING or not (file.is_sound or item.what in (*_HOST_ONLY, What.INCLUDE))
-
-
-def _without(file: File, lost: Mapping[Item, bytes]) -> str:
+def _edited(file: File, replacements: Mapping[Item, bytes]) -> str:
     """The text with some items replaced, and padded with blanks."""
-    edits = [(i.begin, i.end, new + re.sub(rb"[^\n]", b" ", file.content[i.begin : i.end])) for i, new in lost.items()]
+    edits = [(i.begin, i.end, new + blank(file.content[i.begin : i.end])) for i, new in replacements.items()]
     aliases = _names(i for i in file.items if i.node.type == "namespace_alias_definition")
     for item in file.items:
         # The namespace may be defined in a missing header or in an omitted part, so it is declared.

@@ -52,7 +52,7 @@ KINDS = {
         "the checked CPU device",
         is_gpu=False,
         automatic=False,
-        ordered=False,  # it says of schedules, which are orders
+        ordered=False,  # its text has the schedules, which are orders
         checked="Checked on the checked CPU device, in several schedules: values{}, data races, memory fences and "
         "their scopes, uninitialized reads, array bounds, barriers, masks, undefined reads.",
         unchecked="accesses that the compiler merged or removed, inputs that were not tried, speed",
@@ -82,18 +82,15 @@ def name_of(kind: str, model: str) -> str:
 def caution(kind: str, sizes: str, orders: str, races: str = "") -> str:
     """What a run on a device without a GPU has checked and what it has not; empty for a GPU.
 
-    Args:
-        kind: The kind.
-        sizes: `at other sizes`, or for how many cases; empty if no other size was tried.
-        orders: The same for other orders of threads.
-        races: The sentence on the search for races; empty without one.
+    `sizes` is `at other sizes`, or for how many cases; `orders` is the same for other orders of threads; `races` is the
+    sentence on the search for races. Each is empty if it was not tried.
     """
-    one = KINDS.get(kind)
-    if one is None or not one.checked:
+    device = KINDS.get(kind)
+    if device is None or not device.checked:
         return ""
-    also = [words for words in (sizes, orders if one.ordered else "") if words]
-    checked = one.checked.format(f" (also {', and '.join(also)})" if also else "")
-    return f"{checked} {races} Not checked: speed." if races else f"{checked} Not checked: {one.unchecked}."
+    also = [phrase for phrase in (sizes, orders if device.ordered else "") if phrase]
+    checked = device.checked.format(f" (also {', and '.join(also)})" if also else "")
+    return f"{checked} {races} Not checked: speed." if races else f"{checked} Not checked: {device.unchecked}."
 
 
 def has_compilers(kind: str) -> bool:

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from runner.errors import CompileLimit
 
-KEPT = 128 << 10  # bytes of messages kept from the beginning, and as many from the end
-MOST = 1 << 30  # bytes of a file, or of standard output
+MESSAGE_BYTES = 128 << 10  # kept from the beginning of messages, and as many from the end
+MAX_OUTPUT_BYTES = 1 << 30  # of a file, or of standard output
 SLICE_S = 1.0  # longest single wait, so that time while this process is stopped (Ctrl-Z) does not count
 _PIPE_BUF = 4096  # bytes that a writable pipe accepts without blocking (POSIX's PIPE_BUF)
 
@@ -53,7 +53,7 @@ class Limited:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self._running: set[int] = set()  # process groups
-        self._stopped = False
+        self.stopped = False  # whether `stop` was called
 
     def run(
         self,
@@ -63,33 +63,21 @@ class Limited:
         env: Mapping[str, str] | None = None,
         at_least_s: float = 0.0,
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run a command and wait for its end.
+        """Run a command with a text as its input, and wait for its end, `at_least_s` even if the limit is lower.
 
-        Args:
-            command: The program and its arguments.
-            text: Its standard input.
-            cwd: Its working directory.
-            env: Its environment; by default this process's.
-            at_least_s: A higher limit of time, in seconds.
-
-        Returns:
-            The exit status and the output; of stderr the first and the last `KEPT` bytes.
-
-        Raises:
-            CompileLimit: A limit was exceeded, or `stop` was called before the start.
+        Of stderr the first and the last `MESSAGE_BYTES` are returned. Raises CompileLimit, also after `stop`.
         """
         with self._started(command, cwd, env) as process:
-            if self._stopped:
+            if self.stopped:
                 raise CompileLimit("the compiler was not started, because the sweep ends")
             out, err = _output(process, text, max(self.limits.seconds, at_least_s))
             code = process.wait()
-        said = err.decode(errors="replace")
-        if code and ran_out_of_memory(said):
-            raise CompileLimit(
-                f"the compiler needs more than {self.limits.gb:g} GB of memory (device.compile_limit_gb)", said
-            )
-        if code and _NO_ROOM.search(said):
-            raise CompileLimit(f"the compiler writes more than {MOST >> 20} MiB", said)
+        message = err.decode(errors="replace")
+        if code and ran_out_of_memory(message):
+            memory = f"{self.limits.gb:g} GB of memory (device.compile_limit_gb)"
+            raise CompileLimit(f"the compiler needs more than {memory}", message)
+        if code and _NO_ROOM.search(message):
+            raise CompileLimit(f"the compiler writes more than {MAX_OUTPUT_BYTES >> 20} MiB", message)
         return subprocess.CompletedProcess(command, code, out, err)
 
     @contextlib.contextmanager
@@ -98,7 +86,7 @@ class Limited:
     ) -> Iterator[subprocess.Popen[bytes]]:
         """Start a process group with limits; on exit it is killed and its temporary files are deleted."""
         line, ours = os.pipe()
-        shell = _SHELL.format(kib=int(self.limits.gb * 1e9) >> 10, blocks=MOST >> 9, line=line)
+        shell = _SHELL.format(kib=int(self.limits.gb * 1e9) >> 10, blocks=MAX_OUTPUT_BYTES >> 9, line=line)
         with contextlib.ExitStack() as after:
             after.callback(os.close, ours)
             try:
@@ -117,52 +105,47 @@ class Limited:
                 self._running.discard(process.pid)
                 _kill(process)
 
-    @property
-    def stopped(self) -> bool:
-        """Whether `stop` was called."""
-        return self._stopped
-
     def stop(self) -> None:
         """Kill all running commands, and refuse new ones."""
-        self._stopped = True
+        self.stopped = True
         for group in tuple(self._running):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(group, signal.SIGKILL)
 
 
-def ran_out_of_memory(said: str) -> bool:
+def ran_out_of_memory(message: str) -> bool:
     """Whether a compiler's message says that memory ran out."""
-    return bool(_NO_MEMORY.search(said))
+    return bool(_NO_MEMORY.search(message))
 
 
-def kept(said: str) -> str:
-    """The first and the last `KEPT` bytes of a message."""
+def shortened(message: str) -> str:
+    """The first and the last `MESSAGE_BYTES` of a message."""
     messages = _Messages()
-    messages.extend(said.encode())
+    messages.extend(message.encode())
     return messages.text.decode(errors="replace")
 
 
 def _output(process: subprocess.Popen[bytes], text: bytes, seconds: float) -> tuple[bytes, bytes]:
     """Write a text to a process's stdin, and read its stdout and stderr until it closes both."""
-    out, err, unread, left_s, last = bytearray(), _Messages(), memoryview(text), seconds, time.monotonic()
+    out, err, unwritten, remaining_s, last = bytearray(), _Messages(), memoryview(text), seconds, time.monotonic()
     with selectors.DefaultSelector() as waiting:
         waiting.register(process.stdin or 0, selectors.EVENT_WRITE)
         waiting.register(process.stdout or 1, selectors.EVENT_READ, out.extend)
         waiting.register(process.stderr or 2, selectors.EVENT_READ, err.extend)
         while waiting.get_map():
-            ready = waiting.select(min(left_s, SLICE_S))
+            ready = waiting.select(min(remaining_s, SLICE_S))
             now = time.monotonic()
-            left_s, last = left_s - min(now - last, SLICE_S), now
-            if left_s <= 0:
-                said = f"the compiler was still running after {seconds:g} s (device.compile_limit_s)"
-                raise CompileLimit(said, err.text.decode(errors="replace"))
-            if len(out) > MOST:
-                raise CompileLimit(f"the compiler writes more than {MOST >> 20} MiB")
+            remaining_s, last = remaining_s - min(now - last, SLICE_S), now
+            if remaining_s <= 0:
+                late = f"the compiler was still running after {seconds:g} s (device.compile_limit_s)"
+                raise CompileLimit(late, err.text.decode(errors="replace"))
+            if len(out) > MAX_OUTPUT_BYTES:
+                raise CompileLimit(f"the compiler writes more than {MAX_OUTPUT_BYTES >> 20} MiB")
             for key, _ in ready:
                 if key.fileobj is process.stdin:
                     with contextlib.suppress(BrokenPipeError):
-                        unread = unread[os.write(key.fd, unread[:_PIPE_BUF]) :] if unread else unread
-                        if unread:
+                        unwritten = unwritten[os.write(key.fd, unwritten[:_PIPE_BUF]) :] if unwritten else unwritten
+                        if unwritten:
                             continue
                 elif chunk := os.read(key.fd, 1 << 16):
                     key.data(chunk)
@@ -176,20 +159,20 @@ class _Messages:
     """The first and the last bytes of a stream."""
 
     def __init__(self) -> None:
-        self._first, self._last, self._all = bytearray(), bytearray(), 0
+        self._first, self._last, self._count = bytearray(), bytearray(), 0
 
     def extend(self, chunk: bytes) -> None:
-        self._all += len(chunk)
-        room = KEPT - len(self._first)
+        self._count += len(chunk)
+        room = MESSAGE_BYTES - len(self._first)
         self._first += chunk[:room]
         self._last += chunk[room:]
-        if len(self._last) > 2 * KEPT:  # amortized
-            del self._last[:-KEPT]
+        if len(self._last) > 2 * MESSAGE_BYTES:  # amortized
+            del self._last[:-MESSAGE_BYTES]
 
     @property
     def text(self) -> bytes:
-        last = bytes(self._last[-KEPT:])
-        dropped = self._all - len(self._first) - len(last)
+        last = bytes(self._last[-MESSAGE_BYTES:])
+        dropped = self._count - len(self._first) - len(last)
         return bytes(self._first) + (f"\n[{dropped} bytes dropped]\n".encode() if dropped else b"") + last
 
 

@@ -7,14 +7,14 @@ include folders are declared in the kernel's YAML; the device determines the arc
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 NONE = "none"
-NVCC_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")  # environment variables with further options of nvcc
 PTXAS = "-Xptxas"
-MOST = 16
+MAX_OPTIONS = 16
 
 # The corresponding fields of cuda.core.ProgramOptions.
 FLAGS = {"--use_fast_math": "use_fast_math", "--extra-device-vectorization": "extra_device_vectorization",
@@ -28,11 +28,10 @@ _WORD = re.compile(r"--?[A-Za-z][\w-]*(=[\w.+:/,=-]*)?")
 _OF_PTXAS = re.compile(r"--?(?!(o|c|arch|optf|output-file|options-file|gpu-name|compile-only)\b)[A-Za-z][\w-]*(=\w+)?")
 _FAST = re.compile(r"-use_fast_math|-(ftz|-ftz)[= ]?true|-prec-(div|sqrt)[= ]?false")
 
-ELSEWHERE = {
+_REFUSED = {
     "-D": "macros are declared in the kernel's YAML, as parameters under 'macros'",
     "-I": "folders to include are declared in the kernel's YAML, under 'include'",
-    "-arch": "the GPU decides on the architecture",
-    "-gencode": "the GPU decides on the architecture",
+    **dict.fromkeys(("-arch", "-gencode"), "the GPU decides on the architecture"),
 }
 
 
@@ -44,15 +43,15 @@ def canonical(text: str) -> str:
     if text == NONE:
         return NONE
     words: list[str] = []
-    given = text.split()
-    while given:
-        name, equals, value = given.pop(0).partition("=")
+    remaining = text.split()
+    while remaining:
+        name, equals, value = remaining.pop(0).partition("=")
         name = _LONG.get(name, name)
-        if (name in VALUES or name == PTXAS) and not equals and given:
-            equals, value = "=", given.pop(0)
+        if (name in VALUES or name == PTXAS) and not equals and remaining:
+            equals, value = "=", remaining.pop(0)
         parts = value.split(",") if name == PTXAS else [value]
         words += [f"{name}{equals}{part}" for part in parts]
-    if not 1 <= len(words) <= MOST or not all(map(_WORD.fullmatch, words)):
+    if not 1 <= len(words) <= MAX_OPTIONS or not all(map(_WORD.fullmatch, words)):
         raise ValueError(text)
     return " ".join(words)
 
@@ -62,23 +61,28 @@ def words(text: str) -> tuple[str, ...]:
     return () if text == NONE else tuple(text.split())
 
 
-def refusal(given: Sequence[str]) -> str:
+def refusal(options: Sequence[str]) -> str:
     """Why the first option that is not allowed is refused; empty if all are allowed."""
-    for word in given:
+    for word in options:
         name, equals, value = word.partition("=")
         if name == PTXAS and not _OF_PTXAS.fullmatch(value):
             return f"'{word}': expected an option of ptxas such as -Xptxas=-dlcm=cg"
         if name == PTXAS or (name in VALUES and value) or (name in FLAGS and not equals):
             continue
-        for option, place in ELSEWHERE.items():
+        for option, reason in _REFUSED.items():
             if word.lstrip("-").startswith(option.lstrip("-")):
-                return f"'{word}': {place}"
+                return f"'{word}': {reason}"
         if name in VALUES or name in FLAGS:
             return f"'{word}': {name} takes {'a value' if name in VALUES else 'no value'}"
-        known = [*FLAGS, *VALUES, PTXAS]
-        near = difflib.get_close_matches(name, known, n=1)
-        return f"'{word}' is not one of {', '.join(known)}{f'; did you mean {near[0]}?' if near else ''}"
+        allowed = [*FLAGS, *VALUES, PTXAS]
+        near = difflib.get_close_matches(name, allowed, n=1)
+        return f"'{word}' is not one of {', '.join(allowed)}{f'; did you mean {near[0]}?' if near else ''}"
     return ""
+
+
+def nvcc_environment() -> list[str]:
+    """The further options of nvcc in environment variables."""
+    return [os.environ.get(name, "") for name in ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")]
 
 
 def is_fast(text: str) -> bool:
@@ -86,15 +90,13 @@ def is_fast(text: str) -> bool:
     return bool(_FAST.search(text))
 
 
-def for_nvrtc(given: Sequence[str]) -> Mapping[str, Any]:
+def for_nvrtc(options: Sequence[str]) -> Mapping[str, Any]:
     """Allowed options as keyword arguments of cuda.core.ProgramOptions."""
-    found: dict[str, Any] = {}
-    for word in given:
+    arguments: dict[str, Any] = {}
+    for word in options:
         name, _, value = word.partition("=")
         if name == PTXAS:
-            found.setdefault("ptxas_options", []).append(value)
-        elif name in FLAGS:
-            found[FLAGS[name]] = True
+            arguments.setdefault("ptxas_options", []).append(value)
         else:
-            found[VALUES[name]] = {"true": True, "false": False}.get(value, value)
-    return found
+            arguments[(FLAGS | VALUES)[name]] = {"": True, "true": True, "false": False}.get(value, value)
+    return arguments

@@ -10,6 +10,7 @@ import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import tree_sitter
 import tree_sitter_cuda
@@ -31,6 +32,7 @@ _NO_NAME = re.compile(
     rb"u?int(?:\d+|ptr)_t|s?size_t|ptrdiff_t)\b"
 )
 
+_MACROS = ("preproc_def", "preproc_function_def")
 _CONTAINERS = frozenset(
     "translation_unit namespace_definition declaration_list preproc_if preproc_ifdef preproc_else preproc_elif "
     "preproc_elifdef".split()
@@ -92,7 +94,22 @@ class Item:
 
     @functools.cached_property
     def _names(self) -> tuple[set[str], set[str], set[str]]:
-        return _names_in(self.node)
+        """The names in it: used ones, its own variables and template parameters, and words in macro bodies."""
+        used: set[str] = set()
+        own: set[str] = set()
+        in_macros: set[str] = set()
+        for node in below(self.node):
+            if node.type in IDENTIFIERS:
+                used.add(text_of(node))
+            elif node.type == "preproc_arg":
+                in_macros |= set(WORD.findall(text_of(node)))
+            elif node.type == "operator_name":
+                used.add("operator")
+            elif node.type in _LOCAL and node != _declaration(self.node):
+                own |= {n for d in node.children_by_field_name("declarator") for n in _names_of_declarator(d)}
+            elif node.type in ("type_parameter_declaration", "variadic_type_parameter_declaration"):
+                own |= {text_of(c) for c in node.named_children[:1]}
+        return used, own, in_macros
 
     @functools.cached_property
     def includes(self) -> tuple[str, ...]:
@@ -137,7 +154,7 @@ def _parser() -> tree_sitter.Parser:
 def parse(text: str) -> File:
     """Parse a text; the result is cached."""
     content = text.encode(errors="surrogateescape")
-    readable = _CALL.sub(_as_statement, _MARKS.sub(_blank, _ATTRIBUTE.sub(_blank, content)))
+    readable = _CALL.sub(_as_statement, _MARKS.sub(blank, _ATTRIBUTE.sub(blank, content)))
     root = _parser().parse(readable).root_node
     macros = _macros(root)
     items = tuple(_items(root, macros, conditional=False))
@@ -156,8 +173,9 @@ def device_functions(file: File) -> Iterator[tree_sitter.Node]:
                 yield node
 
 
-def _blank(found: re.Match[bytes]) -> bytes:
-    return re.sub(rb"[^\n]", b" ", found.group())
+def blank(text: bytes | re.Match[bytes]) -> bytes:
+    """Replace everything but line ends by blanks."""
+    return re.sub(rb"[^\n]", b" ", text if isinstance(text, bytes) else text.group())
 
 
 def _as_statement(found: re.Match[bytes]) -> bytes:
@@ -167,9 +185,9 @@ def _as_statement(found: re.Match[bytes]) -> bytes:
     begins = last[-1:] in b";{})/" or last.startswith(b"#") or b"//" in last
     if not begins or before.endswith(b"\\\n"):
         return found.group()
-    words = _NO_NAME.sub(_blank, b"(" + found["arguments"][1:-1])
-    summed = re.sub(rb"\W+(?=\w)", lambda gap: re.sub(rb"[ ]", b"+", _blank(gap), count=1), words)
-    return found.group()[: -len(words) - 1] + re.sub(rb"\W+\Z", _blank, summed) + b";"
+    words = _NO_NAME.sub(blank, b"(" + found["arguments"][1:-1])
+    summed = re.sub(rb"\W+(?=\w)", lambda gap: re.sub(rb"[ ]", b"+", blank(gap), count=1), words)
+    return found.group()[: -len(words) - 1] + re.sub(rb"\W+\Z", blank, summed) + b";"
 
 
 def below(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
@@ -191,8 +209,7 @@ def _words(node: tree_sitter.Node, end: int | None = None) -> set[str]:
     return set(WORD.findall(text[: None if end is None else end - node.start_byte].decode(errors="replace")))
 
 
-@dataclass(frozen=True)
-class _Macros:
+class _Macros(NamedTuple):
     """The macros that qualify declarations or launch kernels."""
 
     device: frozenset[str]  # that expand to `__device__` or `__global__`, and these keywords themselves
@@ -204,13 +221,13 @@ def _macros(root: tree_sitter.Node) -> _Macros:
     bodies = {
         text_of(n.child_by_field_name("name")): text_of(n.child_by_field_name("value"))
         for n in below(root)
-        if n.type in ("preproc_def", "preproc_function_def")
+        if n.type in _MACROS
     }
     words = {name: set(WORD.findall(body)) for name, body in bodies.items()}
 
-    def closure(found: frozenset[str]) -> frozenset[str]:
-        more = {name for name in words if name not in found and words[name] & found}
-        return closure(found | more) if more else found
+    def closure(names: frozenset[str]) -> frozenset[str]:
+        users = {name for name in words if name not in names and words[name] & names}
+        return closure(names | users) if users else names
 
     device = closure(_DEVICE)
     launching = frozenset(name for name, body in bodies.items() if "<<<" in body and name not in device)
@@ -219,7 +236,7 @@ def _macros(root: tree_sitter.Node) -> _Macros:
 
 def _items(node: tree_sitter.Node, macros: _Macros, *, conditional: bool) -> Iterator[Item]:
     for child in node.named_children:
-        if child.type in _CONTAINERS or (child.type == "linkage_specification" and _has_list(child)):
+        if _is_container(child):
             inside = conditional or (child.type.startswith("preproc") and not _is_guard(child))
             yield from _items(child, macros, conditional=inside)
         elif child.type == "preproc_include":
@@ -230,16 +247,15 @@ def _items(node: tree_sitter.Node, macros: _Macros, *, conditional: bool) -> Ite
             if any(node.child_by_field_name(field) == child for field in ("name", "condition", "value")):
                 continue  # a part of the container itself
             what, names = _declared(child, macros)
-            macro = child.type in ("preproc_def", "preproc_function_def")
-            end = child.end_byte
-            if (after := child.next_sibling) and after.type == ";":  # of a class
-                end = after.end_byte
-            yield Item(what, names, child.start_byte, end, conditional=conditional, is_macro=macro, node=child)
+            after = child.next_sibling
+            end = after.end_byte if after and after.type == ";" else child.end_byte  # of a class
+            is_macro = child.type in _MACROS
+            yield Item(what, names, child.start_byte, end, conditional=conditional, is_macro=is_macro, node=child)
 
 
-def _has_list(linkage: tree_sitter.Node) -> bool:
-    body = linkage.child_by_field_name("body")
-    return body is not None and body.type == "declaration_list"
+def _is_container(node: tree_sitter.Node) -> bool:
+    body = node.child_by_field_name("body") if node.type == "linkage_specification" else None
+    return node.type in _CONTAINERS or (body is not None and body.type == "declaration_list")
 
 
 def _is_guard(node: tree_sitter.Node) -> bool:
@@ -263,7 +279,7 @@ def _path_of(include: tree_sitter.Node) -> tuple[str, bool]:
 def _declared(node: tree_sitter.Node, macros: _Macros) -> tuple[What, frozenset[str]]:
     inner = _declaration(node)
     names = frozenset(_names(inner))
-    if inner.type in ("preproc_def", "preproc_function_def"):
+    if inner.type in _MACROS:
         return What.NAMED, names
     if inner.type == "static_assert_declaration":
         return What.ASSERTION, frozenset()
@@ -271,8 +287,7 @@ def _declared(node: tree_sitter.Node, macros: _Macros) -> tuple[What, frozenset[
         return What.USING, frozenset()
     if inner.type == "template_instantiation":
         return What.INSTANCE, frozenset()
-    body = inner.child_by_field_name("body") if inner.type == "function_definition" else None
-    head = _words(node, body.start_byte if body else None)
+    head = _head(node, inner)
     if inner.type == "function_definition" or _is_prototype(inner):
         if head & macros.device:
             return What.DEVICE, names
@@ -344,57 +359,38 @@ def _names_of_declarator(node: tree_sitter.Node) -> Iterator[str]:
     yield text_of(node)
 
 
-def _names_in(item: tree_sitter.Node) -> tuple[set[str], set[str], set[str]]:
-    """The names in an item: used ones, its own variables and template parameters, and words in macro bodies."""
-    used: set[str] = set()
-    own: set[str] = set()
-    in_macros: set[str] = set()
-    for node in below(item):
-        if node.type in IDENTIFIERS:
-            used.add(text_of(node))
-        elif node.type == "preproc_arg":
-            in_macros |= set(WORD.findall(text_of(node)))
-        elif node.type == "operator_name":
-            used.add("operator")
-        elif node.type in _LOCAL and node != _declaration(item):
-            for declarator in node.children_by_field_name("declarator"):
-                own |= set(_names_of_declarator(declarator))
-        elif node.type in ("type_parameter_declaration", "variadic_type_parameter_declaration"):
-            own |= {text_of(c) for c in node.named_children[:1]}
-    return used, own, in_macros
-
-
 def _kernels(node: tree_sitter.Node, scope: tuple[str, ...], marks: frozenset[str]) -> Iterator[Kernel]:
     for child in node.named_children:
         if child.type == "namespace_definition":
             name = WORD.findall(text_of(child.child_by_field_name("name")))
             yield from _kernels(child, (*scope, *name), marks)
-        elif child.type in _CONTAINERS or (child.type == "linkage_specification" and _has_list(child)):
+        elif _is_container(child):
             yield from _kernels(child, scope, marks)
-        elif found := _kernel(child, scope, marks):
-            yield found
+        elif kernel := _kernel(child, scope, marks):
+            yield kernel
 
 
 def _kernel(node: tree_sitter.Node, scope: tuple[str, ...], marks: frozenset[str]) -> Kernel | None:
     inner = _declaration(node)
-    body = inner.child_by_field_name("body") if inner.type == "function_definition" else None
-    if inner.type != "function_definition" and not _is_prototype(inner):
-        return None
-    head = _words(node, body.start_byte if body else None)
-    if not head & marks:
+    has_body = inner.type == "function_definition" and inner.child_by_field_name("body") is not None
+    if not (inner.type == "function_definition" or _is_prototype(inner)) or not _head(node, inner) & marks:
         return None
     declarator = _function_declarator(inner.child_by_field_name("declarator"))
-    if declarator is None:
-        return None
-    name = declarator.child_by_field_name("declarator")
-    if name is None or name.type != "identifier":
+    name = declarator.child_by_field_name("declarator") if declarator else None
+    if declarator is None or name is None or name.type != "identifier":
         return None  # an explicit specialization, which has its template's name
     template = node.child_by_field_name("parameters") if node.type == "template_declaration" else None
-    listed = tuple(text_of(c) for c in template.named_children if c.type != "comment") if template else ()
-    given = declarator.child_by_field_name("parameters")
-    parameters = tuple(_parameter(c) for c in given.named_children if c.type in _LOCAL) if given else ()
-    line = name.start_point[0] + 1
-    return Kernel("::".join((*scope, text_of(name))), listed, parameters, line, body is not None, node=node)
+    template_parameters = tuple(text_of(c) for c in template.named_children if c.type != "comment") if template else ()
+    listed = declarator.child_by_field_name("parameters")
+    parameters = tuple(_parameter(c) for c in listed.named_children if c.type in _LOCAL) if listed else ()
+    line, full_name = name.start_point[0] + 1, "::".join((*scope, text_of(name)))
+    return Kernel(full_name, template_parameters, parameters, line, has_body, node=node)
+
+
+def _head(node: tree_sitter.Node, inner: tree_sitter.Node) -> set[str]:
+    """The words of a declaration before its body, if it is a function with one."""
+    body = inner.child_by_field_name("body") if inner.type == "function_definition" else None
+    return _words(node, body.start_byte if body else None)
 
 
 def _parameter(node: tree_sitter.Node) -> Parameter:

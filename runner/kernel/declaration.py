@@ -142,7 +142,7 @@ _EXPECTED = {
     Kind.BLOCK: "threads per block such as 256, or x by y (by z) such as 32x16",
     Kind.MASK: "a mask of 32 lanes such as 0xffffffff or 0b1010",
     Kind.DTYPE: f"one of {', '.join(DTYPES)}",
-    Kind.OPTIONS: f"none, or up to {options.MOST} options of a GPU's compiler such as --use_fast_math",
+    Kind.OPTIONS: f"none, or up to {options.MAX_OPTIONS} options of a GPU's compiler such as --use_fast_math",
     Kind.CHOICE: "a word (in YAML, on, off, yes and no need quotes)",
 }
 

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from runner.device.cpu.ptx import closing
+
 _LOOP = re.compile(r"\b(for|while|do)\b")
 _CONDITION = re.compile(r"\b(if|else|switch)\b")
 _CONTROL = re.compile(r"\s*(for|while|if|else|do)\b")
-_OPEN, _CLOSE = "([{", ")]}"
 
 
 @dataclass(frozen=True)
@@ -73,12 +74,8 @@ class Code:
 
     def _end(self, at: int) -> int:
         """The offset behind the bracket that closes the one at `at`; the end of the text if it is unbalanced."""
-        depth = 0
-        for place in range(at, len(self._text)):
-            depth += (self._text[place] in _OPEN) - (self._text[place] in _CLOSE)
-            if depth == 0:
-                return place + 1
-        return len(self._text)
+        end = closing(self._text, at)
+        return len(self._text) if end is None else end + 1
 
     def _bodies(self) -> Iterator[_Function]:
         """The outermost braces that follow a closing parenthesis: bodies of functions."""
@@ -108,5 +105,5 @@ class Code:
         while at < len(self._text) and self._text[at] not in ";}":
             if self._text[at] == "{":
                 return self._end(at)
-            at = self._end(at) if self._text[at] in _OPEN else at + 1
+            at = self._end(at) if self._text[at] in "([{" else at + 1
         return at + 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import platform
@@ -12,87 +11,63 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from runner.device import Binary, Source, cache
+from runner.device import Binary, Compiler, Source, cache
 from runner.device.cpu import compile_errors
 from runner.device.cpu.translate import NATIVE, Translation, translate
 from runner.device.cpu.zones import CHECKED_BYTES, add_zones, add_zones_of_variables
-from runner.device.excerpt import Excerpt, excerpt, explained, unnamed
+from runner.device.excerpt import Excerpt, excerpt, explain_missing, missing_function
 from runner.device.kinds import CPU
 from runner.device.limits import Limited, Limits
 from runner.errors import CompileError, CompileLimit
 from runner.files import atomic
 
 COMMON_FLAGS = (
-    "-std=c++17",
-    "-O2",
-    "-g1",
+    *("-std=c++17", "-O2", "-g1", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-semantic-interposition"),
     "-gdwarf-4",  # binutils 2.40 names wrong files for some lines of DWARF 5
-    "-fPIC",
-    "-shared",
-    "-fvisibility=hidden",
-    "-fno-semantic-interposition",
     "-U_FORTIFY_SOURCE",  # the fortified longjmp refuses to switch to another lane's stack
     *(("-mno-red-zone",) if platform.machine() in ("x86_64", "AMD64") else ()),  # the switch of stacks pushes
 )
 KERNEL_FLAGS = (
-    "-fno-exceptions",
-    "-fno-strict-aliasing",
+    *("-fno-exceptions", "-fno-strict-aliasing", "-fwrapv", "-ffp-contract=off", "-fno-plt", "-Wno-attributes"),
     "-fno-finite-loops",  # keeps loops without side effects, which hang on a GPU, too
-    "-fwrapv",
-    "-ffp-contract=off",
-    "-fno-plt",
     "-fstack-clash-protection",  # large local arrays touch the guard page instead of jumping over it
     "-Wno-unknown-pragmas",  # #pragma unroll
-    "-Wno-attributes",
 )
 # For g++. Only the launched kernel of a file is compiled. Variable tracking is off: line numbers do not need it, and it
 # takes a third of the time.
 GCC_FLAGS = (
-    "-fwhole-program",
-    "-fno-var-tracking",
-    "-fno-var-tracking-assignments",
+    *("-fwhole-program", "-fno-var-tracking", "-fno-var-tracking-assignments"),
     "-fno-aggressive-loop-optimizations",  # keeps iterations beyond an array's end, so that they are detected
 )
 
 # For the checked device. Little optimization keeps most accesses in place, and vector accesses whole.
-CHECKED_FLAGS = (
-    "-O1",
-    "-fsanitize=thread",
-    "-fsanitize-coverage=trace-pc,trace-cmp",
-    "-DSIMT_CHECKED",
-)
+CHECKED_FLAGS = ("-O1", "-fsanitize=thread", "-fsanitize-coverage=trace-pc,trace-cmp", "-DSIMT_CHECKED")
 GCC_CHECKED_FLAGS = (
     "-fno-tree-sra",
     "-fno-ipa-reference-addressable",  # keeps reads of variables that no kernel writes
-    *("--param", "tsan-distinguish-volatile=1"),
-    *("--param", "tsan-instrument-func-entry-exit=0"),
+    *("--param", "tsan-distinguish-volatile=1", "--param", "tsan-instrument-func-entry-exit=0"),
 )
-CLANG_CHECKED_FLAGS = tuple(
-    word
-    for option in (
-        "tsan-distinguish-volatile=1",
-        "tsan-instrument-func-entry-exit=0",
-        "tsan-instrument-read-before-write=1",
-        "sanitizer-coverage-prune-blocks=0",  # else the comparison that ends a loop is not reported
-    )
-    for word in ("-mllvm", f"-{option}")
+CLANG_CHECKED_FLAGS = (
+    *("-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-func-entry-exit=0"),
+    *("-mllvm", "-tsan-instrument-read-before-write=1"),
+    *("-mllvm", "-sanitizer-coverage-prune-blocks=0"),  # else the comparison that ends a loop is not reported
 )
 
 # The headers that a kernel's text can reach.
 _SHIM = ("*.h", "simt/*.h", "cuda/*.h", "half/*.h", "groups/*.h", "libcu/*.h", "cub/*.h", "headers/**/*")
 
-_HEADERS_OF_C = frozenset(
+_C_HEADERS = frozenset(
     f"{name}.h"
     for name in "assert complex ctype errno fenv float inttypes iso646 limits locale math memory setjmp signal "
     "stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib string tgmath time wchar wctype".split()
 )
 
-OWN_S = 600.0  # limit for the CPU device's own library and precompiled header, seconds
-TRIES = 3  # attempts at a compilation whose cache is deleted meanwhile
+LIBRARY_LIMIT_S = 600.0  # for the CPU device's own library and precompiled header
+MAX_TRIES = 3  # attempts at a compilation whose cache is deleted meanwhile
 
 _building = threading.Lock()  # one of the compiling threads builds what all need
 
@@ -118,8 +93,7 @@ class Toolchain:
 def find_toolchain(cxx: str | None = None) -> Toolchain:
     """Find the compiler: `cxx`, `$CXX`, or the first of the usual ones.
 
-    Raises:
-        CompileError: No compiler is found, or it does not work.
+    Raises CompileError if no compiler is found, or if it does not work.
     """
     wanted = cxx or os.environ.get("CXX") or next(filter(shutil.which, ("c++", "g++", "clang++")), None)
     if wanted is None:
@@ -130,10 +104,10 @@ def find_toolchain(cxx: str | None = None) -> Toolchain:
             f"the C++ compiler '{wanted}' is not there: install g++ (Debian: apt-get install g++) or set CXX"
         )
     try:
-        said = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True, timeout=60)
+        done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True, timeout=60)
     except (OSError, subprocess.SubprocessError) as error:
         raise CompileError(f"the C++ compiler '{wanted}' does not work: {error}") from error
-    return Toolchain(command, said.stdout.strip().partition("\n")[0] or "unknown version")
+    return Toolchain(command, done.stdout.strip().partition("\n")[0] or "unknown version")
 
 
 @dataclass(frozen=True)
@@ -144,11 +118,11 @@ class _Unit:
     translation: Translation
     needed: Excerpt | None  # the part of its files that is compiled; `None`: all
     runtime: Path
-    own: list[str]  # flags of this kernel
+    flags: list[str]  # of this kernel
     target: Path
 
 
-class CpuCompiler:
+class CpuCompiler(Compiler):
     """Compiles kernels for the CPU device; with `checked` it instruments each memory access.
 
     By default binaries are cached in the user's cache folder, and the compiler is `$CXX` or the first one found.
@@ -188,20 +162,9 @@ class CpuCompiler:
         """Abort compilations, and refuse new ones."""
         self._limited.stop()
 
-    def disassembled(self, source: Source, binary: Binary) -> None:
-        """Always `None`: the host's code tells nothing about a GPU's."""
-
-    def ptx(self, source: Source) -> str:  # noqa: ARG002
-        """Always empty."""
-        return ""
-
     def compile(self, source: Source) -> Binary:
-        """Compile a kernel, or take its binary from the cache. A cache that is deleted meanwhile is filled again.
-
-        Raises:
-            CompileError: With the compiler's message, at the kernel's own lines.
-        """
-        for tries_left in reversed(range(TRIES)):
+        """Compile, or take the binary from the cache. A cache that is deleted meanwhile is filled again."""
+        for tries_left in reversed(range(MAX_TRIES)):
             runtime = None
             try:
                 runtime, built = self._runtime()
@@ -223,39 +186,40 @@ class CpuCompiler:
         folder = source.path.resolve().parent
         moved = f"-ffile-prefix-map={folder}/="  # the same machine code for a source in another folder
         parts = [unit.text, *unit.staged.values(), source.text]
-        reached = cache.includes(source.text, source.folders)  # by a macro, too
-        parts += [cache.read(path) for path in reached]
+        parts += map(cache.read, cache.includes(source.text, source.folders))  # reached by a macro, too
         parts += [str(runtime), *self._flags, moved, self._tools.identity, _text_of_sources(*_SHIM)]
         target = self._cache / f"{source.plain_function}-{cache.key(*parts)}.so"
         log_file = target.with_suffix(".log")
-        cached = cache.intact(target) and not built
-        if not cached:
-            own = [moved, f"-iquote{folder}", *(f"-I{path}" for path in source.include)]
-            with self._alone(target):
-                cached = cache.intact(target) and target.stat().st_mtime_ns >= runtime.stat().st_mtime_ns
-                if not cached:
-                    atomic.write_text(log_file, self._built(_Unit(source, unit, needed, runtime, own, target)))
+        flags = [moved, f"-iquote{folder}", *(f"-I{path}" for path in source.include)]
+
+        def build() -> None:
+            atomic.write_text(log_file, self._build(_Unit(source, unit, needed, runtime, flags, target)))
+
+        def is_linked() -> bool:
+            return not built or target.stat().st_mtime_ns >= runtime.stat().st_mtime_ns
+
+        cached = self._build_once(target, build, is_linked)
         log = log_file.read_text(errors="surrogateescape") if log_file.exists() else ""
         return Binary(target, cache.digest(target), time.perf_counter() - started, cached, log)
 
-    def _built(self, unit: _Unit) -> str:
+    def _build_once(self, target: Path, build: Callable[[], None], is_valid: Callable[[], bool] = lambda: True) -> bool:
+        return cache.build_once(target, build, lambda: self._limited.stopped, is_valid)
+
+    def _build(self, unit: _Unit) -> str:
         """Compile the needed part of a kernel's file, or else the whole file. Returns the warnings."""
-        if function := unnamed(unit.source):
-            raise CompileError(f"{unit.source.path}: {explained(unit.source, function, 'not found')}")
+        if function := missing_function(unit.source):
+            raise CompileError(f"{unit.source.path}: {explain_missing(unit.source, function, 'not found')}")
         try:
-            return self._kernel(unit)
+            return self._build_unit(unit)
         except CompileError as error:
             whole = translate(unit.source, self._cache / "included")
             fruitless = unit.needed is None or whole.text == unit.translation.text
             if fruitless or isinstance(error, (compile_errors.HostOnly, CompileLimit)):
                 raise
             try:  # the needed part is an approximation by names
-                return self._kernel(replace(unit, translation=whole, needed=None))
+                return self._build_unit(replace(unit, translation=whole, needed=None))
             except CompileError:
                 raise error from None
-
-    def _alone(self, target: Path) -> contextlib.AbstractContextManager[None]:
-        return cache.alone(target, lambda: self._limited.stopped)
 
     @property
     def _flags(self) -> tuple[str, ...]:
@@ -265,7 +229,7 @@ class CpuCompiler:
             flags += (*CHECKED_FLAGS, *(CLANG_CHECKED_FLAGS if self._tools.is_clang else GCC_CHECKED_FLAGS))
         return (*flags, *self._host_flags)
 
-    def _kernel(self, unit: _Unit) -> str:
+    def _build_unit(self, unit: _Unit) -> str:
         """Compile and link a kernel. Returns the warnings.
 
         First with the shim's precompiled header and without libstdc++, which takes half of the link time and is rarely
@@ -276,23 +240,21 @@ class CpuCompiler:
             atomic.write_text(path, staged)
 
         def build(shim: Path, *libraries: str) -> str:
-            compiling = [*self._tools.command, *self._flags, *unit.own, f"-I{NATIVE / 'headers'}"]
+            compiling = [*self._tools.command, *self._flags, *unit.flags, f"-I{NATIVE / 'headers'}"]
             compiling += ["-include", str(shim), "-x", "c++", "-"]
             linking = ["-x", "none", "-Wl,--no-as-needed", str(unit.runtime), "-Wl,-z,defs", "-lm", *libraries]
             if not (translation.has_shared or self._checked):  # with -fsanitize it would be linked to a library
-                return self._run([*compiling, *linking], translation.text, unit.target)
-            made = self._called([*compiling, "-S", "-o", "-"], translation.text)
-            assembly, log = made.stdout.decode(errors="surrogateescape"), made.stderr.decode(errors="replace")
-            plain = [*self._tools.command, "-shared", "-fPIC", "-x", "assembler", "-"]
-            if self._checked and self._tools.is_clang:  # which copies structures by these, unseen
-                plain += [f"-Wl,--wrap={function}" for function in ("memcpy", "memset")]
-            checked = self._checked
-            apart = (
-                add_zones_of_variables(add_zones(assembly, CHECKED_BYTES, CHECKED_BYTES))
-                if checked
-                else add_zones(assembly)
-            )
-            return log + self._run([*plain, *linking], apart, unit.target)
+                return self._compile_to(unit.target, [*compiling, *linking], translation.text)
+            done = self._run([*compiling, "-S", "-o", "-"], translation.text)
+            assembly, log = done.stdout.decode(errors="surrogateescape"), done.stderr.decode(errors="replace")
+            assembling = [*self._tools.command, "-shared", "-fPIC", "-x", "assembler", "-"]
+            if self._checked and self._tools.is_clang:  # which copies structures by these, without instrumentation
+                assembling += [f"-Wl,--wrap={function}" for function in ("memcpy", "memset")]
+            sizes = (CHECKED_BYTES, CHECKED_BYTES) if self._checked else ()
+            assembly = add_zones(assembly, *sizes)
+            if self._checked:
+                assembly = add_zones_of_variables(assembly)
+            return log + self._compile_to(unit.target, [*assembling, *linking], assembly)
 
         shim = self._shim()
         try:
@@ -304,7 +266,7 @@ class CpuCompiler:
                 return build(NATIVE / "shim.h")
             except _CompilerFailed as failed:
                 error = failed
-        raise compile_errors.explained(unit.source, error.log, unit.needed)
+        raise compile_errors.explain(unit.source, error.log, unit.needed)
 
     def _shim(self) -> Path:
         """A header that includes the shim, precompiled, which saves most of a kernel's compile time.
@@ -317,13 +279,15 @@ class CpuCompiler:
                 header = self._cache / f"shim-{key}.h"
                 compiled = header.with_name(f"{header.name}.gch")
                 # clang++ would refuse it once the headers have been installed again.
-                further = ("-Xclang", "-fno-pch-timestamp") if self._tools.is_clang else ()
-                command = [*self._tools.command, *self._flags, *further, "-x", "c++-header", str(header)]
+                timestamp = ("-Xclang", "-fno-pch-timestamp") if self._tools.is_clang else ()
+                command = [*self._tools.command, *self._flags, *timestamp, "-x", "c++-header", str(header)]
+
+                def build() -> None:
+                    atomic.write_text(header, f'#include "{NATIVE / "shim.h"}"\n')
+                    self._compile_to(compiled, command, "", LIBRARY_LIMIT_S)
+
                 try:
-                    with self._alone(compiled):
-                        if not (cache.intact(compiled) and header.exists()):
-                            atomic.write_text(header, f'#include "{NATIVE / "shim.h"}"\n')
-                            self._run(command, "", compiled, OWN_S)
+                    self._build_once(compiled, build, header.exists)
                 except (CompileError, OSError):  # the kernel's own compilation reports the error
                     header = NATIVE / "shim.h"
                 self._precompiled[key] = header
@@ -335,43 +299,39 @@ class CpuCompiler:
         Its soname is its path, so that the dynamic linker finds it when a kernel is loaded.
         """
         # Its threads live until the process ends, so it must not go when the last kernel is unloaded.
-        further = ("-DSIMT_CHECKED",) if self._checked else ()
-        folders = ("runtime", "checked") if self._checked else ("runtime",)
-        flags = (*COMMON_FLAGS, *further, *self._host_flags, "-Wl,-z,nodelete", "-pthread")
-        patterns = (*(f"{folder}/*" for folder in folders), "simt/*.h")
-        key = cache.key(_text_of_sources(*patterns), *flags, self._tools.identity)
+        folders, checked = (("runtime", "checked"), ("-DSIMT_CHECKED",)) if self._checked else (("runtime",), ())
+        flags = (*COMMON_FLAGS, *checked, *self._host_flags, "-Wl,-z,nodelete", "-pthread")
+        key = cache.key(
+            _text_of_sources(*(f"{folder}/*" for folder in folders), "simt/*.h"), *flags, self._tools.identity
+        )
         target = self._cache / f"libsimt-{key}.so"
-        built = False
+
+        def build() -> None:
+            # One translation unit: a third of the time, and the compiler sees all of it.
+            paths = [path for folder in folders for path in sorted((NATIVE / folder).glob("*.cpp"))]
+            unit = "".join(f'#include "{path}"\n' for path in paths)
+            command = [*self._tools.command, *flags, f"-Wl,-soname,{target}", "-x", "c++", "-"]
+            try:
+                self._compile_to(target, command, unit, LIBRARY_LIMIT_S)
+            except _CompilerFailed as failed:
+                raise CompileError("the CPU device's own runtime library does not compile", failed.log) from None
+
         with _building:
-            if not cache.intact(target):
-                with self._alone(target):
-                    if built := not cache.intact(target):
-                        self._build_runtime(target, flags, folders)
-        return target, built
+            return target, not self._build_once(target, build)
 
-    def _build_runtime(self, target: Path, flags: tuple[str, ...], folders: tuple[str, ...]) -> None:
-        # One translation unit: a third of the time, and the compiler sees all of it.
-        paths = [path for folder in folders for path in sorted((NATIVE / folder).glob("*.cpp"))]
-        unit = "".join(f'#include "{path}"\n' for path in paths)
-        command = [*self._tools.command, *flags, f"-Wl,-soname,{target}", "-x", "c++", "-"]
-        try:
-            self._run(command, unit, target, OWN_S)
-        except _CompilerFailed as failed:
-            raise CompileError("the CPU device's own runtime library does not compile", failed.log) from None
-
-    def _called(self, command: list[str], text: str, at_least_s: float = 0.0) -> subprocess.CompletedProcess[bytes]:
+    def _run(self, command: list[str], text: str, min_limit_s: float = 0.0) -> subprocess.CompletedProcess[bytes]:
         done = self._limited.run(
             command,
             text.encode(errors="surrogateescape"),
             self._cache,  # which the debug information names
             {**os.environ, "LC_ALL": "C"},
-            at_least_s,
+            min_limit_s,
         )
         if done.returncode:
             raise _CompilerFailed(done.stderr.decode(errors="replace"))
         return done
 
-    def _run(self, command: list[str], text: str, target: Path, at_least_s: float = 0.0) -> str:
+    def _compile_to(self, target: Path, command: list[str], text: str, min_limit_s: float = 0.0) -> str:
         """Run the compiler, and rename its complete result to `target`. Returns the warnings."""
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -383,7 +343,7 @@ class CpuCompiler:
         os.close(handle)
         new = Path(name)
         try:
-            log = self._called([*command, "-o", name], text, at_least_s).stderr.decode(errors="replace")
+            log = self._run([*command, "-o", name], text, min_limit_s).stderr.decode(errors="replace")
             new.chmod(0o700)  # `FileNotFoundError` if the cache was deleted meanwhile
             new.replace(target)
             cache.seal(target)
@@ -412,4 +372,4 @@ def _text_of_sources(*patterns: str) -> str:
 
 def _has_header(name: str) -> bool:
     """Whether a kernel can include a header of the shim, C or C++."""
-    return name.isidentifier() or name in _HEADERS_OF_C or (NATIVE / "headers" / name).is_file()
+    return name.isidentifier() or name in _C_HEADERS or (NATIVE / "headers" / name).is_file()

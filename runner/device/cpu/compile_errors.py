@@ -6,8 +6,7 @@ import re
 
 from runner.device import Source
 from runner.device.cpu.translate import MARK, WRAPPER, is_ours
-from runner.device.excerpt import Excerpt
-from runner.device.excerpt import explained as why_not_named
+from runner.device.excerpt import Excerpt, explain_missing
 from runner.errors import CompileError
 
 _ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
@@ -26,13 +25,13 @@ _HOST_ONLY = re.compile(rf"{MARK}(\w+)")
 _NO_HEADER = re.compile(r"'?(?:cu|thrust/|cooperative_|nv|mma)[\w./]*'?(?:: No such file| file not found)")
 _NO_PTX = "inline PTX cannot run on the CPU device"
 
-# What g++ says of the attribute `error`, before the attribute's own message.
+# The text of g++ before the message of the attribute `error`.
 _CALLED = re.compile(r"^call to '.*?' declared with attribute error: ")
 
 ADVICE = "set gpu_only in the kernel's YAML to run it on GPUs alone"
 
-# What a compiler's message names, in the order of search.
-_ABSENT = (
+# Names in a compiler's message and the features that they belong to, in the order of search.
+_UNSUPPORTED = [(re.compile(rf"'{name}(?:<[^']*>)?'"), feature) for name, feature in (
     (r"(?:tex[123]D\w+|texCubemap\w*)", "layered, cubemap and mipmapped textures"),
     (r"surf(?:[123]D\w+|Cubemap\w*)", "layered and cubemap surfaces"),
     (r"(?:__cluster\w*|cluster_group|this_cluster|__cluster_dims__)", "clusters of blocks"),
@@ -41,9 +40,8 @@ _ABSENT = (
     (r"(?:bmma_sync|experimental)", "wmma's int4 and single bits"),
     (r"__u128Atomic\w+", "these atomics"),
     (r"cudaGraph\w+|cudaLaunchDevice\w*|cudaStreamFireAndForget|cudaStreamTailLaunch", "launches from a kernel"),
-)
-_NAMED = [(re.compile(rf"'{name}(?:<[^']*>)?'"), what) for name, what in _ABSENT]
-_OF_CUB = re.compile(
+)]  # fmt: skip
+_CUB_NAME = re.compile(
     r"'(?P<name>\w+)' (?:is not a member of|in namespace|was not declared).*'(?:::)?cub'|"
     r"no (?:member|template|type) named '(?P<other>\w+)' in namespace 'cub'|'cub::(?P<third>\w+)' has not been declared"
 )
@@ -53,23 +51,23 @@ class HostOnly(CompileError):
     """The kernel uses a function or type of the host."""
 
 
-def explained(source: Source, log: str, needed: Excerpt | None) -> CompileError:
+def explain(source: Source, log: str, needed: Excerpt | None) -> CompileError:
     """The error for a kernel that does not compile; `needed` is the compiled part of its files (`None`: all)."""
     errors = list(_ERROR.finditer(log))
     if _POISONED.search(log):
         log = f"{log.rstrip()}\n{_NO_PTX}\n"
     fails = f"{source.path} does not compile"
     for error in errors:
-        if found := _HOST_ONLY.search(error["text"]):
-            text = f"a kernel cannot call '{found[1]}', a function of the host (nvcc refuses it)"
+        if marked := _HOST_ONLY.search(error["text"]):
+            text = f"a kernel cannot call '{marked[1]}', a function of the host (nvcc refuses it)"
             return HostOnly(f"{fails}: {error['file']}:{error['line']}: {text}", log.replace(MARK, ""))
-    if first := next((e for e in errors if e["file"] != WRAPPER and not is_ours(e["file"])), None):
+    if first := next(filter(_is_users, errors), None):
         text = _CALLED.sub("", first["text"])
         where, log = f"{fails}: {first['file']}:{first['line']}", _without_noise(log, first.group())
-        if needed and (why := _of_the_host(source, first["text"], needed)):
-            return HostOnly(f"{where}: {why}", log)
-        return CompileError(f"{where}: {text}{_lacking(text, needed)}", log)
-    users = [found for found in _USED_FROM.finditer(log) if found["file"] != WRAPPER and not is_ours(found["file"])]
+        if needed and (reason := _host_name(source, first["text"], needed)):
+            return HostOnly(f"{where}: {reason}", log)
+        return CompileError(f"{where}: {text}{_missing_feature(text, needed)}", log)
+    users = list(filter(_is_users, _USED_FROM.finditer(log)))
     if users and errors and is_ours(errors[0]["file"]):  # an assertion of a header of ours, about the kernel's types
         return CompileError(f"{fails}: {users[0]['file']}:{users[0]['line']}: {errors[0]['text']}", log)
     if wrapped := next((e for e in errors if e["file"] == WRAPPER), None):
@@ -83,7 +81,11 @@ def explained(source: Source, log: str, needed: Excerpt | None) -> CompileError:
     return CompileError(f"{fails}: {first_line}", log)
 
 
-def _of_the_host(source: Source, error: str, needed: Excerpt) -> str:
+def _is_users(location: re.Match[str]) -> bool:
+    return location["file"] != WRAPPER and not is_ours(location["file"])
+
+
+def _host_name(source: Source, error: str, needed: Excerpt) -> str:
     """Why a name of the host is undeclared in a kernel; empty for any other error."""
     undeclared = _UNDECLARED.search(error)
     name = (undeclared["name"] or undeclared["other"]) if undeclared else ""
@@ -94,40 +96,38 @@ def _of_the_host(source: Source, error: str, needed: Excerpt) -> str:
     return f"a kernel cannot use '{name}', which only the host has (nvcc refuses it)"
 
 
-def _lacking(error: str, needed: Excerpt | None) -> str:
+def _missing_feature(error: str, needed: Excerpt | None) -> str:
     """A note on a compiler's error that is due to a feature that the CPU device lacks; empty for any other error."""
-    lacks = ""
     if _POISONED.search(error):
         return f" ({_NO_PTX}; {ADVICE})"
     if needed and needed.headers and _UNKNOWN.search(error):
-        lacks = ", ".join(f"<{name}>" for name in sorted(needed.headers))
+        feature = ", ".join(f"<{name}>" for name in sorted(needed.headers))
     elif _NO_HEADER.match(error):
-        lacks = "it"
-    elif found := _OF_CUB.search(error):
-        lacks = f"cub::{found['name'] or found['other'] or found['third']}"
+        feature = "it"
+    elif cub := _CUB_NAME.search(error):
+        feature = f"cub::{cub['name'] or cub['other'] or cub['third']}"
     else:
-        lacks = next((what for pattern, what in _NAMED if pattern.search(error)), "")
-    return f" (the CPU device lacks {lacks}; {ADVICE})" if lacks else ""
+        feature = next((feature for pattern, feature in _UNSUPPORTED if pattern.search(error)), "")
+    return f" (the CPU device lacks {feature}; {ADVICE})" if feature else ""
 
 
 def _about_wrapper(source: Source, log: str, error: re.Match[str]) -> str:
     """Explain an error in generated lines: the kernel lacks a declaration that the experiment needs."""
     for name in source.constants:
-        word = re.escape(name)
-        if re.search(rf"'{word}' (?:was not|has not been) declared|undeclared identifier '{word}'", log):
+        if re.search(rf"'{name}' (?:was not|has not been) declared|undeclared identifier '{name}'", log):
             return f"has no __constant__ or __device__ variable '{name}'"
     number = int(error["line"]) - 1  # the first lines name the functions
     function = source.functions[number] if number < len(source.functions) else source.function
-    return why_not_named(source, function, error["text"])
+    return explain_missing(source, function, error["text"])
 
 
 def _without_noise(log: str, first_error: str) -> str:
     """The log with its first error on top and without notes that point into the shim."""
-    kept, skipping = [], False
+    lines, skipping = [], False
     for line in log.splitlines():
-        if found := _LOCATION.match(line):
-            skipping = is_ours(found["file"] or "") and " error:" not in line
+        if location := _LOCATION.match(line):
+            skipping = is_ours(location["file"] or "") and " error:" not in line
         if not skipping:
-            kept.append(line)
-    body = "\n".join(kept)
+            lines.append(line)
+    body = "\n".join(lines)
     return f"{body}\n" if body.startswith(first_error) else f"{first_error}\n\n{body}\n"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 HEADER = "simt_ptx.h"
@@ -22,26 +22,35 @@ _OPERAND = re.compile(
 
 def rewrite_ptx(text: str, visible: str) -> str:
     """Replace the `asm` statements. `visible` has blank comments and literals. Lines keep their numbers."""
-    pieces, end = [], 0
+    edits: list[tuple[int, int, str]] = []
     for found in ASM.finditer(visible):
-        if found.start() < end:
+        if edits and found.start() < edits[-1][1]:
             continue
-        close = _closing(visible, found.end() - 1)
-        if close is None:  # no parenthesis behind it is balanced either; the compiler says so
+        end = closing(visible, found.end() - 1)
+        if end is None:  # no parenthesis behind it is balanced either; the compiler says so
             break
-        inner = text[found.end() : close]
-        lines = "".join(re.findall(r"\\?\n", text[found.start() : close]))
-        pieces += [text[end : found.start()], _statement(inner, visible[found.end() : close]), " " * bool(lines), lines]
-        end = close + 1
-    return "".join(pieces) + text[end:]
+        inner = text[found.end() : end], visible[found.end() : end]
+        lines = "".join(re.findall(r"\\?\n", text[found.start() : end]))
+        edits.append((found.start(), end + 1, f"{_statement(*inner)}{' ' * bool(lines)}{lines}"))
+    return edited(text, edits)
 
 
-def _closing(visible: str, at: int) -> int | None:
+def edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
+    """The text with some of its parts replaced: begin, end and the new text of each, in order."""
+    pieces, last = [], 0
+    for begin, end, new in edits:
+        pieces += [text[last:begin], new]
+        last = end
+    return "".join(pieces) + text[last:]
+
+
+def closing(text: str, start: int) -> int | None:
+    """The offset of the bracket that closes the one at `start`; `None` if it is unbalanced."""
     depth = 0
-    for place in range(at, len(visible)):
-        depth += (visible[place] == "(") - (visible[place] == ")")
+    for offset in range(start, len(text)):
+        depth += (text[offset] in "([{") - (text[offset] in ")]}")
         if depth == 0:
-            return place
+            return offset
     return None
 
 
@@ -51,11 +60,11 @@ def _statement(inner: str, visible: str) -> str:
     sections = list(split(inner, visible, ":"))
     hidden = [_LITERAL.sub(lambda found: " " * len(found.group()), s) for s in sections]
     try:
-        listed = (split(s, h, ",") for s, h in zip(sections[1:3], hidden[1:3], strict=True))
-        operands = [_operand(one) for ones in listed for one in ones if one.strip()]
+        lists = (split(s, h, ",") for s, h in zip(sections[1:3], hidden[1:3], strict=True))
+        operands = [_operand(operand) for operands in lists for operand in operands if operand.strip()]
         translation = Translation(operands, is_basic=len(sections) == 1)
         return f"({{ {' '.join(translation.lines(_only_literals(sections[0])))} }})"
-    except (Unknown, IndexError, KeyError, ValueError):
+    except (UnsupportedError, IndexError, KeyError, ValueError):
         code = "".join(_LITERAL.findall(sections[0])).replace("\\n", " ").replace('""', "")
         message = " ".join(code.split()).strip('"').replace("\\", "").replace('"', "'")[:60]
         name = f"simt_no_ptx_{zlib.crc32(message.encode())}"
@@ -64,15 +73,14 @@ def _statement(inner: str, visible: str) -> str:
 
 def _only_literals(section: str) -> str:
     if _LITERAL.sub("", section).strip():
-        raise Unknown  # a macro makes a part of it
-    return "".join(ast.literal_eval(literal) for literal in _LITERAL.findall(section))
+        raise UnsupportedError  # a part of it is a macro
+    return "".join(map(ast.literal_eval, _LITERAL.findall(section)))
 
 
 def _operand(text: str) -> tuple[str, str]:
-    found = _OPERAND.fullmatch(text)
-    if not found:
-        raise Unknown
-    return found["name"] or "", " ".join(found["expression"].split())
+    if not (operand := _OPERAND.fullmatch(text)):
+        raise UnsupportedError
+    return operand["name"] or "", " ".join(operand["expression"].split())
 
 
 _INSTRUCTION = re.compile(r"(?:@(?P<guard>!?\w+)\s+)?(?P<name>[a-z][\w.:]*)\s*(?P<operands>.*)", re.DOTALL)
@@ -104,7 +112,7 @@ _ARITHMETIC = {
     "clz": "__clz({0})", "prmt": "__byte_perm({0}, {1}, {2})",
     "bfind": "{0} ? 31 - __clz({0}) : -1",
 }  # fmt: skip
-_OF_FLOATS = {
+_FLOAT_ARITHMETIC = {
     **{name: _ARITHMETIC[name] for name in ("add", "sub", "mul", "div", "neg")},
     "min": "fmin({0}, {1})", "max": "fmax({0}, {1})", "abs": "fabs({0})", "fma": "fma({0}, {1}, {2})",
     "ex2": "exp2f({0})", "lg2": "log2f({0})", "rcp": "1 / {0}", "rsqrt": "1 / sqrt({0})", "sqrt": "sqrt({0})",
@@ -113,39 +121,39 @@ _OF_FLOATS = {
 # Of `ld`, `st`, `atom` and `red`: GCC's name of the order, and in whose sight the access is atomic.
 _ORDERS = {"relaxed": "RELAXED", "acquire": "ACQUIRE", "release": "RELEASE", "acq_rel": "ACQ_REL"}
 _SCOPES = {"cta": "block", "cluster": "block", "gpu": "device", "sys": "device"}
-_CHANGES = ("add", "and", "or", "xor", "min", "max", "inc", "dec", "exch")
-_COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-_NO_MATTER = re.compile(
+_UPDATES = ("add", "and", "or", "xor", "min", "max", "inc", "dec", "exch")
+_COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_IGNORED = re.compile(
     r"\.(?:rn|approx|ftz|full|volatile|relaxed|acquire|release|weak|cta|gpu|sys|nc|ca|cg|cs|cv|lu|wb|wt)\b|\.L[12]::\w+"
 )
-_NOTHING = ("prefetch", "discard", "griddepcontrol", "nanosleep")
+_NO_EFFECT = ("prefetch", "discard", "griddepcontrol", "nanosleep")
 
 
-class Unknown(Exception):
+class UnsupportedError(Exception):
     """An unsupported instruction, or an unsupported form of one."""
 
 
-def split(text: str, visible: str, separator: str) -> Iterator[str]:
+def split(text: str, visible: str, separator: str, brackets: tuple[str, str] = ("([{", ")]}")) -> Iterator[str]:
     """Split a text at the separators outside brackets."""
     depth, begin = 0, 0
-    for place, character in enumerate(visible):
-        depth += (character in "([{") - (character in ")]}")
+    for offset, character in enumerate(visible):
+        depth += (character in brackets[0]) - (character in brackets[1])
         if character == separator and depth == 0:
-            yield text[begin:place]
-            begin = place + 1
+            yield text[begin:offset]
+            begin = offset + 1
     yield text[begin:]
 
 
-def _way(full: str) -> str:
+def _access(full: str) -> str:
     """The memory order and scope of an instruction's access; empty for a weak access."""
     words = full.split(".")
     if "volatile" in words:
         return "::simt::ptx::Volatile"
     order = next((word for word in words if word in _ORDERS), "")
-    return _atomic_way(order, next((word for word in words if word in _SCOPES), "gpu")) if order else ""
+    return _atomic_access(order, next((word for word in words if word in _SCOPES), "gpu")) if order else ""
 
 
-def _atomic_way(order: str, scope: str) -> str:
+def _atomic_access(order: str, scope: str) -> str:
     return f"::simt::ptx::Atomic<__ATOMIC_{_ORDERS[order]}, ::simt::AtomicScope::{_SCOPES[scope]}>"
 
 
@@ -162,20 +170,20 @@ class Translation:
         """The C++ of each instruction."""
         code = re.sub(r"//[^\n]*|/\*.*?\*/", " ", code, flags=re.DOTALL).replace(self._escape, "$")
         for part in code.split(";"):
-            one = part.lstrip("{} \t\n").rstrip()
-            found = _INSTRUCTION.fullmatch(one)
-            if one.startswith(".reg"):
-                yield from self._declared(one)
-            elif found:
-                operands = [o.strip() for o in split(found["operands"], found["operands"], ",")]
-                made = self._instruction(found["name"], operands)
-                if guard := found["guard"]:
-                    made = f"if ({'!' * guard.startswith('!')}{self._value(guard.lstrip('!'))}) {{ {made} }}"
-                yield made
-            elif one:
-                raise Unknown
+            statement = part.lstrip("{} \t\n").rstrip()
+            instruction = _INSTRUCTION.fullmatch(statement)
+            if statement.startswith(".reg"):
+                yield from self._registers_of(statement)
+            elif instruction:
+                operands = [o.strip() for o in split(instruction["operands"], instruction["operands"], ",")]
+                cxx = self._instruction(instruction["name"], operands)
+                if guard := instruction["guard"]:
+                    cxx = f"if ({'!' * guard.startswith('!')}{self._value(guard.lstrip('!'))}) {{ {cxx} }}"
+                yield cxx
+            elif statement:
+                raise UnsupportedError
 
-    def _declared(self, registers: str) -> Iterator[str]:
+    def _registers_of(self, registers: str) -> Iterator[str]:
         _, kind, names = registers.replace(",", " ").split(None, 2)
         for name in names.split():
             self._registers.add(name)
@@ -184,19 +192,17 @@ class Translation:
     def _value(self, operand: str) -> str:
         if operand in self._registers:
             return f"simt_r_{operand}"
-        if operand.startswith("$"):
+        if operand[:1] in ("$", "%") and operand[1:] in _SPECIAL:  # nvcc takes a single per cent sign, too
             return _SPECIAL[operand[1:]]
         if operand.startswith("%["):
             return self._names[operand[2:-1]]
-        if operand.startswith("%") and operand[1:] in _SPECIAL:  # nvcc takes one per cent, too
-            return _SPECIAL[operand[1:]]
         if operand.startswith("%"):
             return self._operands[int(operand[1:])][1]
         if re.fullmatch(r"0[fF][0-9a-fA-F]{8}", operand):
             return f"::simt::bit_cast<float>(0x{operand[2:]}u)"
         if re.fullmatch(r"-?(?:0x[0-9a-fA-F]+|\d+)U?", operand):
             return f"({operand.rstrip('U')})"
-        raise Unknown
+        raise UnsupportedError
 
     def _get(self, kind: str, operand: str) -> str:
         return f"::simt::ptx::get<{_TYPES[kind]}>({self._value(operand)})"
@@ -204,7 +210,7 @@ class Translation:
     def _set(self, operand: str, value: str) -> str:
         return f"::simt::ptx::set({self._value(operand)}, {value});"
 
-    def _listed(self, operand: str) -> list[str]:
+    def _list(self, operand: str) -> list[str]:
         return [o.strip() for o in operand.strip("{} ").split(",")]
 
     def _address(self, operand: str, *, shared: bool) -> str:
@@ -212,122 +218,122 @@ class Translation:
         space = "shared" if shared else "generic"
         return f"::simt::ptx::{space}({self._value(base.strip())}, {self._value(offset.strip()) if offset else 0})"
 
-    def _instruction(self, full: str, given: list[str]) -> str:
-        """The C++ of an instruction. Raises `Unknown` or `KeyError` if it is not supported."""
-        plain = _NO_MATTER.sub("", full)
+    def _instruction(self, full: str, operands: list[str]) -> str:
+        """The C++ of an instruction. Raises `UnsupportedError` or `KeyError` if it is not supported."""
+        plain = _IGNORED.sub("", full)
         name, _, kind = plain.rpartition(".")
-        of = next((make for begin, make in self._FORMS.items() if full.startswith(begin)), None)
-        if of:
-            return of(self, full, given)
+        form = next((make for begin, make in self._FORMS.items() if full.startswith(begin)), None)
+        if form:
+            return form(self, full, operands)
         if name == "selp":
             return self._set(
-                given[0], f"{self._value(given[3])} ? {self._get(kind, given[1])} : {self._get(kind, given[2])}"
+                operands[0],
+                f"{self._value(operands[3])} ? {self._get(kind, operands[1])} : {self._get(kind, operands[2])}",
             )
         if "16" in kind:
-            raise Unknown
-        values = [self._get("u32" if name in ("shl", "shr") and i else kind, o) for i, o in enumerate(given[1:])]
-        table = _OF_FLOATS if kind.startswith("f") else _ARITHMETIC
-        return self._set(given[0], f"{_TYPES[kind]}({table[name].format(*values)})")
+            raise UnsupportedError
+        values = [self._get("u32" if name in ("shl", "shr") and i else kind, o) for i, o in enumerate(operands[1:])]
+        table = _FLOAT_ARITHMETIC if kind.startswith("f") else _ARITHMETIC
+        return self._set(operands[0], f"{_TYPES[kind]}({table[name].format(*values)})")
 
-    def _barrier(self, full: str, given: list[str]) -> str:
+    def _barrier(self, full: str, operands: list[str]) -> str:
         if full == "bar.warp.sync":
-            return f"__syncwarp({self._get('u32', given[0])});"
+            return f"__syncwarp({self._get('u32', operands[0])});"
         waits = re.fullmatch(r"(?:bar|barrier)(?:\.cta)?\.(sync|arrive)(?:\.aligned)?", full)
-        if not waits or not 1 <= len(given) <= 2 or (waits[1] == "arrive" and len(given) == 1):
-            raise Unknown
-        numbers = ", ".join(self._get("u32", o) for o in given)
-        return f"::simt::ptx::bar_{waits[1]}{'_of' * (len(given) == 2)}({numbers});"
+        if not waits or not 1 <= len(operands) <= 2 or (waits[1] == "arrive" and len(operands) == 1):
+            raise UnsupportedError
+        numbers = ", ".join(self._get("u32", o) for o in operands)
+        return f"::simt::ptx::bar_{waits[1]}{'_of' * (len(operands) == 2)}({numbers});"
 
-    def _fence(self, full: str, given: list[str]) -> str:
-        _ = given
+    def _fence(self, full: str, operands: list[str]) -> str:
+        _ = operands
         of_block = re.search(r"\.(?:cta|cluster)\b", full) and ".proxy" not in full
         return "__threadfence_block();" if of_block else "__threadfence();"
 
-    def _compare(self, full: str, given: list[str]) -> str:
+    def _compare(self, full: str, operands: list[str]) -> str:
         _, relation, kind = full.split(".")
-        left, right = (self._get(kind, o) for o in given[1:])
-        return f"{self._value(given[0])} = {left} {_COMPARED[relation]} {right};"
+        left, right = (self._get(kind, o) for o in operands[1:])
+        return f"{self._value(operands[0])} = {left} {_COMPARISONS[relation]} {right};"
 
-    def _convert(self, full: str, given: list[str]) -> str:
-        _, to, source = _NO_MATTER.sub("", full).split(".")
+    def _convert(self, full: str, operands: list[str]) -> str:
+        _, to, source = _IGNORED.sub("", full).split(".")
         if "16" in to + source or (source[0] == "f" and to[0] != "f"):
-            raise Unknown
-        return self._set(given[0], f"{_TYPES[to]}({self._get(source, given[1])})")
+            raise UnsupportedError
+        return self._set(operands[0], f"{_TYPES[to]}({self._get(source, operands[1])})")
 
-    def _load(self, full: str, given: list[str]) -> str:
+    def _load(self, full: str, operands: list[str]) -> str:
         kind = full.rpartition(".")[2]
-        values, way = self._listed(given[0]), _way(full)
-        reader = f"ReadBy<{way}, " if way else "Read<"
-        read = f"::simt::ptx::{reader}{_TYPES[kind]}, {len(values)}> simt_read({self._typed(full, given[1])});"
+        values, access = self._list(operands[0]), _access(full)
+        reader = f"ReadBy<{access}, " if access else "Read<"
+        read = f"::simt::ptx::{reader}{_TYPES[kind]}, {len(values)}> simt_read({self._typed(full, operands[1])});"
         return "{ " + " ".join([read, *(self._set(v, f"simt_read.values[{i}]") for i, v in enumerate(values))]) + " }"
 
-    def _store(self, full: str, given: list[str]) -> str:
+    def _store(self, full: str, operands: list[str]) -> str:
         if re.match(r"st\.(?:async|bulk)\b", full):
-            raise Unknown
-        kind, to, way = full.rpartition(".")[2], self._typed(full, given[0]), _way(full)
-        values = [self._get(kind, v) for v in self._listed(given[1])]
-        if way:
-            return " ".join(f"{way}::store({to} + {i}, {value});" for i, value in enumerate(values))
+            raise UnsupportedError
+        kind, to, access = full.rpartition(".")[2], self._typed(full, operands[0]), _access(full)
+        values = [self._get(kind, v) for v in self._list(operands[1])]
+        if access:
+            return " ".join(f"{access}::store({to} + {i}, {value});" for i, value in enumerate(values))
         return " ".join(f"{to}[{i}] = {value};" for i, value in enumerate(values))
 
-    def _atomic(self, full: str, given: list[str]) -> str:
+    def _atomic(self, full: str, operands: list[str]) -> str:
         """The C++ of `atom`, which returns the previous value, or `red`, which does not."""
         words = full.split(".")
-        kind, change = words[-1], next(word for word in reversed(words) if word in (*_CHANGES, "cas"))
+        kind, change = words[-1], next(word for word in reversed(words) if word in (*_UPDATES, "cas"))
         if "16" in kind or (change in ("inc", "dec") and kind != "u32"):
-            raise Unknown
-        target, (address, *values) = ("_", given) if words[0] == "red" else (given[0], given[1:])
+            raise UnsupportedError
+        target, (address, *values) = ("_", operands) if words[0] == "red" else (operands[0], operands[1:])
         called = "compare_and_swap" if change == "cas" else f"template update<::simt::ptx::Operation_{change}>"
         passed = ", ".join((self._typed(full, address), *(self._get(kind, v) for v in values)))
-        made = f"{_way(full) or _atomic_way('relaxed', 'gpu')}::{called}({passed})"
+        made = f"{_access(full) or _atomic_access('relaxed', 'gpu')}::{called}({passed})"
         return f"{made};" if target == "_" else self._set(target, made)
 
     def _typed(self, full: str, operand: str) -> str:
         address = self._address(operand, shared=".shared" in full)
         return f"static_cast<{_TYPES[full.rpartition('.')[2]]}*>({address})"
 
-    def _load_matrices(self, full: str, given: list[str]) -> str:
+    def _load_matrices(self, full: str, operands: list[str]) -> str:
         if not re.fullmatch(
             r"ldmatrix\.sync\.aligned\.(x\d\.)?(trans\.)?m8n8\.(x\d\.)?(trans\.)?shared(::cta)?\.b16", full
         ):
-            raise Unknown
-        targets = ", ".join(self._value(o) for o in self._listed(given[0]))
+            raise UnsupportedError
+        targets = ", ".join(self._value(o) for o in self._list(operands[0]))
         transposed = "true" if ".trans" in full else "false"
-        rows = self._address(given[1], shared=True)
+        rows = self._address(operands[1], shared=True)
         return f"::simt::ptx::load_matrices<{transposed}>(::simt::ptx::Place(), {rows}, {targets});"
 
-    def _move(self, full: str, given: list[str]) -> str:
+    def _move(self, full: str, operands: list[str]) -> str:
         kind = full.rpartition(".")[2]
-        if "{" in given[1]:
-            low, high = (self._get("u32", o) for o in self._listed(given[1]))
-            return self._set(given[0], f"(uint64_t({low}) | uint64_t({high}) << 32)")
-        if "{" in given[0]:
-            parts, whole = self._listed(given[0]), self._get("u64", given[1])
+        if "{" in operands[1]:
+            low, high = (self._get("u32", o) for o in self._list(operands[1]))
+            return self._set(operands[0], f"(uint64_t({low}) | uint64_t({high}) << 32)")
+        if "{" in operands[0]:
+            parts, whole = self._list(operands[0]), self._get("u64", operands[1])
             return " ".join(self._set(part, f"uint32_t({whole} >> {32 * i})") for i, part in enumerate(parts))
-        return self._set(given[0], self._get(kind, given[1]))
+        return self._set(operands[0], self._get(kind, operands[1]))
 
-    def _copy(self, full: str, given: list[str]) -> str:
+    def _copy(self, full: str, operands: list[str]) -> str:
         if full == "cp.async.commit_group":
             return "::simt::commit_copies();"
         if full == "cp.async.wait_all":
             return "::simt::commit_copies(); ::simt::finish_copies(0);"
         if full == "cp.async.wait_group":
-            return f"::simt::finish_copies({self._value(given[0])});"
+            return f"::simt::finish_copies({self._value(operands[0])});"
         if not re.match(r"cp\.async\.c[ag]\.shared(::cta)?\.global\b", full):
-            raise Unknown
-        to, source = self._address(given[0], shared=True), self._address(given[1], shared=False)
-        whole = self._value(given[2])
-        return (
-            f"::simt::ptx::copy_async({to}, {source}, {whole}, {self._value(given[3]) if len(given) > 3 else whole});"
-        )
+            raise UnsupportedError
+        to, source = self._address(operands[0], shared=True), self._address(operands[1], shared=False)
+        size = self._value(operands[2])
+        source_size = self._value(operands[3]) if len(operands) > 3 else size
+        return f"::simt::ptx::copy_async({to}, {source}, {size}, {source_size});"
 
-    def _product(self, full: str, given: list[str]) -> str:
+    def _product(self, full: str, operands: list[str]) -> str:
         form = re.fullmatch(
             r"mma\.sync\.aligned\.m16n8k\d+\.row\.col\.(f16|f32|s32)\.(f16|bf16|tf32|s8|u8)\.\2\.\1", full
         )
         if not form:
-            raise Unknown
-        d, a, b, c = map(self._listed, given)
+            raise UnsupportedError
+        d, a, b, c = map(self._list, operands)
         sums = {"f16": "uint32_t", "f32": "float", "s32": "int32_t"}[form[1]]
         factors = [f"::simt::ptx::get<uint32_t>({self._value(o)})" for o in (*a, *b)]
         added = [f"::simt::ptx::get<{sums}>({self._value(o)})" for o in c]
@@ -337,11 +343,11 @@ class Translation:
 
     # By how the instruction begins.
     _FORMS: ClassVar[Mapping[str, Callable[[Translation, str, list[str]], str]]] = {
-        **dict.fromkeys(_NOTHING, lambda *_: ""),
+        **dict.fromkeys(_NO_EFFECT, lambda *_: ""),
         **dict.fromkeys(("membar", "fence"), _fence),
         **dict.fromkeys(("bar.", "barrier."), _barrier),
         **dict.fromkeys(("atom.", "red."), _atomic),
-        "cvta.": lambda self, _, given: self._set(given[0], self._value(given[1])),
+        "cvta.": lambda self, _, operands: self._set(operands[0], self._value(operands[1])),
         "cp.async.": _copy,
         "cvt.": _convert,
         "ldmatrix.": _load_matrices,

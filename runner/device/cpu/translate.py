@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.device import Source, cache, pointer_to
-from runner.device.cpu.ptx import ASM, HEADER, rewrite_ptx
+from runner.device.cpu.ptx import ASM, HEADER, edited, rewrite_ptx, split
 from runner.device.excerpt import system_headers
 from runner.device.syntax import device_functions, parse
 
@@ -53,24 +53,18 @@ def rewrite_dynamic_shared(text: str) -> str:
     In a function the pointer gets its value where it is declared. At file scope there is no block yet: each OS thread
     has a pointer of its own, which is set before a block runs.
     """
-    pieces, end = [], 0
-    visible = blank(text)
+    edits, visible = [], blank(text)
     for found in _DYNAMIC_SHARED.finditer(visible):
-        outside = _is_file_scope(visible[: found.start()])
-        if pointers := _pointers(re.sub(_ATTRIBUTE, " ", found.group()[:-1]), outside=outside):
-            lines = "\n" * found.group().count("\n")
-            pieces += [text[end : found.start()], pointers, lines]
-            end = found.end()
-    return "".join(pieces) + text[end:]
+        at_file_scope = _is_file_scope(visible[: found.start()])
+        if pointers := _pointers(re.sub(_ATTRIBUTE, " ", found.group()[:-1]), at_file_scope=at_file_scope):
+            edits.append((*found.span(), pointers + "\n" * found.group().count("\n")))
+    return edited(text, edits)
 
 
 def put_alignment_first(text: str) -> str:
     """Swap `__shared__ alignas(16)`: C++ wants `alignas` before what `__shared__` stands for."""
-    pieces, end = [], 0
-    for found in _ALIGNED_SHARED.finditer(blank(text)):
-        pieces += [text[end : found.start()], text[found.start(2) : found.end()], found[1], "__shared__"]
-        end = found.end()
-    return "".join(pieces) + text[end:]
+    found = _ALIGNED_SHARED.finditer(blank(text))
+    return edited(text, ((*m.span(), f"{text[m.start(2) : m.end()]}{m[1]}__shared__") for m in found))
 
 
 def rewrite(text: str) -> str:
@@ -81,41 +75,32 @@ def rewrite(text: str) -> str:
     return rewrite_dynamic_shared(rewrite_ptx(text, blank(text)))
 
 
-def _pointers(declaration: str, *, outside: bool) -> str:
+def _pointers(declaration: str, *, at_file_scope: bool) -> str:
     """The declaration of the pointers that replace the arrays; empty if it declares anything else."""
     is_volatile = "volatile" in re.findall(r"\w+", declaration)
-    first, *others = _split(re.sub(r"\b(?:extern|static|volatile|__shared__)\b", " ", declaration))
+    plain = re.sub(r"\b(?:extern|static|volatile|__shared__)\b", " ", declaration)
+    first, *others = split(plain, plain, ",", ("([<", ")]>"))
     head = _DECLARATOR.fullmatch(first.strip())
     if head is None or not head["element"].strip(" *"):
         return ""
     base = " ".join(head["element"].rstrip("* \n").split())
-    made = []
+    declarations = []
     for declarator in (first.strip()[len(head["element"].rstrip("* \n")) :], *others):
-        one = _DECLARATOR.fullmatch(declarator.strip())
-        if one is None or one["element"].strip("* \n"):
+        parts = _DECLARATOR.fullmatch(declarator.strip())
+        if parts is None or parts["element"].strip("* \n"):
             return ""
-        stars, rows = one["element"].count("*") * "*", "".join(one["rows"].split())
-        element, name = f"{base}{stars}", one["name"]
+        stars, rows = parts["element"].count("*") * "*", "".join(parts["rows"].split())
+        element, name = f"{base}{stars}", parts["name"]
         kind = f"{'volatile ' * is_volatile}{element} "
         target = f"{kind}(*{name}){rows}" if rows else f"{kind}*{name}"
         value = f"::simt::dynamic_shared<{element}{rows}>()"
-        if outside:
+        if at_file_scope:
             setter = f"static const ::simt::BlockSetter set_{name}{{[] {{ {name} = {value}; }}}};"
-            made.append(f"namespace {DYNAMIC} {{ static thread_local {target}; {setter} }} using {DYNAMIC}::{name};")
+            own = f"namespace {DYNAMIC} {{ static thread_local {target}; {setter} }}"
+            declarations.append(f"{own} using {DYNAMIC}::{name};")
         else:
-            made.append(f"{target} = {value};")
-    return " ".join(made)
-
-
-def _split(text: str) -> list[str]:
-    pieces, depth = [""], 0
-    for character in text:
-        depth += (character in "([<") - (character in ")]>")
-        if character == "," and depth == 0:
-            pieces.append("")
-        else:
-            pieces[-1] += character
-    return pieces
+            declarations.append(f"{target} = {value};")
+    return " ".join(declarations)
 
 
 def _is_file_scope(before: str) -> bool:
@@ -147,7 +132,7 @@ class _Translator:
         self._folders = folders
         self._stage = stage
         self._texts = texts
-        self._done: dict[Path, Path] = {}
+        self._translated: dict[Path, Path] = {}
         self.staged: dict[Path, str] = {}
         self.has_shared = self.has_ptx = False
 
@@ -167,34 +152,31 @@ class _Translator:
 
     def _include(self, path: Path) -> Path:
         """Translate an included file; return where the compiler finds it."""
-        if path in self._done:
-            return self._done[path]
-        self._done[path] = path  # ends the recursion of a file that includes itself
+        if path in self._translated:
+            return self._translated[path]
+        self._translated[path] = path  # ends the recursion of a file that includes itself
         original = cache.read(path)
         needed = self._texts.get(path, original)
         translated = self.translate(needed, path.parent)
-        nameable = '"' not in str(path)  # in an #include nothing can be escaped
-        if not nameable or rewrite(needed) != original or str(self._stage) in translated:
+        has_quote = '"' in str(path)  # in an #include it cannot be escaped
+        if has_quote or rewrite(needed) != original or str(self._stage) in translated:
             content = f'#line 1 "{_escape(str(path))}"\n{translated}'
-            self._done[path] = self._stage / cache.key(content)[:16] / path.name
-            self.staged[self._done[path]] = content
-        return self._done[path]
+            self._translated[path] = self._stage / cache.key(content)[:16] / path.name
+            self.staged[self._translated[path]] = content
+        return self._translated[path]
 
 
 def translate(source: Source, stage: Path, texts: Mapping[Path, str] | None = None) -> Translation:
-    """Make the translation unit of a kernel.
+    """Make the translation unit of a kernel; `texts` replace the contents of some files, by resolved path.
 
-    Args:
-        source: The kernel.
-        stage: The folder below which the caller will write the `staged` files.
-        texts: Replacements for the contents of some files, by resolved path.
+    The caller will write the `staged` files below the folder `stage`.
     """
-    own, texts = source.path.resolve(), texts or {}
+    path, texts = source.path.resolve(), texts or {}
     translator = _Translator(source.folders, stage, texts)
-    body = translator.translate(texts.get(own, source.text), own.parent)
-    there = system_headers(source, texts) if source.late_macros else ()
-    ptx = f"#include <{HEADER}>\n" if translator.has_ptx else ""
-    parts = [(PARAMETERS, ptx + source.defines(there)), (_escape(str(source.path)), body), (WRAPPER, _launcher(source))]
+    body = translator.translate(texts.get(path, source.text), path.parent)
+    headers = system_headers(source, texts) if source.late_macros else ()
+    defines = f"#include <{HEADER}>\n" * translator.has_ptx + source.defines(headers)
+    parts = [(PARAMETERS, defines), (_escape(str(source.path)), body), (WRAPPER, _launcher(source))]
     text = "".join(f'#line 1 "{file}"\n{text}\n' for file, text in parts)
     shared = translator.has_shared or "__shared__" in source.defines()
     return Translation(text, translator.staged, shared)
@@ -229,18 +211,18 @@ def _launcher(source: Source) -> str:
 
 
 def is_ours(file: str) -> bool:
-    """Whether the file is the shim's, also where another checkout filled the cache."""
+    """Whether the file is the shim's, of this checkout or of another one that filled the cache."""
     return "/".join(("", *NATIVE.parts[-3:], "")) in file
 
 
-# What nvcc refuses in device code: functions and types of the host. The host's compiler would take them, so a kernel
+# nvcc refuses functions and types of the host in device code. The host's compiler would take them, so a kernel
 # with `std::min` would pass here and not compile for a GPU. In the bodies of `__global__` and `__device__` functions
 # their names are replaced by names that do not exist. The compiler reports only what survives the kernel's own #ifdefs,
-# at its line, and `compile_errors.py` says what it means.
-MARK = "simt_host_only_"  # before the name of what nvcc refuses
+# at its line, and `compile_errors.py` explains it.
+MARK = "simt_host_only_"  # before a name that nvcc refuses
 
 # Of namespace std, nvcc takes traits, std::move, std::forward and mathematical functions; of these it takes none.
-_STANDARD = """
+_STD_NAMES = """
 min max minmax clamp swap exchange sort stable_sort partial_sort nth_element accumulate reduce inner_product iota fill
 fill_n copy copy_n copy_if move_backward transform for_each find find_if count count_if reverse rotate unique remove
 remove_if lower_bound upper_bound binary_search equal_range min_element max_element minmax_element all_of any_of none_of
@@ -251,39 +233,35 @@ make_pair make_tuple tie get function bind thread mutex unique_ptr shared_ptr ma
 stof stringstream ostringstream cout cerr clog cin endl getline random_device mt19937 rand srand qsort getenv system
 puts putchar fprintf strlen strcmp strcpy calloc realloc
 """.split()
-_OF_C = """
+_C_FUNCTIONS = """
 rand srand random qsort getenv system atoi atof strtol puts putchar fopen fprintf strlen strcmp strcpy calloc realloc
 """.split()
 
-_QUALIFIED = re.compile(rf"(?<!cuda::)\bstd\s*::\s*(?P<name>{'|'.join(_STANDARD)})\b")
+_QUALIFIED = re.compile(rf"(?<!cuda::)\bstd\s*::\s*(?P<name>{'|'.join(_STD_NAMES)})\b")
 _LIMITS = re.compile(
     r"(?<!cuda::)\bstd\s*::\s*numeric_limits\s*<[^;(){}]*>\s*::\s*"
     r"(?P<name>min|max|lowest|epsilon|infinity|quiet_NaN|signaling_NaN|denorm_min|round_error)\b(?=\s*\()"
 )
-_PLAIN = re.compile(rf"(?<![\w.:>])(?:::\s*)?(?P<name>{'|'.join(_OF_C)})\b(?=\s*\()")
-# What a text defines itself: a macro, a function or a variable.
+_PLAIN = re.compile(rf"(?<![\w.:>])(?:::\s*)?(?P<name>{'|'.join(_C_FUNCTIONS)})\b(?=\s*\()")
+# The macros, functions and variables that a text defines itself.
 _DEFINED = re.compile(
-    rf"#\s*define\s+(?P<macro>\w+)|\b(?!return|else|do|case)\w+[\s*&]+(?P<name>{'|'.join(_OF_C)})\s*"
+    rf"#\s*define\s+(?P<macro>\w+)|\b(?!return|else|do|case)\w+[\s*&]+(?P<name>{'|'.join(_C_FUNCTIONS)})\s*"
     r"(?:[=,;){]|\([^;{}()]*\)\s*{)"
 )
-_FUNCTION = re.compile(r"\b__(?:global|device)__\b")
+_DEVICE_CODE = re.compile(r"\b__(?:global|device)__\b")
 
 
 def mark_host_only(text: str, visible: str) -> str:
     """Mark names that nvcc refuses in device code; `visible` is the text with blank comments and literals."""
-    if not _FUNCTION.search(visible):
+    if not _DEVICE_CODE.search(visible):
         return text
-    own = {found["macro"] or found["name"] for found in _DEFINED.finditer(visible)}
-    places = []
+    own = {m["macro"] or m["name"] for m in _DEFINED.finditer(visible)}
+    places = set()
     for begin, end in _bodies(text):
         for pattern in (_QUALIFIED, _LIMITS, _PLAIN):
-            found = pattern.finditer(visible, begin, end)
-            places += [f.start("name") for f in found if pattern is not _PLAIN or f["name"] not in own]
-    pieces, end = [], 0
-    for place in sorted(set(places)):
-        pieces += [text[end:place], MARK]
-        end = place
-    return "".join(pieces) + text[end:]
+            names = pattern.finditer(visible, begin, end)
+            places |= {m.start("name") for m in names if pattern is not _PLAIN or m["name"] not in own}
+    return edited(text, ((place, place, MARK) for place in sorted(places)))
 
 
 def _bodies(text: str) -> Iterator[tuple[int, int]]:

@@ -18,20 +18,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from runner.device import Binary, Source, cache, elf, options, unqualified
-from runner.device.cuda.nvrtc import Nvrtc, first_error, toolkits
-from runner.device.excerpt import excerpt, explained, system_headers, unnamed
+from runner.device import Binary, Compiler, Source, cache, elf, options, unqualified
+from runner.device.cuda.nvrtc import Nvrtc, first_error, packages, toolkits
+from runner.device.excerpt import excerpt, explain_missing, missing_function, system_headers
 from runner.device.kinds import CUDA
 from runner.device.limits import Limited, Limits
 from runner.errors import CompileError, CompileLimit
 from runner.files import atomic
 
 _NO_HEADER = re.compile(r'fatal error: (\S+): No such file|(?:cannot|could not) open source file "([^"]+)"')
-_OF_NAMING = re.compile(rf"{elf.NAMING_FILE}\((?P<line>\d+)\):\s*(?:error:\s*)?(?P<reason>.*)", re.DOTALL)
-_AT_A_LINE = re.compile(r"\(\d+\): ")
+_NAMING_ERROR = re.compile(rf"{elf.NAMING_FILE}\((?P<line>\d+)\):\s*(?:error:\s*)?(?P<reason>.*)", re.DOTALL)
+_LINE_NUMBER = re.compile(r"\(\d+\): ")
 
 
-class CudaCompiler:
+MAX_DISASSEMBLY_BYTES = 64 << 20  # of nvdisasm's output
+
+
+class CudaCompiler(Compiler):
     """A toolchain behind the cache, for an architecture such as `sm_90`."""
 
     def __init__(self, arch: str, toolchain: Nvcc | Nvrtc, cache_dir: Path | None = None) -> None:
@@ -45,19 +48,17 @@ class CudaCompiler:
         if reason := options.refusal([option for option in source.options if option != options.PTX]):
             raise CompileError(f"{source.path.name}: compile_options: {reason}")
         text = _unit(source, {})
-        reached = cache.includes(source.text, source.folders)
-        included = [cache.read(path) for path in reached]
+        included = [cache.read(path) for path in cache.includes(source.text, source.folders)]
         parts = (*source.functions, *included, self._arch, *self._toolchain.identity(), *source.options)
-        name = cache.key(text, *parts)
-        path, warnings = self._folder / f"{name}.cubin", ""
-        cached = cache.intact(path)
-        if not cached:
-            with cache.alone(path, lambda: self._toolchain.stopped):
-                cached = cache.intact(path)
-                if not cached:
-                    cubin, warnings = self._with_options(source, text)
-                    atomic.write(path, cubin)
-                    cache.seal(path)
+        path, warnings = self._folder / f"{cache.key(text, *parts)}.cubin", ""
+
+        def build() -> None:
+            nonlocal warnings
+            cubin, warnings = self._compile_with_options(source, text)
+            atomic.write(path, cubin)
+            cache.seal(path)
+
+        cached = cache.build_once(path, build, lambda: self._toolchain.stopped)
         return Binary(path, cache.digest(path), time.perf_counter() - started, cached, warnings)
 
     def stop(self) -> None:
@@ -66,84 +67,79 @@ class CudaCompiler:
 
     def disassembled(self, source: Source, binary: Binary) -> tuple[str, str]:
         """The output of nvdisasm for a binary, and for the same kernel compiled with line information."""
-        from runner.device.cuda import nvdisasm  # noqa: PLC0415  (few runs need it)
-
-        if (tool := nvdisasm.find()) is None:
+        if (tool := find_nvdisasm()) is None:
             raise OSError(
                 "nvdisasm is not on the PATH; it comes with the CUDA toolkit and the package nvidia-cuda-nvdisasm"
             )
         lined = self.compile(replace(source, options=(*source.options, options.LINES)))
-        return nvdisasm.disassembled(tool, binary.path), nvdisasm.disassembled(tool, lined.path)
+        return _disassemble(tool, binary.path), _disassemble(tool, lined.path)
 
     def ptx(self, source: Source) -> str:
         """The PTX of a kernel, from a second compilation."""
-        made = self.compile(replace(source, options=(*source.options, options.PTX)))
-        return made.path.read_text(encoding="utf-8", errors="replace").rstrip("\0")
+        binary = self.compile(replace(source, options=(*source.options, options.PTX)))
+        return binary.path.read_text(encoding="utf-8", errors="replace").rstrip("\0")
 
-    def _with_options(self, source: Source, text: str) -> tuple[bytes, str]:
+    def _compile_with_options(self, source: Source, text: str) -> tuple[bytes, str]:
         """The cubin and the warnings; an error without a line number mentions the case's own options."""
         try:
-            return self._named(source, text)
+            return self._compile_named(source, text)
         except CompileError as e:
-            if not source.options or isinstance(e, CompileLimit) or _AT_A_LINE.search(str(e)):
+            if not source.options or isinstance(e, CompileLimit) or _LINE_NUMBER.search(str(e)):
                 raise
             raise CompileError(f"{e} (compile_options={' '.join(source.options)})", e.log) from None
 
-    def _named(self, source: Source, text: str) -> tuple[bytes, str]:
+    def _compile_named(self, source: Source, text: str) -> tuple[bytes, str]:
+        """Compile, with additional text only if the symbols of the functions cannot be found otherwise."""
         if all(function == unqualified(function) for function in source.functions):
-            made = self._cubin(source, text, "")
-            if options.PTX in source.options:  # it has no symbols
-                return made
-            there = {s.name for s in elf.symbols(made[0])}
-            if all(elf.kernel_symbol(made[0], function, i) in there for i, function in enumerate(source.functions)):
-                return made
+            cubin, log = self._cubin(source, text, "")
+            names = {s.name for s in elf.symbols(cubin)}
+            found = (elf.kernel_symbol(cubin, function, i) in names for i, function in enumerate(source.functions))
+            if options.PTX in source.options or all(found):  # PTX has no symbols
+                return cubin, log
         try:
             return self._cubin(source, text, elf.naming(source.functions))
         except CompileError as e:
-            ours = _OF_NAMING.search(str(e))
-            if not ours:
+            error = _NAMING_ERROR.search(str(e))
+            if not error:
                 raise
-            function = source.functions[int(ours["line"]) - 2]
-            raise CompileError(f"{source.path}: {explained(source, function, ours['reason'])}", e.log) from None
+            function = source.functions[int(error["line"]) - 2]
+            raise CompileError(f"{source.path}: {explain_missing(source, function, error['reason'])}", e.log) from None
 
-    def _cubin(self, source: Source, text: str, further: str) -> tuple[bytes, str]:
+    def _cubin(self, source: Source, text: str, naming: str) -> tuple[bytes, str]:
         """Compile the whole file, or if that fails only the part that the kernel needs, without missing headers.
 
         NVRTC does not compile host code, and nvcc may lack a header that only the host's code needs.
         """
         try:
             folders = (source.path.parent, *source.include)
-            return self._toolchain.cubin(source.path.name, f"{text}{further}", folders, self._arch, source.options)
+            return self._toolchain.cubin(source.path.name, f"{text}{naming}", folders, self._arch, source.options)
         except CompileError as e:
-            if (
-                isinstance(e, CompileLimit)
-                or _OF_NAMING.search(str(e))
-                or not (_absent(e) or self._toolchain.lacks_host)
-            ):
+            can_retry = _missing_headers(e) or self._toolchain.lacks_host
+            if isinstance(e, CompileLimit) or _NAMING_ERROR.search(str(e)) or not can_retry:
                 raise
             error = e
         missing: set[str] = set()
         while True:
-            missing |= _absent(error)
+            missing |= _missing_headers(error)
             needed = excerpt(source, lambda name: name not in missing)  # noqa: B023  (called at once)
-            if needed is None and (function := unnamed(source)):
-                raise CompileError(f"{source.path}: {explained(source, function, '')}", error.log)
+            if needed is None and (function := missing_function(source)):
+                raise CompileError(f"{source.path}: {explain_missing(source, function, '')}", error.log)
             if needed is None:
                 raise error
-            named = ", ".join(f"<{name}>" for name in sorted(missing))
+            headers = ", ".join(f"<{name}>" for name in sorted(missing))
             try:
-                made, log = self._excerpt(source, needed.texts, further)
+                cubin, log = self._compile_excerpt(source, needed.texts, naming)
             except CompileLimit:
                 raise
             except CompileError as e:
-                if _absent(e) - missing:
+                if _missing_headers(e) - missing:
                     error = e
                     continue
-                raise (CompileError(f"{e} (there is no {named})", e.log) if missing else e) from None
-            note = f"there is no {named}; the kernel was compiled without it" if missing else ""
-            return made, "\n".join(filter(None, (log, note)))
+                raise (CompileError(f"{e} (there is no {headers})", e.log) if missing else e) from None
+            note = f"there is no {headers}; the kernel was compiled without it" if missing else ""
+            return cubin, "\n".join(filter(None, (log, note)))
 
-    def _excerpt(self, source: Source, texts: Mapping[Path, str], further: str) -> tuple[bytes, str]:
+    def _compile_excerpt(self, source: Source, texts: Mapping[Path, str], naming: str) -> tuple[bytes, str]:
         """Compile a part of the files, in a copy of their folders."""
         own = source.path.resolve()
         with tempfile.TemporaryDirectory() as root:
@@ -154,7 +150,7 @@ class CudaCompiler:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_text(f'#line 1 "{path}"\n{text}', encoding="utf-8", errors="surrogateescape")
             folders = [Path(f"{root}{path}") for path in source.folders]
-            unit = f"{_unit(source, texts)}{further}"
+            unit = f"{_unit(source, texts)}{naming}"
             return self._toolchain.cubin(own.name, unit, folders, self._arch, source.options)
 
     @property
@@ -166,67 +162,47 @@ class CudaCompiler:
 def _unit(source: Source, texts: Mapping[Path, str]) -> str:
     """The text to compile; `texts` replace the contents of some files."""
     own = source.path.resolve()
-    there = system_headers(source, texts) if source.late_macros else ()
-    return f'{source.defines(there)}#line 1 "{source.path.name}"\n{texts.get(own, source.text)}'
+    headers = system_headers(source, texts) if source.late_macros else ()
+    return f'{source.defines(headers)}#line 1 "{source.path.name}"\n{texts.get(own, source.text)}'
 
 
-def _absent(error: CompileError) -> set[str]:
+def _missing_headers(error: CompileError) -> set[str]:
     return {name for names in _NO_HEADER.findall(error.log) for name in names if name}
 
 
-class Nvcc:
+class Nvcc(Limited):
     """nvcc with the user's options, called by PyCUDA as SourceModule calls it."""
 
     lacks_host = False
 
-    def __init__(self, options: Sequence[str], limits: Limits = Limits()) -> None:  # noqa: B008  (frozen)
-        self._options = tuple(options)
-        self._limited = Limited(limits)
-
-    @property
-    def stopped(self) -> bool:
-        """Whether `stop` was called."""
-        return self._limited.stopped
-
-    def stop(self) -> None:
-        """Kill every running nvcc."""
-        self._limited.stop()
+    def __init__(self, flags: Sequence[str], limits: Limits = Limits()) -> None:  # noqa: B008  (frozen)
+        super().__init__(limits)
+        self._flags = tuple(flags)
 
     def identity(self) -> tuple[str, ...]:
         """Version and options of nvcc, which determine the cubin together with source and architecture."""
-        _, version = self._found
-        return (*self._options, *(os.environ.get(name, "") for name in options.NVCC_FLAGS), version)
+        _, version = self._nvcc
+        return (*self._flags, *options.nvcc_environment(), version)
 
     def cubin(
-        self, name: str, text: str, folders: Sequence[Path], arch: str, further: Sequence[str]
+        self, name: str, text: str, folders: Sequence[Path], arch: str, flags: Sequence[str]
     ) -> tuple[bytes, str]:
-        """Compile a translation unit.
+        """Compile a translation unit to a cubin and warnings. Raises CompileError, or CompileLimit beyond a limit.
 
-        Args:
-            name: The file's name, for messages.
-            text: Its content.
-            folders: The include path.
-            arch: The architecture, such as `sm_90`.
-            further: Further options.
-
-        Returns:
-            The cubin and the warnings.
-
-        Raises:
-            CompileError: With nvcc's message, or `CompileLimit` beyond a limit.
+        `name` is the file's name for messages, `folders` the include path, and `flags` are those of the case.
         """
         from pycuda import compiler, driver  # noqa: PLC0415  (not for NVRTC, nor for what is in the cache)
         from pytools import prefork  # noqa: PLC0415
 
-        nvcc, _ = self._found
-        _calls.limited = self._limited
+        nvcc, _ = self._nvcc
+        _calls.limited = self
         prefork.forker = _calls
         try:
-            made: bytes = compiler.compile(
+            cubin: bytes = compiler.compile(
                 text,
                 nvcc=nvcc,
-                options=[*self._options, *(option for option in further if option != options.PTX)],
-                target="ptx" if options.PTX in further else "cubin",
+                options=[*self._flags, *(option for option in flags if option != options.PTX)],
+                target="ptx" if options.PTX in flags else "cubin",
                 no_extern_c=True,  # permits templates and C++ headers; kernels declare extern "C" themselves
                 arch=arch,
                 cache_dir=False,
@@ -237,10 +213,10 @@ class Nvcc:
             raise CompileError(f"{name}: {first_error(log, 'nvcc failed')}", log) from None
         except CompileLimit as e:
             raise CompileLimit(f"{name}: {e}", e.log) from None
-        return made, _calls.warnings
+        return cubin, _calls.warnings
 
     @functools.cached_property
-    def _found(self) -> tuple[str, str]:
+    def _nvcc(self) -> tuple[str, str]:
         nvcc = find_nvcc()
         if nvcc is None:
             raise CompileError("nvcc is not on the PATH; install the CUDA toolkit, or use device=cpu")
@@ -275,9 +251,25 @@ _calls = _Calls()
 
 def find_nvcc() -> str | None:
     """Find nvcc on the PATH or in an installed toolkit."""
-    return shutil.which("nvcc") or next(
-        (nvcc for home in toolkits() if (nvcc := shutil.which(f"{home}/bin/nvcc"))), None
-    )
+    return shutil.which("nvcc") or shutil.which("nvcc", path=os.pathsep.join(f"{home}/bin" for home in toolkits()))
+
+
+def find_nvdisasm() -> str | None:
+    """Find NVIDIA's disassembler: on the PATH, in a toolkit, or in a package."""
+    folders = (f"{folder}/bin" for folder in (*toolkits(), *packages("cu13", "cuda_nvdisasm")))
+    return shutil.which("nvdisasm") or shutil.which("nvdisasm", path=os.pathsep.join(folders))
+
+
+def _disassemble(tool: str, cubin: Path) -> str:
+    """The disassembly of a cubin, with source lines if it has line information. Raises OSError if that fails."""
+    try:
+        done = subprocess.run([tool, "-c", "-g", str(cubin)], capture_output=True, timeout=60.0, check=True)
+    except subprocess.SubprocessError as e:
+        messages = (getattr(e, "stderr", None) or b"").decode(errors="replace").strip().splitlines()
+        raise OSError(f"nvdisasm failed: {messages[-1] if messages else e}") from None
+    if len(done.stdout) > MAX_DISASSEMBLY_BYTES:
+        raise OSError(f"nvdisasm wrote {len(done.stdout):,} bytes; at most {MAX_DISASSEMBLY_BYTES:,} are read")
+    return done.stdout.decode(errors="replace")
 
 
 def version_of(nvcc: str) -> str:

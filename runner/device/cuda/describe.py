@@ -99,10 +99,10 @@ def measure_overhead(stream: driver.Stream, flush: Callable[[], None]) -> dict[s
     function.prepare([])
     deadline = time.monotonic() + SPIN_UP_S
     while time.monotonic() < deadline:
-        _between(stream, flush, lambda: None)
-    empty = _between(stream, flush, lambda: function.prepared_async_call((1, 1), (1, 1, 1), stream))
-    nothing = _between(stream, flush, lambda: None)
-    flushes = _between(stream, lambda: None, flush)
+        _time_between(stream, flush, lambda: None)
+    empty = _time_between(stream, flush, lambda: function.prepared_async_call((1, 1), (1, 1, 1), stream))
+    nothing = _time_between(stream, flush, lambda: None)
+    flushes = _time_between(stream, lambda: None, flush)
     steps = np.diff(np.unique(np.concatenate([empty, nothing, flushes]).round(4)))
     return {
         "empty_kernel_us": float(np.median(empty)),  # a launch of an empty kernel, measured like a sample
@@ -113,7 +113,7 @@ def measure_overhead(stream: driver.Stream, flush: Callable[[], None]) -> dict[s
     }
 
 
-def _between(
+def _time_between(
     stream: driver.Stream, before: Callable[[], None], work: Callable[[], None]
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Microseconds of `work`, queued behind `before`, timed as `CudaDevice.sample` times a launch."""
@@ -151,7 +151,7 @@ class Nvml:
 
     def __init__(self, bus_id: str) -> None:
         self._handle: Any = None
-        self._highest = 0
+        self._max_mhz = 0
         try:
             import pynvml  # noqa: PLC0415  (optional)
 
@@ -159,51 +159,51 @@ class Nvml:
             self._nvml: Any = pynvml
             self._handle = pynvml.nvmlDeviceGetHandleByPciBusId(bus_id.encode())
             clock = pynvml.nvmlDeviceGetMaxClockInfo(self._handle, pynvml.NVML_CLOCK_SM)
-            self._highest = int(clock)  # asked once: it takes 1 ms
+            self._max_mhz = int(clock)  # read once: it takes 1 ms
         except Exception:  # noqa: BLE001  (NVML may be missing, and raises its own classes)
             return
 
     def driver_version(self) -> str:
         """The version of the driver; empty if unknown."""
-        return str(self._asked(lambda n, _: n.nvmlSystemGetDriverVersion()) or "")
+        return str(self._query(lambda n, _: n.nvmlSystemGetDriverVersion()) or "")
 
     def uuid(self) -> str:
         """The UUID of the GPU or of this process's MIG instance; empty if unknown."""
-        given = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0]
-        return given if given.startswith("MIG-") else str(self._asked(lambda n, h: n.nvmlDeviceGetUUID(h)) or "")
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0]
+        return visible if visible.startswith("MIG-") else str(self._query(lambda n, h: n.nvmlDeviceGetUUID(h)) or "")
 
     def processes(self) -> int:
         """The number of processes that compute on the GPU; 0 if unknown."""
-        return len(self._asked(lambda n, h: n.nvmlDeviceGetComputeRunningProcesses(h)) or ())
+        return len(self._query(lambda n, h: n.nvmlDeviceGetComputeRunningProcesses(h)) or ())
 
     def joules(self) -> float | None:
         """The board's energy in joules since the driver was loaded; `None` if unknown or shared by MIG instances."""
         if self.uuid().startswith("MIG-"):
             return None
-        millijoules = self._asked(lambda n, h: n.nvmlDeviceGetTotalEnergyConsumption(h))
+        millijoules = self._query(lambda n, h: n.nvmlDeviceGetTotalEnergyConsumption(h))
         return None if millijoules is None else millijoules / 1000.0
 
     def conditions(self) -> GpuState | None:
         """The GPU's current state; `None` if unknown."""
-        clock = self._asked(lambda n, h: n.nvmlDeviceGetClockInfo(h, n.NVML_CLOCK_SM))
+        clock = self._query(lambda n, h: n.nvmlDeviceGetClockInfo(h, n.NVML_CLOCK_SM))
         if clock is None:
             return None
-        bits = self._asked(lambda n, h: n.nvmlDeviceGetCurrentClocksEventReasons(h))
+        bits = self._query(lambda n, h: n.nvmlDeviceGetCurrentClocksEventReasons(h))
         if bits is None:  # its name in drivers before R535
-            bits = self._asked(lambda n, h: n.nvmlDeviceGetCurrentClocksThrottleReasons(h))
+            bits = self._query(lambda n, h: n.nvmlDeviceGetCurrentClocksThrottleReasons(h))
         reasons = tuple(name for bit, name in REASONS.items() if (bits or 0) & bit)
-        low = clock < LOW_CLOCK * self._highest
+        low = clock < LOW_CLOCK * self._max_mhz
         slow = low if bits is None else bool(SEVERE & set(reasons)) or (low and bool(reasons))
-        milliwatts = self._asked(lambda n, h: n.nvmlDeviceGetPowerUsage(h))
+        milliwatts = self._query(lambda n, h: n.nvmlDeviceGetPowerUsage(h))
         return GpuState(
             sm_mhz=int(clock),
-            temperature_c=self._asked(lambda n, h: n.nvmlDeviceGetTemperature(h, n.NVML_TEMPERATURE_GPU)),
+            temperature_c=self._query(lambda n, h: n.nvmlDeviceGetTemperature(h, n.NVML_TEMPERATURE_GPU)),
             power_w=None if milliwatts is None else milliwatts / 1000.0,
             reasons=reasons,
             throttled=slow,
         )
 
-    def _asked(self, question: Callable[[Any, Any], Any]) -> Any:
+    def _query(self, question: Callable[[Any, Any], Any]) -> Any:
         if self._handle is None:
             return None
         try:

@@ -35,7 +35,7 @@ from runner.device.cuda.driver_calls import Graph, call
 from runner.device.cuda.guard import Guard
 from runner.device.cuda.program import CudaArray, CudaProgram, Inputs, Variable, active_blocks, queue_function
 from runner.device.cuda.textures import CudaImage, view
-from runner.device.excerpt import explained
+from runner.device.excerpt import explain_missing
 from runner.errors import DeviceUnavailable, LaunchError, LaunchTimeout, OutOfMemory
 
 L2_FACTOR = 2  # the flush writes twice the size of the L2 cache, so that the launch behind it does not wait for Python
@@ -87,7 +87,9 @@ class CudaDevice(Device):
         except driver.LogicError as e:
             if "not found" not in str(e):
                 raise LaunchError(f"{source.path.name}: the kernel {source.function} cannot be loaded: {e}") from None
-            raise LaunchError(f"{source.path}: {explained(source, source.function, 'the cubin lacks it')}") from None
+            raise LaunchError(
+                f"{source.path}: {explain_missing(source, source.function, 'the cubin lacks it')}"
+            ) from None
         except driver.Error as e:
             raise LaunchError(f"{source.path.name}: the kernel {source.function} cannot be loaded: {e}") from None
         if "this_grid" in source.text and not source.cooperative:
@@ -98,7 +100,7 @@ class CudaDevice(Device):
         """Write a `__constant__` or `__device__` array."""
         pointer = program.address_of(name, value.nbytes)
         driver.memcpy_htod(pointer, np.ascontiguousarray(value))
-        program.keep(pointer)
+        program.save(pointer)
 
     def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0, lead: int = 0) -> CudaArray:
         """Copy an array to the GPU."""

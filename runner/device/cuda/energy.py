@@ -21,7 +21,7 @@ from runner.errors import LaunchTimeout
 WARM_S = 1.0  # seconds of launches before the measurement, in which power and temperature settle
 IDLE_S = 2.0
 QUEUE_S = 0.02  # seconds of launches queued in one call ...
-MOST_LAUNCHES = 5000  # ... and their largest number
+MAX_LAUNCHES = 5000  # ... and their largest number
 QUEUES = 3  # calls queued ahead, so that the GPU never waits for the host
 STUCK_S = 2.0  # seconds without an update after which the counter counts as unsupported
 PAUSE_S = 0.001  # seconds between two readings
@@ -32,13 +32,13 @@ Record = Callable[[], Any]  # records a CUDA event and returns it
 
 def launches_per_call(us: float) -> int:
     """The number of launches of `us` microseconds to queue in one call."""
-    return max(1, min(MOST_LAUNCHES, math.ceil(QUEUE_S * 1e6 / us))) if us > 0 else MOST_LAUNCHES
+    return max(1, min(MAX_LAUNCHES, math.ceil(QUEUE_S * 1e6 / us))) if us > 0 else MAX_LAUNCHES
 
 
 def idle_watts(read: Read) -> float | str:
     """The power of the idle GPU in watts, or why it is unknown."""
-    found = _between_updates(read, IDLE_S, lambda: time.sleep(PAUSE_S))
-    return found if isinstance(found, str) else found[0]
+    power = _between_updates(read, IDLE_S, lambda: time.sleep(PAUSE_S))
+    return power if isinstance(power, str) else power[0]
 
 
 class Queue:
@@ -47,22 +47,22 @@ class Queue:
     def __init__(self, record: Record, call: Callable[[], None], launches: int, time_limit: float) -> None:
         self._record, self._call, self._launches, self._limit = record, call, launches, time_limit
         self._waiting: deque[Any] = deque()
-        self._since = time.monotonic()
+        self._last_end = time.monotonic()
         self.ended: list[Any] = []
 
     def fill(self) -> None:
         """Refill the queue, and record which calls have ended."""
         while self._waiting and self._waiting[0].query():
             self.ended.append(self._waiting.popleft())
-            self._since = time.monotonic()
+            self._last_end = time.monotonic()
         while len(self._waiting) < QUEUES:
             self._call()
             self._waiting.append(self._record())
-        if time.monotonic() - self._since > self._limit * self._launches * QUEUES:
+        if time.monotonic() - self._last_end > self._limit * self._launches * QUEUES:
             raise LaunchTimeout(f"still running after {self._limit:g} s")
         time.sleep(PAUSE_S)
 
-    def us_of_a_launch(self) -> float:
+    def launch_us(self) -> float:
         """The mean duration of a launch in microseconds, gaps included, from the first completed event to the last."""
         first, last = self.ended[0], self.ended[-1]
         return float(first.time_till(last)) * 1000.0 / (self._launches * (len(self.ended) - 1))
@@ -74,8 +74,8 @@ def measure(read: Read, queue: Queue, seconds: float, idle_w: float) -> Energy |
     while time.monotonic() - started < WARM_S or not queue.ended:
         queue.fill()
     queue.ended = queue.ended[-1:]
-    found = _between_updates(read, seconds, queue.fill, lambda: len(queue.ended) > 10)
-    return found if isinstance(found, str) else Energy(*found, queue.us_of_a_launch(), idle_w)
+    power = _between_updates(read, seconds, queue.fill, lambda: len(queue.ended) > 10)
+    return power if isinstance(power, str) else Energy(*power, queue.launch_us(), idle_w)
 
 
 def _between_updates(

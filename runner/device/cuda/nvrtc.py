@@ -28,13 +28,12 @@ from typing import Any
 
 from runner import children
 from runner.device import options
-from runner.device.limits import Limits, kept, ran_out_of_memory
+from runner.device.limits import Limits, ran_out_of_memory, shortened
 from runner.errors import CompileError, CompileLimit, DeviceUnavailable
 
 WAIT_S = 0.3  # seconds to wait for a busy process before another one is started
 IDLE_S = 10.0  # seconds after which an idle process ends
 STARTUP_S = 120.0
-PACKAGES = ("cu13", "cuda_runtime")  # the headers' folders in NVIDIA's packages of CUDA 13 and 12
 
 
 class Nvrtc:
@@ -49,8 +48,8 @@ class Nvrtc:
             )
         self._limits, self.stopped = limits, False
         self._idle: queue.LifoQueue[_Process] = queue.LifoQueue()
-        self._all: list[_Process] = []
-        first = self._started()
+        self._processes: list[_Process] = []
+        first = self._start()
         self._version = first.version
         self._idle.put(first)
 
@@ -59,7 +58,7 @@ class Nvrtc:
         return self._version, f"cuda.core {importlib.metadata.version('cuda-core')}", f"headers {_digest_of_headers()}"
 
     def cubin(
-        self, name: str, text: str, folders: Sequence[Path], arch: str, further: Sequence[str]
+        self, name: str, text: str, folders: Sequence[Path], arch: str, flags: Sequence[str]
     ) -> tuple[bytes, str]:
         """Compile a translation unit, as `Nvcc.cubin`."""
         include = [str(folder) for folder in (*folders, *toolkit_headers())]
@@ -69,10 +68,10 @@ class Nvrtc:
             try:
                 process = self._idle.get(timeout=WAIT_S)
             except queue.Empty:
-                process = self._started()
+                process = self._start()
             try:
-                cubin, log = process.compile((text, include, arch, further), self._limits)
-            except _HasEnded:
+                cubin, log = process.compile((text, include, arch, flags), self._limits)
+            except _ProcessEndedError:
                 continue
             except CompileLimit as e:
                 raise CompileLimit(f"{name}: {e}") from None
@@ -81,21 +80,21 @@ class Nvrtc:
         if cubin:
             return cubin, log
         if ran_out_of_memory(log):
-            raise CompileLimit(f"{name}: {_too_much(self._limits)}", log)
+            raise CompileLimit(f"{name}: {_memory_message(self._limits)}", log)
         raise CompileError(f"{name}: {first_error(log, 'NVRTC failed')}", log)
 
     def stop(self) -> None:
         """Kill every process."""
         self.stopped = True
-        for process in tuple(self._all):
+        for process in tuple(self._processes):
             process.kill()
 
-    def _started(self) -> _Process:
-        self._all.append(process := _Process(self._limits))
+    def _start(self) -> _Process:
+        self._processes.append(process := _Process(self._limits))
         return process
 
 
-class _HasEnded(Exception):
+class _ProcessEndedError(Exception):
     """The process ended before it received the source."""
 
 
@@ -111,10 +110,10 @@ class _Process:
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 env=children.environment(),
             )  # fmt: skip
-        self.kill = weakref.finalize(self, _killed, self._process)  # also when this object is collected
-        self._end = Connection(ours.detach())
+        self.kill = weakref.finalize(self, _kill, self._process)  # also when this object is collected
+        self._connection = Connection(ours.detach())
         try:
-            answer = self._end.recv() if self._end.poll(STARTUP_S) else "it does not start"
+            answer = self._connection.recv() if self._connection.poll(STARTUP_S) else "it does not start"
         except (EOFError, OSError):
             answer = "its process ended at once"
         if not answer.startswith("nvrtc "):
@@ -125,65 +124,65 @@ class _Process:
     def compile(self, source: tuple[str, list[str], str, Sequence[str]], limits: Limits) -> tuple[bytes, str]:
         """The cubin (empty after an error) and the log. Raises CompileLimit beyond a limit."""
         try:
-            self._end.send(source)
-            if self._end.poll(limits.seconds):
-                answer: tuple[bytes, str] = self._end.recv()
+            self._connection.send(source)
+            if self._connection.poll(limits.seconds):
+                answer: tuple[bytes, str] = self._connection.recv()
                 return answer
         except (EOFError, OSError):
             if self._process.wait() == 0:  # it had been idle
-                raise _HasEnded from None
-            raise CompileLimit(_too_much(limits)) from None
+                raise _ProcessEndedError from None
+            raise CompileLimit(_memory_message(limits)) from None
         self.kill()
         raise CompileLimit(f"NVRTC was still compiling after {limits.seconds:g} s (device.compile_limit_s)")
 
 
-def _killed(process: subprocess.Popen[bytes]) -> None:
+def _kill(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     process.wait()
 
 
-def _too_much(limits: Limits) -> str:
+def _memory_message(limits: Limits) -> str:
     return f"NVRTC needs more than {limits.gb:g} GB of memory (device.compile_limit_gb)"
 
 
 def serve(descriptor: int, gb: float) -> None:
     """The process's main loop: a thread receives the sources, so that it ends with the program during one, too."""
-    end = Connection(descriptor)
+    parent = Connection(descriptor)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         core: Any = importlib.import_module("cuda.core")
         _, major, minor = importlib.import_module("cuda.bindings.nvrtc").nvrtcVersion()
     except Exception as e:  # noqa: BLE001  (importing it looks for its libraries)
-        end.send(f"{type(e).__name__}: {e}")
+        parent.send(f"{type(e).__name__}: {e}")
         return
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    most = pages * resource.getpagesize() + int(gb * 1e9)
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    end.send(f"nvrtc {major}.{minor}")
+    max_bytes = pages * resource.getpagesize() + int(gb * 1e9)
+    resource.setrlimit(resource.RLIMIT_AS, (max_bytes, max_bytes))
+    parent.send(f"nvrtc {major}.{minor}")
     sources: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
-    def take() -> None:
+    def receive() -> None:
         try:
             while True:
-                sources.put(end.recv())
+                sources.put(parent.recv())
         except (EOFError, OSError):
             os._exit(1)
 
-    threading.Thread(target=take, daemon=True).start()
+    threading.Thread(target=receive, daemon=True).start()
     while True:
         try:
-            text, include, arch, further = sources.get(timeout=IDLE_S)
+            text, include, arch, flags = sources.get(timeout=IDLE_S)
         except queue.Empty:
             os._exit(0)
         log = io.StringIO()
         try:
-            given = options.for_nvrtc([option for option in further if option != options.PTX])
-            asked = core.ProgramOptions(arch=arch, include_path=include, **given)
-            made = core.Program(text, "c++", asked).compile("ptx" if options.PTX in further else "cubin", logs=log)
-            end.send((bytes(made.code), log.getvalue().replace("\0", "").strip()))
+            arguments = options.for_nvrtc([option for option in flags if option != options.PTX])
+            program = core.Program(text, "c++", core.ProgramOptions(arch=arch, include_path=include, **arguments))
+            binary = program.compile("ptx" if options.PTX in flags else "cubin", logs=log)
+            parent.send((bytes(binary.code), log.getvalue().replace("\0", "").strip()))
         except Exception as e:  # noqa: BLE001  (cuda.core has its own errors for each library)
-            said = str(e).partition("compilation log:")[2].replace("\0", "").strip() or str(e)
-            end.send((b"", kept(said)))
+            message = str(e).partition("compilation log:")[2].replace("\0", "").strip() or str(e)
+            parent.send((b"", shortened(message)))
 
 
 @functools.cache
@@ -200,11 +199,15 @@ def toolkit_headers() -> tuple[Path, ...]:
 
     Since CUDA 13, libcu++ and CUB have a separate folder.
     """
-    own = importlib.util.find_spec("nvidia")
-    packages = [p / n for p in map(Path, own.submodule_search_locations or []) for n in PACKAGES] if own else []
-    folders = [f / "include" for f in (*toolkits(), *packages)]
+    folders = [f / "include" for f in (*toolkits(), *packages("cu13", "cuda_runtime"))]  # of CUDA 13 and 12
     first = next((f for f in folders if (f / "cuda_fp16.h").is_file()), None)
     return tuple(f for f in (first, first / "cccl") if f.is_dir()) if first else ()
+
+
+def packages(*names: str) -> list[Path]:
+    """The possible folders of NVIDIA's Python packages."""
+    spec = importlib.util.find_spec("nvidia")
+    return [Path(folder) / name for folder in (spec and spec.submodule_search_locations) or () for name in names]
 
 
 def toolkits() -> list[Path]:
@@ -213,7 +216,7 @@ def toolkits() -> list[Path]:
     return [Path(home) for home in homes if home]
 
 
-def first_error(log: str, otherwise: str) -> str:
+def first_error(log: str, default: str) -> str:
     """The first line of a compiler's log with an error."""
     lines = log.splitlines()
-    return next((line.strip() for line in lines if "error" in line), lines[0] if lines else otherwise)
+    return next((line.strip() for line in lines if "error" in line), lines[0] if lines else default)

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pycuda import driver
 
-from runner.device import Inside, Launch, Resources, Role, Value, elf
+from runner.device import Array, Inside, Launch, Resources, Role, Value, elf
 from runner.device.cuda.driver_calls import DriverFunction, DriverModule
 from runner.device.cuda.guard import Guard
 from runner.errors import LaunchError
 
-GUARD = 512  # guard bytes on either side; a multiple of the driver's alignment of 256 bytes
-GUARDED = 0x5C
+GUARD_BYTES = 512  # on either side; a multiple of the driver's alignment of 256 bytes
+GUARD_BYTE = 0x5C
 VARIABLES = (".nv.global", ".nv.constant3")  # the sections of __device__ and __constant__ variables
 
 
@@ -64,7 +64,7 @@ class CudaProgram:
         for address, first, size in self._variables:
             driver.memcpy_dtod(address, first, size)
 
-    def keep(self, pointer: int) -> None:
+    def save(self, pointer: int) -> None:
         """Save the content of the variable at `pointer` for `reset`."""
         for address, first, size in self._variables or ():
             if address == int(pointer):
@@ -100,41 +100,41 @@ class Inputs:
     It holds arrays that are read-only on the host. Kernels get copies, never the cached content.
     """
 
-    def __init__(self, most_bytes: int) -> None:
-        self._most = most_bytes
-        self._kept: OrderedDict[int, tuple[NDArray[Any], driver.DeviceAllocation]] = OrderedDict()
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._contents: OrderedDict[int, tuple[NDArray[Any], driver.DeviceAllocation]] = OrderedDict()
 
     def find(self, value: NDArray[Any]) -> driver.DeviceAllocation | None:
         """The content on the GPU, uploaded at the first call; `None` if it is not cached."""
-        if value.flags.writeable or not 0 < value.nbytes <= self._most:
+        if value.flags.writeable or not 0 < value.nbytes <= self._max_bytes:
             return None
-        if id(value) in self._kept:
-            self._kept.move_to_end(id(value))
-            return self._kept[id(value)][1]
-        while self._kept and sum(v.nbytes for v, _ in self._kept.values()) + value.nbytes > self._most:
-            self._kept.popitem(last=False)
+        if id(value) in self._contents:
+            self._contents.move_to_end(id(value))
+            return self._contents[id(value)][1]
+        while self._contents and sum(v.nbytes for v, _ in self._contents.values()) + value.nbytes > self._max_bytes:
+            self._contents.popitem(last=False)
         memory = driver.mem_alloc(value.nbytes)
         driver.memcpy_htod(memory, value)
-        self._kept[id(value)] = value, memory  # holding the value keeps its id unique
+        self._contents[id(value)] = value, memory  # holding the value keeps its id unique
         return memory
 
     def forget(self) -> bool:
         """Empty the cache; returns whether it had any content."""
-        found = bool(self._kept)
-        self._kept.clear()
-        return found
+        had_content = bool(self._contents)
+        self._contents.clear()
+        return had_content
 
     def forget_if_spoilt(self) -> bool:
         """Empty the cache if a kernel's out-of-bounds writes changed any content; returns whether one did."""
-        for value, memory in self._kept.values():
-            there = np.empty_like(value)
-            driver.memcpy_dtoh(there, memory)
-            if not np.array_equal(there.view(np.uint8), value.view(np.uint8)):
+        for value, memory in self._contents.values():
+            content = np.empty_like(value)
+            driver.memcpy_dtoh(content, memory)
+            if not np.array_equal(content.view(np.uint8), value.view(np.uint8)):
                 return self.forget()
         return False
 
 
-class CudaArray:
+class CudaArray(Array):
     """An array in the GPU's memory between guard bytes, uploaded or copied from `inputs`."""
 
     def __init__(
@@ -150,14 +150,14 @@ class CudaArray:
         self.role, self._guard = role, guard
         self.host = np.ascontiguousarray(value)
         self._stream = stream
-        self._start = GUARD + offset * value.itemsize  # of the content
+        self._start = GUARD_BYTES + offset * value.itemsize  # of the content
         self._end = self._start + value.nbytes
         first = inputs.find(value) if inputs and role in (Role.IN, Role.INOUT) else None
-        self._memory = driver.mem_alloc(self._end + GUARD)
+        self._memory = driver.mem_alloc(self._end + GUARD_BYTES)
         self.begin = self._content = int(self._memory) + self._start
         self.pointer = self._content + lead * value.itemsize  # what the kernel gets
-        driver.memset_d8(int(self._memory), GUARDED, self._start)
-        driver.memset_d8(int(self._memory) + self._end, GUARDED, GUARD)
+        driver.memset_d8(int(self._memory), GUARD_BYTE, self._start)
+        driver.memset_d8(int(self._memory) + self._end, GUARD_BYTE, GUARD_BYTES)
         if first is None and value.nbytes:
             driver.memcpy_htod(self._content, self.host)
             if role is Role.INOUT:
@@ -186,14 +186,14 @@ class CudaArray:
 
     def digest(self) -> int:
         """A hash of the whole content and of the guard bytes."""
-        return self._guard.digest(int(self._memory), self._end + GUARD)
+        return self._guard.digest(int(self._memory), self._end + GUARD_BYTES)
 
     def overrun(self) -> str:
-        """Where the kernel wrote outside the array; guard bytes show writes up to `GUARD` bytes away."""
-        for where, start, size in (("before its start", 0, self._start), ("beyond its end", self._end, GUARD)):
+        """Where the kernel wrote outside the array; guard bytes show writes up to `GUARD_BYTES` bytes away."""
+        for where, start, size in (("before its start", 0, self._start), ("beyond its end", self._end, GUARD_BYTES)):
             guard = np.empty(size, np.uint8)
             driver.memcpy_dtoh(guard, int(self._memory) + start)
-            if (guard != GUARDED).any():
+            if (guard != GUARD_BYTE).any():
                 return where
         return ""
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pycuda import driver
 
-from runner.device import Role, Surface, Texture, View
+from runner.device import Array, Role, Surface, Texture, View
 from runner.device.cuda.driver_calls import call
 from runner.device.cuda.guard import Guard
 from runner.device.cuda.program import CudaArray
@@ -91,7 +91,7 @@ class Copy(ctypes.Structure):
     _fields_ = (("source", End), ("target", End), ("extent", c_size_t * 3))
 
 
-class CudaImage:
+class CudaImage(Array):
     """An array that the kernel accesses through an object, whose handle is `pointer`.
 
     The memory behind it may be opaque or padded, so `_dense` is a contiguous copy for hashing, poisoning and restoring.
@@ -102,7 +102,7 @@ class CudaImage:
         value: NDArray[Any],
         role: Role,
         channels: int,
-        how: Texture | Surface,
+        access: Texture | Surface,
         stream: driver.Stream,
         guard: Guard,
     ) -> None:
@@ -114,66 +114,61 @@ class CudaImage:
         self._format = FORMATS[f"{value.dtype.kind}{value.itemsize}"], channels
         self._dense = driver.mem_alloc(value.nbytes)
         self._first = driver.mem_alloc(value.nbytes) if role is Role.INOUT else None
-        self._object, self._kind = c_uint64(), "Tex" if isinstance(how, Texture) else "Surf"
+        self._object, self._kind = c_uint64(), "Tex" if isinstance(access, Texture) else "Surf"
         self._array = c_void_p()
         self._memory: driver.DeviceAllocation | None = None
         try:
-            self._make(shape, how)
+            self._create(shape, access)
         except (LaunchError, driver.Error):
             self.free()
             raise
         self.pointer = self._object.value
 
-    def _make(self, shape: tuple[int, ...], how: Texture | Surface) -> None:
+    def _create(self, shape: tuple[int, ...], access: Texture | Surface) -> None:
         """Allocate and fill the memory, and create the object."""
         row, height, _ = self._extent
-        resource = how.resource if isinstance(how, Texture) else "array"
+        texture = access if isinstance(access, Texture) else None
+        resource = texture.resource if texture else "array"
         if resource == "array":
-            descriptor = ArrayDescriptor(
-                (*reversed(shape), 0, 0)[:3], *self._format, 0 if isinstance(how, Texture) else SURFACE_LDST
-            )
+            descriptor = ArrayDescriptor((*reversed(shape), 0, 0)[:3], *self._format, 0 if texture else SURFACE_LDST)
             call("cuArray3DCreate_v2", ctypes.byref(self._array), ctypes.byref(descriptor))
-            self._there = End(kind=ARRAY, array=self._array)
-            self.described = Resource(kind=RESOURCES["array"], where=self._array.value)
+            self._end = End(kind=ARRAY, array=self._array)
+            self.resource = Resource(kind=RESOURCES["array"], where=self._array.value)
         else:
             pitch = row if resource == "linear" else -(-row // PITCH) * PITCH
             memory = self._memory = driver.mem_alloc(pitch * height)
-            self._there = End(kind=DEVICE, device=int(memory), pitch=pitch, height=height)
-            self.described = _in_memory(resource, int(memory), self._format, shape, pitch)
-        self._copy(End(kind=HOST, host=self.host.ctypes.data, pitch=row, height=height), self._there)
+            self._end = End(kind=DEVICE, device=int(memory), pitch=pitch, height=height)
+            self.resource = _in_memory(resource, int(memory), self._format, shape, pitch)
+        self._copy(End(kind=HOST, host=self.host.ctypes.data, pitch=row, height=height), self._end)
         if self._first is not None:
             driver.memcpy_htod(self._first, self.host)
-        if isinstance(how, Texture):
-            self._object = texture_object(self.described, how, self.host.dtype, len(shape))
+        if texture:
+            self._object = _texture_object(self.resource, texture, self.host.dtype, len(shape))
         else:
-            call("cuSurfObjectCreate", ctypes.byref(self._object), ctypes.byref(self.described))
+            call("cuSurfObjectCreate", ctypes.byref(self._object), ctypes.byref(self.resource))
 
     def read(self) -> NDArray[Any]:
         """Copy the content back."""
         result = np.empty_like(self.host)
         self._stream.synchronize()
         row, height, _ = self._extent
-        self._copy(self._there, End(kind=HOST, host=result.ctypes.data, pitch=row, height=height))
+        self._copy(self._end, End(kind=HOST, host=result.ctypes.data, pitch=row, height=height))
         return result
 
     def fill_bytes(self, value: int) -> None:
         """Queue the setting of every byte on the stream."""
         driver.memset_d8_async(self._dense, value, self.host.nbytes, self._stream)
-        self._copy(self._linear(self._dense), self._there, queued=True)
+        self._copy(self._linear(self._dense), self._end, queued=True)
 
     def restore(self) -> None:
         """Queue a copy of the initial content on the stream."""
         if self._first is not None:
-            self._copy(self._linear(self._first), self._there, queued=True)
+            self._copy(self._linear(self._first), self._end, queued=True)
 
     def digest(self) -> int:
         """A hash of the content."""
-        self._copy(self._there, self._linear(self._dense), queued=True)
+        self._copy(self._end, self._linear(self._dense), queued=True)
         return self._guard.digest(int(self._dense), self.host.nbytes)
-
-    def overrun(self) -> str:
-        """Always empty: a write outside a surface traps, or is clamped or dropped."""
-        return ""
 
     def free(self) -> None:
         """Destroy the object and free the memory."""
@@ -197,16 +192,16 @@ class CudaImage:
             call("cuMemcpy3D_v2", copy)
 
 
-def view(array: CudaArray | CudaImage, channels: int, how: Texture) -> View:
+def view(array: CudaArray | CudaImage, channels: int, texture: Texture) -> View:
     """Create a texture object of an array that the kernel also accesses in another way."""
     host = array.host
     shape = host.shape if channels == 1 else host.shape[:-1]
     if isinstance(array, CudaImage):
-        resource = array.described
+        resource = array.resource
     else:
         form = FORMATS[f"{host.dtype.kind}{host.itemsize}"], channels
-        resource = _in_memory(how.resource, array.begin, form, shape, shape[-1] * channels * host.itemsize)
-    return View(array, texture_object(resource, how, host.dtype, len(shape)).value, "", None)
+        resource = _in_memory(texture.resource, array.begin, form, shape, shape[-1] * channels * host.itemsize)
+    return View(array, _texture_object(resource, texture, host.dtype, len(shape)).value, "", None)
 
 
 def _in_memory(resource: str, address: int, form: tuple[int, int], shape: tuple[int, ...], pitch: int) -> Resource:
@@ -215,26 +210,18 @@ def _in_memory(resource: str, address: int, form: tuple[int, int], shape: tuple[
     return Resource(RESOURCES[resource], address, *form, *size)
 
 
-def texture_object(resource: Resource, how: Texture, dtype: np.dtype[Any], axes: int) -> c_uint64:
-    """Create a texture object."""
-    made = c_uint64()
-    descriptor = ctypes.byref(_descriptor(how, dtype.kind, axes))
-    call("cuTexObjectCreate", ctypes.byref(made), ctypes.byref(resource), descriptor, None)
-    return made
-
-
-def _descriptor(texture: Texture, kind: str, axes: int) -> Descriptor:
-    """The driver's description; `kind` is NumPy's letter for the array's numbers.
+def _texture_object(resource: Resource, texture: Texture, dtype: np.dtype[Any], axes: int) -> c_uint64:
+    """Create a texture object.
 
     A one-dimensional texture is an image of one row; border mode in y would blend it with the border.
     """
-    modes = (*texture.address_modes[:axes], "clamp", "clamp")[:3]
-    flags = 0 if texture.promotes or kind == "f" else READ_AS_INTEGER
-    if texture.normalized_coords:
-        flags |= NORMALIZED_COORDINATES
-    return Descriptor(
-        address_mode=tuple(ADDRESS_MODES[mode] for mode in modes),
+    flags = 0 if texture.promotes or dtype.kind == "f" else READ_AS_INTEGER
+    descriptor = Descriptor(
+        address_mode=tuple(ADDRESS_MODES[m] for m in (*texture.address_modes[:axes], "clamp", "clamp")[:3]),
         filter_mode=texture.filter_mode == "linear",
-        flags=flags,
-        border=tuple(texture.border(kind)),
+        flags=flags | (NORMALIZED_COORDINATES if texture.normalized_coords else 0),
+        border=tuple(texture.border(dtype.kind)),
     )
+    handle = c_uint64()
+    call("cuTexObjectCreate", ctypes.byref(handle), ctypes.byref(resource), ctypes.byref(descriptor), None)
+    return handle
