@@ -140,10 +140,7 @@ class Source:
         return tuple((name, value) for name, value in self.macros if not _EARLY_MACRO.fullmatch(name))
 
     def defines(self, included: Sequence[str] = ()) -> str:
-        """The lines before the text: `#include` lines, and one `#define` line per macro.
-
-        `included` are the headers that the text includes; they come before the late macros, which they must not see.
-        """
+        """The `#include` and `#define` lines before the text; late macros follow the headers that the text includes."""
         late = [f"#define {name} {value}\n" for name, value in self.late_macros]
         early = [f"#define {name} {value}\n" for name, value in self.macros if (name, value) not in self.late_macros]
         headers, own = ([f"#include <{name}>\n" for name in names] for names in (self.headers, included))
@@ -171,10 +168,7 @@ class Compiler(Protocol):
 
     @property
     def identity(self) -> str:
-        """The toolchain, its version and its options, in one line. Results of different ones are not comparable.
-
-        Raises CompileError if the toolchain is not installed.
-        """
+        """The toolchain, its version and its options, in one line. Raises CompileError if it is not installed."""
 
     def compile(self, source: Source) -> Binary:
         """Compile, or take the binary from the cache. A CompileError refers to the lines of the kernel's own file."""
@@ -250,7 +244,7 @@ class LaunchDiagnostics:
     """Observations during a launch that are not errors."""
 
     undefined_reads: int | None = None  # shuffles that read a lane outside the mask or an exited one; None if unknown
-    first: str = ""  # the first such read, in words
+    first_undefined_read: str = ""  # in words
     printed: str = ""  # the kernel's output of printf
 
 

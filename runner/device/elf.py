@@ -97,8 +97,7 @@ def naming(functions: Sequence[str]) -> str:
     """C++ text to append to a source, from which `kernel_symbol` finds the symbols of kernels.
 
     It instantiates an empty kernel template for each function, which instantiates templates and keeps `static` kernels.
-    Its names are long, as a shorter one may be a macro. The first function is in line 2 of `NAMING_FILE`, the next in
-    line 3, and so on.
+    Its names are long, as a shorter one may be a macro. The first function is in line 2 of `NAMING_FILE`.
     """
     lines = [
         f'\n#line 1 "{NAMING_FILE}"',

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.device import Source, cache, unqualified
-from runner.device.syntax import WORD, File, Item, What, blank, parse
+from runner.device.syntax import WORD, File, Item, ItemKind, blank, parse
 
-_HOST_ONLY = frozenset((What.HOST, What.INSTANCE))
+_HOST_ONLY = frozenset((ItemKind.HOST, ItemKind.INSTANCE))
 # C++ headers that also declare global names; the others without `.h` declare names in namespace std only.
 _C_HEADERS = frozenset(
     "cassert cctype cerrno cfenv cfloat cinttypes climits cmath cstdarg cstddef cstdint cstdio cstdlib cstring "
@@ -36,33 +36,34 @@ def excerpt(source: Source, has_header: Callable[[str], bool]) -> Excerpt | None
 
     `has_header` tells whether a header of a name can be included.
     """
-    files = dict(reached(source))
+    files = dict(parsed_files(source))
     items = [item for file in files.values() for item in file.items]
-    if any(item.what is What.INCLUDE and not item.path for item in items):
+    if any(item.kind is ItemKind.INCLUDE and not item.path for item in items):
         return None  # a macro names what is included
-    declared = _names(item for item in items if item.what not in _HOST_ONLY)
+    declared = _names(item for item in items if item.kind not in _HOST_ONLY)
     if not declared.issuperset(map(unqualified, source.functions)):
         return None
-    kept = needed(source, files)
+    kept = needed_items(source, files)
     kept_items = [item for items in kept.values() for item in items]
-    words = {word for item in kept_items if item.what is not What.USING for word in item.mentions}
+    words = {word for item in kept_items if item.kind is not ItemKind.USING for word in item.mentions}
     halves = b"#include <cuda_bf16.h>" if any("half" in w or "bfloat16" in w for w in words) else b""
     texts, missing = {}, set()
     for path, file in files.items():
-        edits = {i: b"" for i in file.items if i.what is not What.INCLUDE and i not in kept[path] and not i.is_macro}
+        omitted = (i for i in file.items if i not in kept[path] and not i.is_macro)
+        edits = {i: b"" for i in omitted if i.kind is not ItemKind.INCLUDE}
         for item in file.items:
-            if item.what is What.INCLUDE and not _find(item.path, path, source, quoted=item.quoted):
+            if item.kind is ItemKind.INCLUDE and not _find(item.path, path, source, quoted=item.quoted):
                 if not has_header(item.path):
                     missing.add(item.path)
                     edits[item] = halves if item.path.startswith("cublas") else b""  # which includes the half types
                 elif item.path.isidentifier() and item.path not in _C_HEADERS and "std" not in words:
                     edits[item] = b""
         texts[path] = _edited(file, edits)
-    host = _names(item for item in items if item.what is What.HOST)
+    host = _names(item for item in items if item.kind is ItemKind.HOST)
     return Excerpt(texts, frozenset(missing), frozenset(host - _names(kept_items)))
 
 
-def reached(source: Source) -> Iterator[tuple[Path, File]]:
+def parsed_files(source: Source) -> Iterator[tuple[Path, File]]:
     """The kernel's file and the files that it includes, except system headers, parsed, each once."""
     own = source.path.resolve()
     yield own, parse(source.text)
@@ -73,7 +74,7 @@ def reached(source: Source) -> Iterator[tuple[Path, File]]:
 
 def explain_missing(source: Source, function: str, reason: str) -> str:
     """Why a function cannot be launched, with the available kernels; `reason` is the compiler's message."""
-    declared = [k for _, file in reached(source) for k in file.kernels]
+    declared = [k for _, file in parsed_files(source) for k in file.kernels]
     kernels = [k for k in declared if k.has_body]
     names = f"its kernels are {', '.join(dict.fromkeys(map(str, kernels)))}" if kernels else "it has no other"
     name = re.split(r"[<(]", function)[0].strip().removeprefix("::")
@@ -92,7 +93,7 @@ def explain_missing(source: Source, function: str, reason: str) -> str:
 
 def missing_function(source: Source) -> str:
     """The first function whose name the files lack, and which no macro can create; empty if all are found."""
-    files = [file for _, file in reached(source)]
+    files = [file for _, file in parsed_files(source)]
     if any(file.makes_names for file in files):
         return ""
     words = ((f, re.compile(rb"\b%s\b" % re.escape(unqualified(f).encode()))) for f in source.functions)
@@ -101,8 +102,8 @@ def missing_function(source: Source) -> str:
 
 def system_headers(source: Source, texts: Mapping[Path, str]) -> list[str]:
     """The unconditional `#include <...>` headers in order; `texts` replace the contents of some files."""
-    files = [parse(texts[path]) if path in texts else file for path, file in reached(source)]
-    includes = (i for file in files for i in file.items if i.what is What.INCLUDE and not i.conditional)
+    files = [parse(texts[path]) if path in texts else file for path, file in parsed_files(source)]
+    includes = (i for file in files for i in file.items if i.kind is ItemKind.INCLUDE and not i.conditional)
     paths = (i.path for i in includes if i.path and not i.quoted)
     return list(dict.fromkeys(p for p in paths if not _find(p, source.path, source, quoted=False)))
 
@@ -115,7 +116,7 @@ def _names(items: Iterable[Item]) -> set[str]:
     return {name for item in items for name in item.names}
 
 
-def needed(source: Source, files: Mapping[Path, File]) -> dict[Path, set[Item]]:
+def needed_items(source: Source, files: Mapping[Path, File]) -> dict[Path, set[Item]]:
     """The needed items of each file, by its resolved path."""
     names = set(WORD.findall(" ".join(source.functions))) | set(source.constants)
     names |= {word for _, value in source.macros for word in WORD.findall(value)} | {"operator"}
@@ -124,10 +125,10 @@ def needed(source: Source, files: Mapping[Path, File]) -> dict[Path, set[Item]]:
     for path, file in files.items():
         for item in file.items:
             # `using`, and all items of a file that the parser could not divide.
-            if item.what is What.USING or not (file.is_sound or item.what in (*_HOST_ONLY, What.INCLUDE)):
+            if item.kind is ItemKind.USING or not (file.is_sound or item.kind in (*_HOST_ONLY, ItemKind.INCLUDE)):
                 kept[path].add(item)
                 names |= _mentioned(item, path, source, files)
-            elif item.what not in _HOST_ONLY:
+            elif item.kind not in _HOST_ONLY:
                 for name in item.names:
                     declaring.setdefault(name, []).append((path, item))
     while names:
@@ -139,7 +140,7 @@ def needed(source: Source, files: Mapping[Path, File]) -> dict[Path, set[Item]]:
     omitted = {i for path, file in files.items() for i in file.items if i not in kept[path]}
     missing = _names(omitted) - _names(i for items in kept.values() for i in items)
     for path, file in files.items():
-        kept[path] |= {i for i in file.items if i.what is What.ASSERTION and not i.mentions & missing}
+        kept[path] |= {i for i in file.items if i.kind is ItemKind.ASSERTION and not i.mentions & missing}
     return kept
 
 
@@ -156,7 +157,7 @@ def _edited(file: File, replacements: Mapping[Item, bytes]) -> str:
     for item in file.items:
         # The namespace may be defined in a missing header or in an omitted part, so it is declared.
         name = re.match(rb"using\s+namespace\s+(?:::)?([\w:]+)", file.content[item.begin : item.end])
-        if item.what is What.USING and name and name[1].decode() not in aliases:
+        if item.kind is ItemKind.USING and name and name[1].decode() not in aliases:
             edits.append((item.begin, item.begin, b"namespace %s {} " % name[1]))
     content = bytearray(file.content)
     for begin, end, text in sorted(edits, reverse=True):

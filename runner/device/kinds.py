@@ -33,8 +33,8 @@ class DeviceKind:
     is_gpu: bool  # otherwise the host runs the kernels, and their times say nothing about a GPU
     compilers: tuple[str, ...] = ()  # the user's choices; empty if the compiler is fixed
     automatic: bool = True  # whether `auto` may choose it
-    checked: str = ""  # what a run without a GPU checks; {} is replaced by further checks of values
-    unchecked: str = ""  # what it does not check
+    checks: str = ""  # what a run without a GPU checks; {} is replaced by further checks of values
+    omissions: str = ""  # what it does not check
     ordered: bool = True  # whether {} mentions other orders of threads
 
 
@@ -44,8 +44,8 @@ KINDS = {
     CPU: DeviceKind(
         "the CPU device",
         is_gpu=False,
-        checked="Checked on the CPU device: values{}, array bounds, barriers, masks, undefined reads.",
-        unchecked="data races that give the right values in these orders, such as updates of global memory without "
+        checks="Checked on the CPU device: values{}, array bounds, barriers, masks, undefined reads.",
+        omissions="data races that give the right values in these orders, such as updates of global memory without "
         "atomics; memory fences; speed",
     ),
     CHECKED: DeviceKind(
@@ -53,13 +53,12 @@ KINDS = {
         is_gpu=False,
         automatic=False,
         ordered=False,  # its text has the schedules, which are orders
-        checked="Checked on the checked CPU device, in several schedules: values{}, data races, memory fences and "
+        checks="Checked on the checked CPU device, in several schedules: values{}, data races, memory fences and "
         "their scopes, uninitialized reads, array bounds, barriers, masks, undefined reads.",
-        unchecked="accesses that the compiler merged or removed, inputs that were not tried, speed",
+        omissions="accesses that the compiler merged or removed, inputs that were not tried, speed",
     ),
 }
 CHOICES = (AUTO, *KINDS)
-_AUTOMATIC = tuple(name for name, kind in KINDS.items() if kind.automatic)
 
 
 def is_gpu(kind: str) -> bool:
@@ -86,11 +85,11 @@ def caution(kind: str, sizes: str, orders: str, races: str = "") -> str:
     sentence on the search for races. Each is empty if it was not tried.
     """
     device = KINDS.get(kind)
-    if device is None or not device.checked:
+    if device is None or not device.checks:
         return ""
     also = [phrase for phrase in (sizes, orders if device.ordered else "") if phrase]
-    checked = device.checked.format(f" (also {', and '.join(also)})" if also else "")
-    return f"{checked} {races} Not checked: speed." if races else f"{checked} Not checked: {device.unchecked}."
+    checked = device.checks.format(f" (also {', and '.join(also)})" if also else "")
+    return f"{checked} {races} Not checked: speed." if races else f"{checked} Not checked: {device.omissions}."
 
 
 def has_compilers(kind: str) -> bool:
@@ -125,16 +124,21 @@ def backend(kind: str) -> Backend:
     return cast("Backend", importlib.import_module(f"runner.device.{kind}.backend"))
 
 
+def _candidates(kind: str) -> tuple[str, ...]:
+    """The kinds that `open_device` tries, in order."""
+    return tuple(name for name, k in KINDS.items() if k.automatic) if kind == AUTO else (kind,)
+
+
 def prepare(kind: str, index: int) -> None:
     """Start to open a GPU that `open_device` may open later; a missing GPU is not an error yet."""
-    for name in _AUTOMATIC if kind == AUTO else (kind,):
+    for name in _candidates(kind):
         if KINDS[name].is_gpu:
             backend(name).prepare(index)
 
 
 def open_device(config: DeviceConfig) -> Device:
     """Open the requested device; `auto` is the first kind that can be opened. Raises DeviceUnavailable otherwise."""
-    *first, last = _AUTOMATIC if config.kind == AUTO else (config.kind,)
+    *first, last = _candidates(config.kind)
     for kind in first:
         with contextlib.suppress(DeviceUnavailable):
             return backend(kind).open_device(config)
@@ -143,9 +147,7 @@ def open_device(config: DeviceConfig) -> Device:
 
 def kind_of(config: DeviceConfig) -> str:
     """The kind of device that `open_device` would open."""
-    if config.kind != AUTO:
-        return config.kind
-    *first, last = _AUTOMATIC
+    *first, last = _candidates(config.kind)
     return next((kind for kind in first if backend(kind).is_present(config)), last)
 
 

@@ -61,16 +61,16 @@ class Limited:
         text: bytes = b"",
         cwd: Path | str | None = None,
         env: Mapping[str, str] | None = None,
-        at_least_s: float = 0.0,
+        min_limit_s: float = 0.0,
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run a command with a text as its input, and wait for its end, `at_least_s` even if the limit is lower.
+        """Run a command with a text as its input, and wait for its end, `min_limit_s` even if the limit is lower.
 
         Of stderr the first and the last `MESSAGE_BYTES` are returned. Raises CompileLimit, also after `stop`.
         """
         with self._started(command, cwd, env) as process:
             if self.stopped:
                 raise CompileLimit("the compiler was not started, because the sweep ends")
-            out, err = _output(process, text, max(self.limits.seconds, at_least_s))
+            out, err = _output(process, text, max(self.limits.seconds, min_limit_s))
             code = process.wait()
         message = err.decode(errors="replace")
         if code and ran_out_of_memory(message):

@@ -56,7 +56,7 @@ def canonical(text: str) -> str:
     return " ".join(words)
 
 
-def words(text: str) -> tuple[str, ...]:
+def split(text: str) -> tuple[str, ...]:
     """The options of a canonical text."""
     return () if text == NONE else tuple(text.split())
 

@@ -45,7 +45,7 @@ _DEVICE = frozenset(("__global__", "__device__"))
 _VARIABLE = frozenset(("__device__", "__constant__", "__managed__", "__shared__", "const", "constexpr"))
 
 
-class What(enum.Enum):
+class ItemKind(enum.Enum):
     """The kind of an item, which decides whether a kernel may need it."""
 
     DEVICE = "device"  # a function that a kernel may call, or a kernel
@@ -71,7 +71,7 @@ class Parameter:
 class Item:
     """A declaration at file or namespace scope; `begin` and `end` are bytes."""
 
-    what: What
+    kind: ItemKind
     names: frozenset[str]  # names that it declares
     begin: int
     end: int
@@ -98,7 +98,7 @@ class Item:
         used: set[str] = set()
         own: set[str] = set()
         in_macros: set[str] = set()
-        for node in below(self.node):
+        for node in descendants(self.node):
             if node.type in IDENTIFIERS:
                 used.add(text_of(node))
             elif node.type == "preproc_arg":
@@ -114,7 +114,7 @@ class Item:
     @functools.cached_property
     def includes(self) -> tuple[str, ...]:
         """The files that are included within it."""
-        return tuple(_path_of(n)[0] for n in below(self.node) if n.type == "preproc_include")
+        return tuple(_path_of(n)[0] for n in descendants(self.node) if n.type == "preproc_include")
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def parse(text: str) -> File:
 
 def device_functions(file: File) -> Iterator[tree_sitter.Node]:
     """The function definitions for the device alone, including members of classes."""
-    for node in below(file.root):
+    for node in descendants(file.root):
         if node.type == "function_definition" and (body := node.child_by_field_name("body")):
             head = _words(node, body.start_byte)
             if head & _DEVICE and "__host__" not in head:
@@ -190,7 +190,7 @@ def _as_statement(found: re.Match[bytes]) -> bytes:
     return found.group()[: -len(words) - 1] + re.sub(rb"\W+\Z", blank, summed) + b";"
 
 
-def below(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+def descendants(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
     """The node and its descendants, in preorder."""
     waiting = [node]
     while waiting:
@@ -220,7 +220,7 @@ class _Macros(NamedTuple):
 def _macros(root: tree_sitter.Node) -> _Macros:
     bodies = {
         text_of(n.child_by_field_name("name")): text_of(n.child_by_field_name("value"))
-        for n in below(root)
+        for n in descendants(root)
         if n.type in _MACROS
     }
     words = {name: set(WORD.findall(body)) for name, body in bodies.items()}
@@ -242,15 +242,15 @@ def _items(node: tree_sitter.Node, macros: _Macros, *, conditional: bool) -> Ite
         elif child.type == "preproc_include":
             path, quoted = _path_of(child)
             begin, end = child.start_byte, child.start_byte + len((child.text or b"").rstrip())
-            yield Item(What.INCLUDE, frozenset(), begin, end, path, quoted, conditional, node=child)
+            yield Item(ItemKind.INCLUDE, frozenset(), begin, end, path, quoted, conditional, node=child)
         elif child.type not in _DIRECTIVES and (node.type in _CONTAINERS or node.type == "linkage_specification"):
             if any(node.child_by_field_name(field) == child for field in ("name", "condition", "value")):
                 continue  # a part of the container itself
-            what, names = _declared(child, macros)
+            kind, names = _declared(child, macros)
             after = child.next_sibling
             end = after.end_byte if after and after.type == ";" else child.end_byte  # of a class
             is_macro = child.type in _MACROS
-            yield Item(what, names, child.start_byte, end, conditional=conditional, is_macro=is_macro, node=child)
+            yield Item(kind, names, child.start_byte, end, conditional=conditional, is_macro=is_macro, node=child)
 
 
 def _is_container(node: tree_sitter.Node) -> bool:
@@ -276,29 +276,29 @@ def _path_of(include: tree_sitter.Node) -> tuple[str, bool]:
     return "", False
 
 
-def _declared(node: tree_sitter.Node, macros: _Macros) -> tuple[What, frozenset[str]]:
+def _declared(node: tree_sitter.Node, macros: _Macros) -> tuple[ItemKind, frozenset[str]]:
     inner = _declaration(node)
     names = frozenset(_names(inner))
     if inner.type in _MACROS:
-        return What.NAMED, names
+        return ItemKind.NAMED, names
     if inner.type == "static_assert_declaration":
-        return What.ASSERTION, frozenset()
+        return ItemKind.ASSERTION, frozenset()
     if inner.type == "using_declaration" and any(c.type == "namespace" for c in inner.children):
-        return What.USING, frozenset()
+        return ItemKind.USING, frozenset()
     if inner.type == "template_instantiation":
-        return What.INSTANCE, frozenset()
+        return ItemKind.INSTANCE, frozenset()
     head = _head(node, inner)
     if inner.type == "function_definition" or _is_prototype(inner):
         if head & macros.device:
-            return What.DEVICE, names
-        return (What.NAMED if head & {"constexpr", "consteval"} else What.HOST), names
+            return ItemKind.DEVICE, names
+        return (ItemKind.NAMED if head & {"constexpr", "consteval"} else ItemKind.HOST), names
     if inner.type == "declaration":
-        return (What.NAMED if not names or head & (_VARIABLE | macros.device) else What.HOST), names
+        return (ItemKind.NAMED if not names or head & (_VARIABLE | macros.device) else ItemKind.HOST), names
     if inner.type == "expression_statement" and set(WORD.findall(text_of(inner))[:1]) & macros.launching:
-        return What.HOST, frozenset()
+        return ItemKind.HOST, frozenset()
     if inner.type in ("expression_statement", "ERROR") or not names:
-        return What.LOOSE, frozenset(_words(node))
-    return What.NAMED, names
+        return ItemKind.LOOSE, frozenset(_words(node))
+    return ItemKind.NAMED, names
 
 
 def _declaration(node: tree_sitter.Node) -> tree_sitter.Node:
@@ -330,9 +330,9 @@ def _names(node: tree_sitter.Node) -> Iterator[str]:
         yield from WORD.findall(text_of(name))[-1:]
     elif node.type in _CLASSES or node.type in ("namespace_alias_definition", "concept_definition"):
         name = node.child_by_field_name("name")
-        yield from (text_of(n) for n in below(name) if n.type in IDENTIFIERS) if name else ()
+        yield from (text_of(n) for n in descendants(name) if n.type in IDENTIFIERS) if name else ()
         if node.type == "enum_specifier":
-            yield from (text_of(n.child_by_field_name("name")) for n in below(node) if n.type == "enumerator")
+            yield from (text_of(n.child_by_field_name("name")) for n in descendants(node) if n.type == "enumerator")
     else:
         for declarator in node.children_by_field_name("declarator"):
             yield from _names_of_declarator(declarator)
@@ -344,7 +344,7 @@ def _names(node: tree_sitter.Node) -> Iterator[str]:
 def _names_of_declarator(node: tree_sitter.Node) -> Iterator[str]:
     while node.type not in IDENTIFIERS:
         if node.type in ("qualified_identifier", "template_function", "template_type", "structured_binding_declarator"):
-            yield from (text_of(n) for n in below(node) if n.type in IDENTIFIERS)
+            yield from (text_of(n) for n in descendants(node) if n.type in IDENTIFIERS)
             return
         if node.type == "operator_name":
             yield "operator"

@@ -72,7 +72,7 @@ def _is_t4(file: Path) -> bool:
 
 def _written(file: Path, tuning: Tuning | None, kernel: str | None, source: Path | None, into: Path) -> dict[str, Path]:
     from runner.device import Source, cache  # noqa: PLC0415
-    from runner.device.excerpt import reached  # noqa: PLC0415
+    from runner.device.excerpt import parsed_files  # noqa: PLC0415
     from runner.importer.found import find, folders_nearby  # noqa: PLC0415
     from runner.importer.written import name_of, write_new, written  # noqa: PLC0415
 
@@ -91,7 +91,7 @@ def _written(file: Path, tuning: Tuning | None, kernel: str | None, source: Path
     plain = re.sub(r"<.*", "", kernel or "").rpartition("::")[2]
     chosen: list[Kernel] = []
     kernels: list[Kernel] = []
-    for _, part in reached(Source(path, text, "")):  # then its includes, if the file itself lacks the kernel
+    for _, part in parsed_files(Source(path, text, "")):  # then its includes, if the file itself lacks the kernel
         kernels += [k for k in part.kernels if k.has_body]
         chosen = chosen or [k for k in kernels if not plain or k.name.rpartition("::")[2] == plain]
     if not chosen:

@@ -11,8 +11,8 @@ from pathlib import Path
 import tree_sitter
 
 from runner.device import Source, cache
-from runner.device.excerpt import needed, reached
-from runner.device.syntax import IDENTIFIERS, File, Kernel, Parameter, What, below, parse, text_of
+from runner.device.excerpt import needed_items, parsed_files
+from runner.device.syntax import IDENTIFIERS, File, ItemKind, Kernel, Parameter, descendants, parse, text_of
 
 # Names that CUDA, C or C++ declares.
 _KNOWN = re.compile(
@@ -67,10 +67,10 @@ class Found:
 
 def find(source: Source, kernel: Kernel) -> Found:
     """Analyse a kernel of a source and of the files that it includes."""
-    files = dict(reached(source))
-    taken = needed(source, files)
-    nodes = [item.node for items in taken.values() for item in items if item.what is not What.USING]
-    body = [node for top in nodes for node in below(top)]
+    files = dict(parsed_files(source))
+    taken = needed_items(source, files)
+    nodes = [item.node for items in taken.values() for item in items if item.kind is not ItemKind.USING]
+    body = [node for top in nodes for node in descendants(top)]
     declared = {name for file in files.values() for item in file.items for name in item.names}
     own = {name for items in taken.values() for item in items for name in item.own} | set(_unseen(body))
     fields = [text_of(n) for n in body if n.type == "field_expression"]
@@ -114,10 +114,10 @@ def _role(p: Parameter, kernel: tree_sitter.Node) -> str:
     names, count = {p.name}, 0
     while len(names) > count:  # follow pointers derived from it: `T* row = p + i * n`
         count = len(names)
-        for n in below(kernel):
+        for n in descendants(kernel):
             if n.type == "init_declarator" and _points(n.child_by_field_name("value"), names):
                 names |= set(re.findall(r"\w+", text_of(n.child_by_field_name("declarator")))[-1:])
-    uses = {_use(n) for n in below(kernel) if n.type in IDENTIFIERS and text_of(n) in names and not _declares(n)}
+    uses = {_use(n) for n in descendants(kernel) if n.type in IDENTIFIERS and text_of(n) in names and not _declares(n)}
     uses.discard("moved")
     return "in" if uses == {"read"} else "out" if uses == {"assigned"} else "inout"
 
@@ -192,7 +192,7 @@ def _passed(pointer: tree_sitter.Node) -> str:
 
 def _undeclared(body: list[tree_sitter.Node]) -> Iterator[str]:
     """Names in expressions, except called functions, and type names in capitals."""
-    inside = {n for node in body if node.type in ("preproc_def", "preproc_function_def") for n in below(node)}
+    inside = {n for node in body if node.type in ("preproc_def", "preproc_function_def") for n in descendants(node)}
     for node in body:
         parent = node.parent
         if node in inside:
@@ -210,13 +210,13 @@ def _arrays(body: list[tree_sitter.Node], *words: str) -> Iterator[tuple[tree_si
     for node in body:
         if node.type == "declaration" and set(words) <= set(text_of(node).split()):
             for declarator in node.children_by_field_name("declarator"):
-                name = next((text_of(n) for n in below(declarator) if n.type in IDENTIFIERS), "")
+                name = next((text_of(n) for n in descendants(declarator) if n.type in IDENTIFIERS), "")
                 yield declarator, text_of(node.child_by_field_name("type")), name
 
 
 def _constants(body: list[tree_sitter.Node]) -> Iterator[Constant]:
     for declarator, kind, name in _arrays(body, "__constant__"):
-        sizes = (n.child_by_field_name("size") for n in below(declarator) if n.type == "array_declarator")
+        sizes = (n.child_by_field_name("size") for n in descendants(declarator) if n.type == "array_declarator")
         if declarator.type != "init_declarator":  # the source gives it a value
             yield Constant(kind, name, tuple(text_of(s) for s in sizes if s is not None)[::-1])
 
@@ -224,8 +224,8 @@ def _constants(body: list[tree_sitter.Node]) -> Iterator[Constant]:
 def _launches(source: Source, kernel: Kernel) -> Iterator[str]:
     """Each launch in the files, with the definitions of the names between `<<<` and `>>>`."""
     plain = kernel.name.rpartition("::")[2]
-    for _, file in reached(source):
-        for node in below(file.root):
+    for _, file in parsed_files(source):
+        for node in descendants(file.root):
             if node.type == "call_expression" and any(c.type == "kernel_call_syntax" for c in node.children):
                 called = text_of(node.child_by_field_name("function"))
                 if re.match(rf"(.*::)?{plain}\b", called):
@@ -239,7 +239,7 @@ def _where(launch: tree_sitter.Node, shape: str) -> str:
     function = launch
     while function.parent is not None and function.type != "function_definition":
         function = function.parent
-    before = [n for n in below(function) if n.type in _MAKING and n.end_byte < launch.start_byte]
+    before = [n for n in descendants(function) if n.type in _MAKING and n.end_byte < launch.start_byte]
     wanted, found = set(re.findall(r"\w+", shape)), dict[str, str]()
     for node in reversed(before):
         name = (re.findall(r"\w+", text_of(node.children[0])) or [""])[-1]
@@ -251,9 +251,9 @@ def _where(launch: tree_sitter.Node, shape: str) -> str:
 
 def folders_nearby(source: Source) -> Iterator[Path]:
     """Find include folders near a kernel's file, within its repository, that hold headers the kernel needs."""
-    files = dict(reached(source))
-    words = {w for items in needed(source, files).values() for i in items for w in i.mentions} | {"operator"}
-    wanted = {i.path for file in files.values() for i in file.items if i.what is What.INCLUDE and i.path}
+    files = dict(parsed_files(source))
+    words = {w for items in needed_items(source, files).values() for i in items for w in i.mentions} | {"operator"}
+    wanted = {i.path for file in files.values() for i in file.items if i.kind is ItemKind.INCLUDE and i.path}
     beside = source.path.resolve().parent
     ours = next((n for n, up in enumerate((beside, *beside.parents)) if (up / ".git").exists()), 2)
     found: dict[Path, None] = {}
@@ -262,7 +262,7 @@ def folders_nearby(source: Source) -> Iterator[Path]:
             path for up in (beside, *beside.parents)[: ours + 1] for path in (up / name, *sorted(up.glob(f"*/{name}")))
         )
         path = None if cache.find(name, beside, source.folders) else next((p for p in ways if p.is_file()), None)
-        if path and words & {n for i in parse(cache.read(path)).items if i.what is not What.HOST for n in i.names}:
+        if path and words & {n for i in parse(cache.read(path)).items if i.kind is not ItemKind.HOST for n in i.names}:
             found[path.parents[name.count("/")]] = None
     yield from found
 
@@ -296,7 +296,7 @@ def resolved(kinds: Iterable[str], files: list[File]) -> dict[str, str]:
     Returns:
         The underlying type, by alias. Types that are no alias are left out.
     """
-    nodes = [node for file in files for node in below(file.root) if node.type in _NAMING]
+    nodes = [node for file in files for node in descendants(file.root) if node.type in _NAMING]
     defined = {text_of(n.child_by_field_name("name")) for n in nodes if n.type == "preproc_def"}
     found = {}
     for name in map(plain_type, kinds):
@@ -331,7 +331,9 @@ def _holds(node: tree_sitter.Node, defined: set[str]) -> bool | None:
             asked = _CONDITION.fullmatch(head.strip())
             if not asked:
                 return None
-            own = {text_of(n.child_by_field_name("name")) for n in below(parent) if n.type == "preproc_def"}  # a guard
+            own = {
+                text_of(n.child_by_field_name("name")) for n in descendants(parent) if n.type == "preproc_def"
+            }  # a guard
             takes = ((asked[2] or asked[4]) in (defined - own)) != bool(asked[1] or asked[3])
             if takes == (parent.child_by_field_name("alternative") == below_it):
                 return False

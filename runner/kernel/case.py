@@ -149,7 +149,7 @@ class Case:
     @property
     def options(self) -> tuple[str, ...]:
         """The options for a GPU's compiler."""
-        return options.words(str(dict(self.parameters)["compile_options"]))
+        return options.split(str(dict(self.parameters)["compile_options"]))
 
     @functools.cached_property
     def variables(self) -> dict[str, Canonical]:

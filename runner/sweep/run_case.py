@@ -197,7 +197,7 @@ def _run(work: Work, program: Program) -> Outcome:
         undetected=tuple(undetected(first, verdict.power, fast=task.fast_math)) if verdict.ok else (),
         undefined_reads=diagnostics.undefined_reads,
         received=observed,
-        note=diagnostics.first or _note_for(case, observed) or verdict.note,
+        note=diagnostics.first_undefined_read or _note_for(case, observed) or verdict.note,
         printed=diagnostics.printed,
         resources=program.resources,
     )

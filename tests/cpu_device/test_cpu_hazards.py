@@ -187,7 +187,7 @@ def test_undefined_reads_are_counted_and_poisoned(bench, lines, out):
     """Reading a lane outside the mask is counted, but no error: the usual reduction of a tail does it."""
     found = bench.launch(bench.load(bench.source(FILE, "readsOutside")), out)
     assert found.undefined_reads == 8
-    assert found.first == (
+    assert found.first_undefined_read == (
         f"hazards.cu:{lines(FILE, 'readsOutside')}: __shfl_down_sync: lane 8 reads lane 16, which is not named in the "
         "mask: the value is undefined on a GPU; block (0,0,0), thread (8,0,0) [warp 0, lane 8]"
     )
@@ -200,7 +200,7 @@ def test_reading_a_lane_that_has_returned(bench, lines, out):
     found = bench.launch(bench.load(bench.source(FILE, "readsExited")), out)
     assert found.undefined_reads == 20
     where = f"hazards.cu:{lines(FILE, 'readsExited')}: __shfl_sync: lane 0 reads lane 25, which has exited or is not in the block"
-    assert found.first.startswith(where)
+    assert found.first_undefined_read.startswith(where)
 
 
 @pytest.mark.parametrize("width", [0, 3, 12, 33, 64, -1, -32])

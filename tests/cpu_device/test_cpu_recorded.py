@@ -48,7 +48,7 @@ def test_shuffles_read_the_lane_that_the_ptx_manual_names(bench):
     wrong = np.flatnonzero((out != expected).any(axis=1))
     assert wrong.size == 0, [shuffle_cases()[i] for i in wrong[:5]]
     assert findings.undefined_reads == undefined > 10000
-    assert "which is not named in the mask: the value is undefined on a GPU" in findings.first
+    assert "which is not named in the mask: the value is undefined on a GPU" in findings.first_undefined_read
 
 
 @pytest.mark.parametrize("alive", [1, 17, 20, 31, 32])

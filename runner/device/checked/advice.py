@@ -60,7 +60,7 @@ class RaceFacts:
     both_write: bool  # whether two writes raced in some occurrence
     one_writes: bool  # whether a read and a write raced in some occurrence
     same_value: bool  # whether all accesses write the same value
-    passed: str  # the line of the barrier that the threads passed last; empty if none or unknown
+    last_barrier: str  # the line of the barrier that the threads passed last; empty if none or unknown
     signal: Signal | None  # the flag by which the earlier thread may have signalled the later one
     space: str  # the array's memory space: shared or global
     cooperative: bool  # whether the launch is cooperative, so that a grid barrier is possible
@@ -148,7 +148,7 @@ def _barrier_clause(race: RaceFacts, source: str, code: Code) -> str:
     if code.decides(first, last) and race.one_writes:
         step = f"the test on line {first} and the access on line {last} must be one step"
         return f"{step}: by an atomic such as `atomicCAS`, or by a barrier between them that all threads reach"
-    place = _place(first, last, _line_in(source, race.passed), code, pattern)
+    place = _place(first, last, _line_in(source, race.last_barrier), code, pattern)
     if is_warp and place.startswith("between lines") and code.matches(_PART_OF_WARP, Lines(first, last)):
         barrier += " of both threads"
     return f"missing: {barrier} {place}"

@@ -20,7 +20,6 @@ def open_device(config: DeviceConfig) -> Device:
     return CheckedDevice(config.threads, config.schedules, ignore_same_value=config.same_value_races == "ignore")
 
 
-def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compiler:
+def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compiler:  # noqa: ARG001
     """The host's C++ compiler, with instrumentation."""
-    _ = info, compiler
     return CpuCompiler(limits=config.compile_limits, checked=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from runner.device import Inside, Launch, LaunchDiagnostics, Role
 from runner.device.checked.counting import InstructionCost, read_costs
-from runner.device.checked.findings import Reported, read_findings
+from runner.device.checked.findings import ReportContext, read_findings
 from runner.device.cpu.build import find_toolchain
 from runner.device.cpu.device import CpuDevice, PreparedLaunch, PreparedSequence
 from runner.device.cpu.interface import CheckedArray, CheckedRequest, LaunchReport, Outcome
@@ -92,11 +92,11 @@ class _CheckedLaunch(PreparedLaunch):
         self.text = ""  # the launch's report
         self._report_buffer = device.report
         inside = [a.array for a in launch.arguments if isinstance(a, Inside)]
-        self._reported = reported = Reported(self.program, launch, order)
+        self._context = context = ReportContext(self.program, launch, order)
         checked: list[CheckedArray] = []
         for array in {id(a): a for a in (*self.arrays, *inside) if isinstance(a, GuardedArray)}.values():
             item, content = array.dtype.itemsize, array.role not in _WITHOUT_CONTENT
-            reported.arrays.append((array.name, item, array.size))
+            context.arrays.append((array.name, item, array.size))
             extent = (array.begin, array.size * item, array.origin, *array.guards, item)
             checked.append(CheckedArray(*extent, array.role is Role.IN, content, 0))
         written = {v.pointer: v for v in launch.variables if isinstance(v, Variable)}
@@ -105,14 +105,14 @@ class _CheckedLaunch(PreparedLaunch):
             variable = written.get(address)
             item = variable.dtype.itemsize if variable else 1
             if variable is None:
-                reported.untyped.add(len(checked))
-            reported.arrays.append((name, item, size // item))
+                context.untyped.add(len(checked))
+            context.arrays.append((name, item, size // item))
             content = variable is None or variable.role not in _WITHOUT_CONTENT
             constant = name in self.program.constants
             extent = (address, size, address, *guarded[address], item)
             checked.append(CheckedArray(*extent, constant, content, 1, constant))
         shared = [CheckedArray(v.value, v.size, element_bytes=bool(v.name)) for v in self.program.shared_variables]
-        reported.shared += [(v.name, v.size) for v in self.program.shared_variables]
+        context.shared += [(v.name, v.size) for v in self.program.shared_variables]
         self._arrays = ((CheckedArray * len(checked))(*checked), (CheckedArray * len(shared))(*shared))
         arrays = self._arrays[0], len(checked), self._arrays[1], len(shared)
         report = ctypes.addressof(device.report), REPORT_BYTES, 0
@@ -130,7 +130,7 @@ class _CheckedLaunch(PreparedLaunch):
             report = super().run()
         finally:
             self.text = ctypes.string_at(self._report_buffer, min(self._checked.out_bytes, REPORT_BYTES)).decode()
-            self.findings = read_findings(self._reported, self.text)
+            self.findings = read_findings(self._context, self.text)
         if report.outcome == Outcome.FOUND:
             raise Hazard("")
         return report

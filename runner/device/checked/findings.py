@@ -26,7 +26,7 @@ _SHARED = 1 << 30  # the number of a shared array has this bit
 
 
 @dataclass
-class Reported:
+class ReportContext:
     """The names of a launch's arrays and lines, which its report has as numbers."""
 
     program: CpuProgram
@@ -57,12 +57,12 @@ class Reported:
         return *indices, "block ({},{},{}), thread ({},{},{})".format(*indices[0], *indices[1])
 
 
-def read_findings(reported: Reported, text: str) -> tuple[Finding, ...]:
+def read_findings(context: ReportContext, text: str) -> tuple[Finding, ...]:
     """Parse a launch's report to sentences, one for each pair of lines."""
     rows = [line.split("\t") for line in text.splitlines()]
     faults = [row for row in rows if row[0] == "fault"]
     races = [_Race.parse(row) for row in rows if row[0] == "race"]
-    program = reported.program
+    program = context.program
     codes = {int(row[2]) for row in faults} | {c for race in races for c in race.codes}
     by_address = source_lines(program, [program.code_begin + code for code in sorted(codes)])
     lines = {code: by_address.get(program.code_begin + code, "") for code in codes}
@@ -75,8 +75,8 @@ def read_findings(reported: Reported, text: str) -> tuple[Finding, ...]:
             groups.setdefault((race.kind if race.is_read_alone else None, pair, race.array), []).append(race)
     named = {code: line or program.path.name for code, line in lines.items()}
     return (
-        *(_fault(reported, row, lines[int(row[2])]) for row in faults),
-        *(_race(reported, group, named) for group in groups.values()),
+        *(_fault(context, row, lines[int(row[2])]) for row in faults),
+        *(_race(context, group, named) for group in groups.values()),
     )
 
 
@@ -102,8 +102,8 @@ class _Race:
     missing: int  # what a flag lacks to order the two threads; see `Signal`
     signal_write: int
     signal_read: int
-    passed_line: int
-    passed_file: str
+    barrier_line: int
+    barrier_file: str
 
     @classmethod
     def parse(cls, row: Sequence[str]) -> _Race:
@@ -119,46 +119,46 @@ class _Race:
         return self.code, self.other_code, *((self.signal_write, self.signal_read) if self.missing else ())
 
 
-def _race(reported: Reported, group: Sequence[_Race], lines: Mapping[int, str]) -> Finding:
+def _race(context: ReportContext, group: Sequence[_Race], lines: Mapping[int, str]) -> Finding:
     """The finding of races of one pair of lines; `lines` has the line of each code, or else the file's name."""
     race = min(group, key=lambda r: (r.kind == _WRITE_READ, r.block, r.thread, r.offset))
     count = sum(r.count for r in group)
-    space, name, item, _ = reported.array(race.array)
-    if (space == "shared" or race.array in reported.untyped) and race.offset % race.bytes == 0:
+    space, name, item, _ = context.array(race.array)
+    if (space == "shared" or race.array in context.untyped) and race.offset % race.bytes == 0:
         item = race.bytes
     line, other_line = lines[race.code], lines[race.other_code]
-    block, thread, place = reported.place(race.block, race.thread)
+    block, thread, place = context.place(race.block, race.thread)
     times = f" ({count} times)" if count > 1 else ""
     element = race.offset // item
     where = f"{space} '{name}' element {element}"
     if race.kind == _UNWRITTEN:
         text = f"{line}: uninitialized read of {where}; {place}{times}"
-        return Finding("unwritten", text, line, "", name, space, element, count, block, thread, order=reported.order)
+        return Finding("unwritten", text, line, "", name, space, element, count, block, thread, order=context.order)
     if race.kind == _UNWAITED:
         advice = advice_on_copy(other_line, line)
         text = f"{line}: read of {where} before the asynchronous copy of {other_line} was waited for; {place}{times}"
         return Finding(
             "unwaited", f"{text}; {advice}", line, other_line, name, space, element, count, block, thread,
-            order=reported.order, advice=advice,
+            order=context.order, advice=advice,
         )  # fmt: skip
-    other_block, other_thread, other_place = reported.place(race.other_block, race.other_thread)
+    other_block, other_thread, other_place = context.place(race.other_block, race.other_thread)
     same = all(r.kind == _WRITE_WRITE and r.same_value == r.count for r in group)
     kinds = f"{_RACES[race.kind]}{', of the same value each time' if same else ''}"
-    schedule = f", in schedule {reported.order}" if reported.order else ""
-    facts = _facts(reported, race, group, lines, same=same)
-    advice = advice_on_race(facts, reported.program.path.name, reported.code)
+    schedule = f", in schedule {context.order}" if context.order else ""
+    facts = _facts(context, race, group, lines, same=same)
+    advice = advice_on_race(facts, context.program.path.name, context.code)
     text = (
         f"{line}: race ({kinds}) on {where}: {_verb(race.flags)} by {place}; "
         f"{_verb(race.other_flags)} at {other_line} by {other_place}{times}{schedule}; {advice}"
     )
     return Finding(
         "race", text, line, other_line, name, space, element, count, block, thread, other_block, other_thread,
-        same, reported.order, advice,
+        same, context.order, advice,
     )  # fmt: skip
 
 
 def _facts(
-    reported: Reported, race: _Race, group: Sequence[_Race], lines: Mapping[int, str], *, same: bool
+    context: ReportContext, race: _Race, group: Sequence[_Race], lines: Mapping[int, str], *, same: bool
 ) -> RaceFacts:
     def access(code: int, flags: int) -> Access:
         return Access(lines[code], *(bool(flags & bit) for bit in (_WRITE, _ATOMIC, _VOLATILE, _BLOCK_SCOPE)))
@@ -172,10 +172,10 @@ def _facts(
         both_write=_WRITE_WRITE in kinds,
         one_writes=bool(kinds - {_WRITE_WRITE}),
         same_value=same,
-        passed=f"{Path(race.passed_file).name}:{race.passed_line}" if race.passed_line else "",
+        last_barrier=f"{Path(race.barrier_file).name}:{race.barrier_line}" if race.barrier_line else "",
         signal=next(signals, None),
-        space=reported.array(race.array)[0],
-        cooperative=reported.program.cooperative,
+        space=context.array(race.array)[0],
+        cooperative=context.program.cooperative,
     )
 
 
@@ -191,18 +191,18 @@ def _index(number: int, extent: Place) -> Place:
     return number % x, number // x % y, number // x // y
 
 
-def _fault(reported: Reported, row: Sequence[str], line: str) -> Finding:
+def _fault(context: ReportContext, row: Sequence[str], line: str) -> Finding:
     kind, _, number, offset, size, writes = map(int, row[1:7])
     block, thread = row[7:]
-    space, name, item, count = reported.array(number)
+    space, name, item, count = context.array(number)
     verb = "write" if writes else "read"
-    if number in reported.untyped and offset % size == count % size == 0:
+    if number in context.untyped and offset % size == count % size == 0:
         item, count = size, count // size
     element = offset // item
     if _FAULTS[kind] == "misaligned":
         cause = f"misaligned {verb} of '{name}': {size} bytes at byte {offset}"
     elif _FAULTS[kind] == "read_only":
-        is_constant = name in reported.program.constants
+        is_constant = name in context.program.constants
         array = f"the __constant__ variable '{name}'" if is_constant else f"read-only input '{name}'"
         cause = f"write to {array}, element {element}"
     elif space == "shared":
@@ -212,9 +212,9 @@ def _fault(reported: Reported, row: Sequence[str], line: str) -> Finding:
         begins_inside = 0 <= element < count  # a vector that reaches beyond the end
         index = f"{size} bytes from index {element}" if begins_inside else f"index {element}"
         cause = f"out-of-bounds {verb} of '{name}': {index}, but '{name}' has {count} elements"
-    text = f"{line or reported.program.path.name}: {cause}; block ({block}), thread ({thread})"
+    text = f"{line or context.program.path.name}: {cause}; block ({block}), thread ({thread})"
     places = _place(block), _place(thread)
-    return Finding(_FAULTS[kind], text, line, "", name, space, element, 1, *places, order=reported.order)
+    return Finding(_FAULTS[kind], text, line, "", name, space, element, 1, *places, order=context.order)
 
 
 def _place(text: str) -> Place:

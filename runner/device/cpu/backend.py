@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from runner.device.config import DeviceConfig
 
 
-def is_present(config: DeviceConfig) -> bool:
+def is_present(config: DeviceConfig) -> bool:  # noqa: ARG001
     """Always true, as the host is the device."""
-    _ = config
     return True
 
 
@@ -23,15 +22,13 @@ def open_device(config: DeviceConfig) -> Device:
     return CpuDevice(threads=config.threads)
 
 
-def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compiler:
+def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compiler:  # noqa: ARG001
     """The host's C++ compiler, the only one."""
-    _ = info, compiler
     return CpuCompiler(limits=config.compile_limits)
 
 
-def refuses(info: DeviceInfo, wanted: Requirements) -> str:
+def refuses(info: DeviceInfo, wanted: Requirements) -> str:  # noqa: ARG001
     """The CPU device refuses kernels that need a GPU's hardware."""
-    _ = info
     if wanted.gpu_only:
         return f"GPU only: {wanted.gpu_only}; use device=cuda"
     if wanted.cache != "none":

@@ -11,7 +11,7 @@ from runner.errors import CompileError
 
 _ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
 _UNRESOLVED = re.compile(r"undefined reference to [`'](?P<name>[^']+)'|undefined symbol: (?P<other>\S+)")
-_USED_FROM = re.compile(
+_INSTANTIATION = re.compile(
     r"^(?P<file>[^\n:]+):(?P<line>\d+):\d+: (?:  required from here|note: in instantiation of )", re.MULTILINE
 )
 _LOCATION = re.compile(r"^(?:In file included from|\s+from) |^(?P<file>[^\s:][^\n:]*):\d+")
@@ -26,7 +26,7 @@ _NO_HEADER = re.compile(r"'?(?:cu|thrust/|cooperative_|nv|mma)[\w./]*'?(?:: No s
 _NO_PTX = "inline PTX cannot run on the CPU device"
 
 # The text of g++ before the message of the attribute `error`.
-_CALLED = re.compile(r"^call to '.*?' declared with attribute error: ")
+_ATTRIBUTE_ERROR = re.compile(r"^call to '.*?' declared with attribute error: ")
 
 ADVICE = "set gpu_only in the kernel's YAML to run it on GPUs alone"
 
@@ -62,12 +62,12 @@ def explain(source: Source, log: str, needed: Excerpt | None) -> CompileError:
             text = f"a kernel cannot call '{marked[1]}', a function of the host (nvcc refuses it)"
             return HostOnly(f"{fails}: {error['file']}:{error['line']}: {text}", log.replace(MARK, ""))
     if first := next(filter(_is_users, errors), None):
-        text = _CALLED.sub("", first["text"])
+        text = _ATTRIBUTE_ERROR.sub("", first["text"])
         where, log = f"{fails}: {first['file']}:{first['line']}", _without_noise(log, first.group())
         if needed and (reason := _host_name(source, first["text"], needed)):
             return HostOnly(f"{where}: {reason}", log)
         return CompileError(f"{where}: {text}{_missing_feature(text, needed)}", log)
-    users = list(filter(_is_users, _USED_FROM.finditer(log)))
+    users = list(filter(_is_users, _INSTANTIATION.finditer(log)))
     if users and errors and is_ours(errors[0]["file"]):  # an assertion of a header of ours, about the kernel's types
         return CompileError(f"{fails}: {users[0]['file']}:{users[0]['line']}: {errors[0]['text']}", log)
     if wrapped := next((e for e in errors if e["file"] == WRAPPER), None):

@@ -24,9 +24,7 @@ from runner.device import (
     Launch,
     LaunchCallback,
     LaunchDiagnostics,
-    Role,
     Source,
-    Surface,
     Texture,
     Timed,
     View,
@@ -87,15 +85,9 @@ class CpuDevice(Device):
         """Write a `__constant__` or `__device__` variable of the program."""
         program.set_constant(name, value)
 
-    def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0, lead: int = 0) -> GuardedArray:
-        """Copy an array to memory between guard pages."""
-        return GuardedArray(name, value, role, offset, lead)
-
-    def image(
-        self, name: str, value: NDArray[Any], role: Role, channels: int, access: Texture | Surface
-    ) -> GuardedImage:
-        """Copy an array to memory, described for a texture or surface object."""
-        return GuardedImage(name, value, role, channels, access)
+    place = staticmethod(GuardedArray)
+    image = staticmethod(GuardedImage)
+    variable = staticmethod(Variable)
 
     def view(self, name: str, array: GuardedArray, channels: int, texture: Texture) -> View:  # noqa: ARG002
         """A texture object of an array."""
@@ -103,10 +95,6 @@ class CpuDevice(Device):
 
     def release(self, view: View) -> None:
         """Do nothing, as the object is a plain description."""
-
-    def variable(self, program: CpuProgram, name: str, value: NDArray[Any], role: Role) -> Variable:
-        """A `__device__` array of the program that the kernel writes."""
-        return Variable(program, name, value, role)
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
         """Launch once. Raises Hazard if the kernel breaks one of CUDA's rules."""

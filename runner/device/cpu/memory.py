@@ -73,8 +73,7 @@ class HostArray(Array):
 class GuardedArray(HostArray):
     """An array between guard pages; `begin` is the address of its first element.
 
-    `pointer`, the address passed to the kernel, is `lead` elements later. Guard pages and canaries fail a launch that
-    writes outside.
+    The kernel gets `pointer`, `lead` elements later. Guard pages and canaries fail a launch that writes outside.
     """
 
     def __init__(self, name: str, value: NDArray[Any], role: Role, offset: int = 0, lead: int = 0) -> None:

@@ -39,7 +39,7 @@ _DYNAMIC_SHARED = re.compile(
 _ALIGNED_SHARED = re.compile(rf"\b__shared__(\s+)(alignas\s*{_GROUP})")
 _DECLARATOR = re.compile(r"(?P<element>.*?)(?P<name>[A-Za-z_]\w*)\s*\[\s*\]\s*(?P<rows>(?:\[[^][]*\]\s*)*)", re.DOTALL)
 # What a brace opens without beginning a function or a class; the literal of `extern "C"` is blank.
-_TRANSPARENT = re.compile(r"(?:\bnamespace(?:\s+[\w:]+)?|\bextern)\s*$")
+_SCOPE = re.compile(r"(?:\bnamespace(?:\s+[\w:]+)?|\bextern)\s*$")
 
 
 def blank(text: str) -> str:
@@ -110,7 +110,7 @@ def _is_file_scope(before: str) -> bool:
     opened: list[bool] = []
     for brace in re.finditer(r"[{}]", before):
         if brace.group() == "{":
-            opened.append(bool(_TRANSPARENT.search(before, max(0, brace.start() - 200), brace.start())))
+            opened.append(bool(_SCOPE.search(before, max(0, brace.start() - 200), brace.start())))
         elif opened:
             opened.pop()
     return all(opened)
@@ -237,14 +237,14 @@ _C_FUNCTIONS = """
 rand srand random qsort getenv system atoi atof strtol puts putchar fopen fprintf strlen strcmp strcpy calloc realloc
 """.split()
 
-_QUALIFIED = re.compile(rf"(?<!cuda::)\bstd\s*::\s*(?P<name>{'|'.join(_STD_NAMES)})\b")
-_LIMITS = re.compile(
+_STD_NAME = re.compile(rf"(?<!cuda::)\bstd\s*::\s*(?P<name>{'|'.join(_STD_NAMES)})\b")
+_NUMERIC_LIMIT = re.compile(
     r"(?<!cuda::)\bstd\s*::\s*numeric_limits\s*<[^;(){}]*>\s*::\s*"
     r"(?P<name>min|max|lowest|epsilon|infinity|quiet_NaN|signaling_NaN|denorm_min|round_error)\b(?=\s*\()"
 )
-_PLAIN = re.compile(rf"(?<![\w.:>])(?:::\s*)?(?P<name>{'|'.join(_C_FUNCTIONS)})\b(?=\s*\()")
+_C_CALL = re.compile(rf"(?<![\w.:>])(?:::\s*)?(?P<name>{'|'.join(_C_FUNCTIONS)})\b(?=\s*\()")
 # The macros, functions and variables that a text defines itself.
-_DEFINED = re.compile(
+_DEFINITION = re.compile(
     rf"#\s*define\s+(?P<macro>\w+)|\b(?!return|else|do|case)\w+[\s*&]+(?P<name>{'|'.join(_C_FUNCTIONS)})\s*"
     r"(?:[=,;){]|\([^;{}()]*\)\s*{)"
 )
@@ -255,12 +255,12 @@ def mark_host_only(text: str, visible: str) -> str:
     """Mark names that nvcc refuses in device code; `visible` is the text with blank comments and literals."""
     if not _DEVICE_CODE.search(visible):
         return text
-    own = {m["macro"] or m["name"] for m in _DEFINED.finditer(visible)}
+    own = {m["macro"] or m["name"] for m in _DEFINITION.finditer(visible)}
     places = set()
     for begin, end in _bodies(text):
-        for pattern in (_QUALIFIED, _LIMITS, _PLAIN):
+        for pattern in (_STD_NAME, _NUMERIC_LIMIT, _C_CALL):
             names = pattern.finditer(visible, begin, end)
-            places |= {m.start("name") for m in names if pattern is not _PLAIN or m["name"] not in own}
+            places |= {m.start("name") for m in names if pattern is not _C_CALL or m["name"] not in own}
     return edited(text, ((place, place, MARK) for place in sorted(places)))
 
 

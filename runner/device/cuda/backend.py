@@ -21,13 +21,11 @@ if TYPE_CHECKING:
 
 def is_present(config: DeviceConfig) -> bool:
     """Whether PyCUDA is installed and the configured GPU exists."""
-    if importlib.util.find_spec("pycuda") is None:
-        return False
-    try:
-        from runner.device.cuda.device import present  # noqa: PLC0415  (loading PyCUDA fails without a driver)
-    except ImportError:
-        return False
-    return present(config.index)
+    with contextlib.suppress(ImportError):  # PyCUDA is missing, or cannot be loaded without a driver
+        from runner.device.cuda.device import present  # noqa: PLC0415
+
+        return present(config.index)
+    return False
 
 
 def prepare(index: int) -> None:

@@ -224,14 +224,10 @@ class Nvcc(Limited):
 
 
 class _Calls(threading.local):
-    """Replaces PyCUDA's process starter (pytools.prefork.Forker) by one with limits, separately in each thread.
-
-    Attributes:
-        warnings: nvcc's messages on success, which PyCUDA would print.
-    """
+    """Replaces PyCUDA's process starter (pytools.prefork.Forker) by one with limits, separately in each thread."""
 
     limited: Limited
-    warnings = ""
+    warnings = ""  # nvcc's messages on success, which PyCUDA would print
 
     def call_capture_output(
         self,

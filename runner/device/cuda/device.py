@@ -84,13 +84,10 @@ class CudaDevice(Device):
         """Make the kernel ready to launch."""
         try:
             program = CudaProgram(binary.path.read_bytes(), source.functions, cooperative=source.cooperative)
-        except driver.LogicError as e:
-            if "not found" not in str(e):
-                raise LaunchError(f"{source.path.name}: the kernel {source.function} cannot be loaded: {e}") from None
-            raise LaunchError(
-                f"{source.path}: {explain_missing(source, source.function, 'the cubin lacks it')}"
-            ) from None
         except driver.Error as e:
+            if isinstance(e, driver.LogicError) and "not found" in str(e):
+                missing = explain_missing(source, source.function, "the cubin lacks it")
+                raise LaunchError(f"{source.path}: {missing}") from None
             raise LaunchError(f"{source.path.name}: the kernel {source.function} cannot be loaded: {e}") from None
         if "this_grid" in source.text and not source.cooperative:
             program.hint = "; grid_group::sync needs 'cooperative: true' in the kernel's YAML"

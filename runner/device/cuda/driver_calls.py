@@ -98,16 +98,9 @@ class DriverFunction:
         return blocks.value
 
     def queue_function(self, launch: Launch, stream: int, packing: str, values: Sequence[Any]) -> Callable[[], None]:
-        """Prepare a cooperative launch; the returned function queues it on a stream.
+        """Prepare a cooperative launch; the returned function queues it. Raises NotResident if not all blocks fit.
 
-        Args:
-            launch: What to launch.
-            stream: The stream's handle.
-            packing: PyCUDA's `struct` format of the arguments.
-            values: The arguments.
-
-        Raises:
-            NotResident: The GPU cannot hold all blocks at once.
+        `stream` is the stream's handle, and `packing` PyCUDA's `struct` format of the arguments' values.
         """
         processors = driver.Context.get_device().get_attribute(driver.device_attribute.MULTIPROCESSOR_COUNT)
         blocks, fit = math.prod(launch.grid), self.active_blocks(launch)

@@ -58,17 +58,14 @@ class Guard:
         self._kernels[name].prepared_async_call(
             (blocks, 1), (THREADS, 1, 1), self._stream, pointer, nbytes // unit, self._key, int(self._result)
         )
-        found = np.empty(1, np.uint64)
-        driver.memcpy_dtoh(found, self._result)
-        return int(found[0])
+        digest = np.empty(1, np.uint64)
+        driver.memcpy_dtoh(digest, self._result)
+        return int(digest[0])
 
     def clear(self, local_bytes: int) -> None:
-        """Queue the overwriting of shared memory, local memory and persisting L2 lines.
+        """Queue the overwriting of shared memory, of local memory (bytes per thread), and of persisting L2 lines.
 
         Lines that a launch read with the hint `evict_last` survive the usual flush of L2.
-
-        Args:
-            local_bytes: Local memory per thread of the kernel; 0 takes no time.
         """
         with contextlib.suppress(LaunchError):  # a GPU without persisting L2 lines
             call("cuCtxResetPersistingL2Cache")

@@ -232,8 +232,7 @@ class Variable(CudaArray):
 def queue_function(launch: Launch, stream: driver.Stream) -> Callable[[], None]:
     """Prepare the kernel, which takes longer than queueing it; the returned function queues the launch."""
     program = _own(launch)
-    numbers = [_packable(a) for a in launch.arguments]
-    types = _types(numbers)
+    types, values = _packed(launch.arguments)
     if program.prepared != (types, launch.shared, launch.cache):
         program.function.prepare(list(types))
         if launch.cache.isdecimal():
@@ -245,7 +244,6 @@ def queue_function(launch: Launch, stream: driver.Stream) -> Callable[[], None]:
         if launch.shared > program.function.get_attribute(attribute):
             program.function.set_attribute(attribute, launch.shared)  # above 48 KiB a kernel must opt in
         program.prepared = (types, launch.shared, launch.cache)
-    values = [_value(a) for a in numbers]
     if program.cooperative:
         return program.cooperative.queue_function(launch, stream.handle, program.function.arg_format, values)
     queue = program.function.prepared_async_call
@@ -258,33 +256,27 @@ def _own(launch: Launch) -> CudaProgram:
     return program
 
 
-def _packable(argument: Any) -> Any:
-    """Convert types of ml_dtypes to integers with the same bits, as PyCUDA packs arguments with `struct`."""
-    if not isinstance(argument, np.generic) or argument.dtype.itemsize > 2:
-        return argument
-    return argument.view(np.uint16 if argument.dtype.itemsize == 2 else np.uint8)
-
-
-def _types(arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """The `struct` formats of the arguments; numbers align themselves, structures get explicit padding."""
+def _packed(arguments: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any]]:
+    """The `struct` formats and values of the arguments; numbers align themselves, structures get explicit padding."""
     types: list[Any] = []
+    values: list[Any] = []
     end = 0
     for a in arguments:
-        size, aligned = (len(a.content), a.alignment) if isinstance(a, Value) else (8, 8)
-        if isinstance(a, np.generic):
-            size = aligned = a.dtype.itemsize
-        begin = -(-end // aligned) * aligned
-        types.append(f"{begin - end}x{size}s" if isinstance(a, Value) else getattr(a, "dtype", "P"))
+        value: Any
+        size = alignment = 8
+        if isinstance(a, Value):
+            value, size, alignment = a.content, len(a.content), a.alignment
+        elif isinstance(a, np.generic):
+            size = alignment = a.dtype.itemsize
+            # PyCUDA packs by `struct`, which lacks the types of ml_dtypes: integers with the same bits.
+            value = a if size > 2 else a.view(np.uint16 if size == 2 else np.uint8)
+        else:
+            value = a.array.begin + a.offset if isinstance(a, Inside) else a.pointer  # type: ignore[attr-defined]
+        begin = -(-end // alignment) * alignment
+        types.append(f"{begin - end}x{size}s" if isinstance(a, Value) else getattr(value, "dtype", "P"))
+        values.append(value)
         end = begin + size
-    return tuple(types)
-
-
-def _value(argument: Any) -> Any:
-    if isinstance(argument, Value):
-        return argument.content
-    if isinstance(argument, Inside):
-        return argument.array.begin + argument.offset  # type: ignore[attr-defined]
-    return argument if isinstance(argument, np.generic) else argument.pointer
+    return tuple(types), values
 
 
 def active_blocks(launch: Launch) -> int:
