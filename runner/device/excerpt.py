@@ -43,13 +43,13 @@ def excerpt(source: Source, has_header: Callable[[str], bool]) -> Excerpt | None
     declared = _names(item for item in items if item.kind not in _HOST_ONLY)
     if not declared.issuperset(map(unqualified, source.functions)):
         return None
-    kept = needed_items(source, files)
-    kept_items = [item for items in kept.values() for item in items]
-    words = {word for item in kept_items if item.kind is not ItemKind.USING for word in item.mentions}
+    needed = needed_items(source, files)
+    items_needed = [item for items in needed.values() for item in items]
+    words = {word for item in items_needed if item.kind is not ItemKind.USING for word in item.mentions}
     halves = b"#include <cuda_bf16.h>" if any("half" in w or "bfloat16" in w for w in words) else b""
     texts, missing = {}, set()
     for path, file in files.items():
-        omitted = (i for i in file.items if i not in kept[path] and not i.is_macro)
+        omitted = (i for i in file.items if i not in needed[path] and not i.is_macro)
         edits = {i: b"" for i in omitted if i.kind is not ItemKind.INCLUDE}
         for item in file.items:
             if item.kind is ItemKind.INCLUDE and not _find(item.path, path, source, quoted=item.quoted):
@@ -60,7 +60,7 @@ def excerpt(source: Source, has_header: Callable[[str], bool]) -> Excerpt | None
                     edits[item] = b""
         texts[path] = _edited(file, edits)
     host = _names(item for item in items if item.kind is ItemKind.HOST)
-    return Excerpt(texts, frozenset(missing), frozenset(host - _names(kept_items)))
+    return Excerpt(texts, frozenset(missing), frozenset(host - _names(items_needed)))
 
 
 def parsed_files(source: Source) -> Iterator[tuple[Path, File]]:
@@ -84,7 +84,7 @@ def explain_missing(source: Source, function: str, reason: str) -> str:
     if named[0].template and "<" not in function:
         return f"'{name}' is a template; name its arguments, too: {', '.join(map(str, named))}"
     types = (", ".join(p.type + "*" * p.pointers for p in k.parameters) for k in declared if k.name == name)
-    if len(overloads := dict.fromkeys(f"{name}({listed})" for listed in types)) > 1:  # one may be declared alone
+    if len(overloads := dict.fromkeys(f"{name}({names})" for names in types)) > 1:  # one may be declared alone
         return f"which '{name}'? Name one by its parameters, too: {', '.join(overloads)}"
     if re.search("not declared|undeclared|undefined", reason) and not named[0].template:
         return f"an #if leaves the function '{function}' out"
@@ -120,28 +120,28 @@ def needed_items(source: Source, files: Mapping[Path, File]) -> dict[Path, set[I
     """The needed items of each file, by its resolved path."""
     names = set(WORD.findall(" ".join(source.functions))) | set(source.constants)
     names |= {word for _, value in source.macros for word in WORD.findall(value)} | {"operator"}
-    kept: dict[Path, set[Item]] = {path: set() for path in files}
+    needed: dict[Path, set[Item]] = {path: set() for path in files}
     declaring: dict[str, list[tuple[Path, Item]]] = {}
     for path, file in files.items():
         for item in file.items:
             # `using`, and all items of a file that the parser could not divide.
             if item.kind is ItemKind.USING or not (file.is_sound or item.kind in (*_HOST_ONLY, ItemKind.INCLUDE)):
-                kept[path].add(item)
+                needed[path].add(item)
                 names |= _mentioned(item, path, source, files)
             elif item.kind not in _HOST_ONLY:
                 for name in item.names:
                     declaring.setdefault(name, []).append((path, item))
     while names:
         entries = {entry for name in names for entry in declaring.pop(name, ())}
-        entries = {(path, item) for path, item in entries if item not in kept[path]}
+        entries = {(path, item) for path, item in entries if item not in needed[path]}
         for path, item in entries:
-            kept[path].add(item)
+            needed[path].add(item)
         names = {word for path, item in entries for word in _mentioned(item, path, source, files)}
-    omitted = {i for path, file in files.items() for i in file.items if i not in kept[path]}
-    missing = _names(omitted) - _names(i for items in kept.values() for i in items)
+    omitted = {i for path, file in files.items() for i in file.items if i not in needed[path]}
+    missing = _names(omitted) - _names(i for items in needed.values() for i in items)
     for path, file in files.items():
-        kept[path] |= {i for i in file.items if i.kind is ItemKind.ASSERTION and not i.mentions & missing}
-    return kept
+        needed[path] |= {i for i in file.items if i.kind is ItemKind.ASSERTION and not i.mentions & missing}
+    return needed
 
 
 def _mentioned(item: Item, path: Path, source: Source, files: Mapping[Path, File]) -> set[str]:

@@ -115,7 +115,7 @@ class Backend(Protocol):
     def compiler_for(self, config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compiler:
         """The compiler for an open device, by name. Raises DeviceUnavailable if it is not installed."""
 
-    def refuses(self, info: DeviceInfo, wanted: Requirements) -> str:
+    def refuses(self, info: DeviceInfo, requirements: Requirements) -> str:
         """Why the device cannot run a case with these requirements; empty if it can."""
 
 

@@ -178,16 +178,16 @@ def blank(text: bytes | re.Match[bytes]) -> bytes:
     return re.sub(rb"[^\n]", b" ", text if isinstance(text, bytes) else text.group())
 
 
-def _as_statement(found: re.Match[bytes]) -> bytes:
+def _as_statement(match: re.Match[bytes]) -> bytes:
     """Turn `CALL(a, b)` into `CALL+a+ b;`, each name at its offset, unless it is part of a declaration or macro."""
-    before = found.string[: found.start()]
+    before = match.string[: match.start()]
     last = before.rstrip().rpartition(b"\n")[2].strip()
     begins = last[-1:] in b";{})/" or last.startswith(b"#") or b"//" in last
     if not begins or before.endswith(b"\\\n"):
-        return found.group()
-    words = _NO_NAME.sub(blank, b"(" + found["arguments"][1:-1])
+        return match.group()
+    words = _NO_NAME.sub(blank, b"(" + match["arguments"][1:-1])
     summed = re.sub(rb"\W+(?=\w)", lambda gap: re.sub(rb"[ ]", b"+", blank(gap), count=1), words)
-    return found.group()[: -len(words) - 1] + re.sub(rb"\W+\Z", blank, summed) + b";"
+    return match.group()[: -len(words) - 1] + re.sub(rb"\W+\Z", blank, summed) + b";"
 
 
 def descendants(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
@@ -305,7 +305,7 @@ def _declaration(node: tree_sitter.Node) -> tree_sitter.Node:
     """The declaration within a template or behind `extern "C"`."""
     while node.type in ("template_declaration", "linkage_specification"):
         inner = node.child_by_field_name("body") or (node.named_children[-1] if node.named_children else None)
-        if inner is None or inner.type in ("declaration_list", "template_parameter_list"):
+        if inner is None or inner.type in ("declaration_list", "template_declared"):
             break
         node = inner
     return node
@@ -381,8 +381,8 @@ def _kernel(node: tree_sitter.Node, scope: tuple[str, ...], marks: frozenset[str
         return None  # an explicit specialization, which has its template's name
     template = node.child_by_field_name("parameters") if node.type == "template_declaration" else None
     template_parameters = tuple(text_of(c) for c in template.named_children if c.type != "comment") if template else ()
-    listed = declarator.child_by_field_name("parameters")
-    parameters = tuple(_parameter(c) for c in listed.named_children if c.type in _LOCAL) if listed else ()
+    declared = declarator.child_by_field_name("parameters")
+    parameters = tuple(_parameter(c) for c in declared.named_children if c.type in _LOCAL) if declared else ()
     line, full_name = name.start_point[0] + 1, "::".join((*scope, text_of(name)))
     return Kernel(full_name, template_parameters, parameters, line, has_body, node=node)
 

@@ -110,12 +110,12 @@ def advice_on_copy(copy_line: str, line: str) -> str:
 
 
 def _advice_between_blocks(race: RaceFacts, signal: Signal | None) -> str:
-    one, other = race.earlier, race.later
-    if one.atomic and other.atomic:
-        where = _lines_text(access.line for access in (one, other) if access.block_scope)
+    earlier, later = race.earlier, race.later
+    if earlier.atomic and later.atomic:
+        where = _lines_text(access.line for access in (earlier, later) if access.block_scope)
         return f"blocks share it: the atomic on {where} needs the scope of the device (no `_block`)"
-    if one.atomic != other.atomic:
-        plain = other if one.atomic else one
+    if earlier.atomic != later.atomic:
+        plain = later if earlier.atomic else earlier
         return f"the {plain.verb} on {_line_text(plain.line)} must be atomic, too"
     if signal:
         return _signal_clause(race, signal)
@@ -183,13 +183,12 @@ def _within(first: int, last: int) -> str:
 
 def _signal_clause(race: RaceFacts, signal: Signal) -> str:
     """What a flag needs besides, such as a fence, to order the accesses."""
-    one, other = race.earlier.line, race.later.line
+    earlier, later = race.earlier.line, race.later.line
     fence = "`__threadfence()`" if race.reach & BETWEEN_BLOCKS else "`__threadfence_block()`"
     if signal.missing & _LATE:
-        return (
-            f"{_line_text(signal.write_line)} signals too early: it must stand behind {_line_text(one)} and a {fence}"
-        )
-    before, behind = _between(one, signal.write_line), _between(signal.read_line, other)
+        place = f"behind {_line_text(earlier)} and a {fence}"
+        return f"{_line_text(signal.write_line)} signals too early: it must stand {place}"
+    before, behind = _between(earlier, signal.write_line), _between(signal.read_line, later)
     wider = "`__threadfence()` in place of `__threadfence_block()`"
     needs = []
     if signal.missing & _BARRIER_BEFORE:
@@ -198,7 +197,7 @@ def _signal_clause(race: RaceFacts, signal: Signal) -> str:
         needs.append(f"a {fence} {before}")
     if signal.missing & _FENCE_BEHIND:
         needs.append(
-            f"an acquire on {_line_text(other)}" if signal.read_line == other else f"a {fence} (or an acquire) {behind}"
+            f"an acquire on {_line_text(later)}" if signal.read_line == later else f"a {fence} (or an acquire) {behind}"
         )
     if signal.missing & _WIDER_BEFORE and signal.missing & _WIDER_BEHIND:
         needs.append(wider)
@@ -214,12 +213,12 @@ def _lines_text(lines: Iterable[str]) -> str:
     return " and ".join(_line_text(line) for line in dict.fromkeys(lines))
 
 
-def _between(one: str, other: str) -> str:
-    if one == other:
-        return f"within {_line_text(one)}"
-    if one.rpartition(":")[0] == other.rpartition(":")[0]:
-        return f"between lines {_number(one)} and {_number(other)}"
-    return f"between {one} and {other}"
+def _between(first: str, second: str) -> str:
+    if first == second:
+        return f"within {_line_text(first)}"
+    if first.rpartition(":")[0] == second.rpartition(":")[0]:
+        return f"between lines {_number(first)} and {_number(second)}"
+    return f"between {first} and {second}"
 
 
 def _line_text(line: str) -> str:

@@ -69,41 +69,41 @@ class Code:
             if within.holds(number) and pattern.search(line)
         ]
 
-    def _line(self, at: int) -> int:
-        return self._text.count("\n", 0, at) + 1
+    def _line(self, offset: int) -> int:
+        return self._text.count("\n", 0, offset) + 1
 
-    def _end(self, at: int) -> int:
-        """The offset behind the bracket that closes the one at `at`; the end of the text if it is unbalanced."""
-        end = closing(self._text, at)
+    def _end(self, offset: int) -> int:
+        """The offset behind the bracket that closes the one at `offset`; the end of the text if it is unbalanced."""
+        end = closing(self._text, offset)
         return len(self._text) if end is None else end + 1
 
     def _bodies(self) -> Iterator[_Function]:
         """The outermost braces that follow a closing parenthesis: bodies of functions."""
-        at = ended = 0
-        while (at := self._text.find("{", at)) >= 0:
-            before = self._text[ended:at].rstrip()
+        offset = ended = 0
+        while (offset := self._text.find("{", offset)) >= 0:
+            before = self._text[ended:offset].rstrip()
             if before.endswith(")"):
-                end = self._end(at)
+                end = self._end(offset)
                 head = before[max(before.rfind(";"), before.rfind("}"), before.rfind("{")) + 1 :]
-                yield _Function(self._line(at), self._line(end - 1), "__global__" in head)
-                at = ended = end
+                yield _Function(self._line(offset), self._line(end - 1), "__global__" in head)
+                offset = ended = end
             else:
-                at += 1
+                offset += 1
 
     def _statements(self, keyword: re.Pattern[str]) -> Iterator[Lines]:
-        for found in keyword.finditer(self._text):
-            end = self._statement(found.end(), has_head=found[1] not in ("do", "else"))
-            yield Lines(self._line(found.start()), self._line(end - 1))
+        for match in keyword.finditer(self._text):
+            end = self._statement(match.end(), has_head=match[1] not in ("do", "else"))
+            yield Lines(self._line(match.start()), self._line(end - 1))
 
-    def _statement(self, at: int, *, has_head: bool) -> int:
+    def _statement(self, offset: int, *, has_head: bool) -> int:
         """The end of a loop's body, from the offset behind its keyword."""
         if has_head:
-            opened = self._text.find("(", at)
-            at = self._end(opened) if opened >= 0 else len(self._text)
-        if inner := _CONTROL.match(self._text, at):
+            opened = self._text.find("(", offset)
+            offset = self._end(opened) if opened >= 0 else len(self._text)
+        if inner := _CONTROL.match(self._text, offset):
             return self._statement(inner.end(), has_head=inner[1] not in ("else", "do"))
-        while at < len(self._text) and self._text[at] not in ";}":
-            if self._text[at] == "{":
-                return self._end(at)
-            at = self._end(at) if self._text[at] in "([{" else at + 1
-        return at + 1
+        while offset < len(self._text) and self._text[offset] not in ";}":
+            if self._text[offset] == "{":
+                return self._end(offset)
+            offset = self._end(offset) if self._text[offset] in "([{" else offset + 1
+        return offset + 1

@@ -27,10 +27,10 @@ def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compi
     return CpuCompiler(limits=config.compile_limits)
 
 
-def refuses(info: DeviceInfo, wanted: Requirements) -> str:  # noqa: ARG001
+def refuses(info: DeviceInfo, requirements: Requirements) -> str:  # noqa: ARG001
     """The CPU device refuses kernels that need a GPU's hardware."""
-    if wanted.gpu_only:
-        return f"GPU only: {wanted.gpu_only}; use device=cuda"
-    if wanted.cache != "none":
-        return f"cache={wanted.cache}: the CPU device has no on-chip memory to divide up"
+    if requirements.gpu_only:
+        return f"GPU only: {requirements.gpu_only}; use device=cuda"
+    if requirements.cache != "none":
+        return f"cache={requirements.cache}: the CPU device has no on-chip memory to divide up"
     return ""

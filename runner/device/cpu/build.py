@@ -95,18 +95,18 @@ def find_toolchain(cxx: str | None = None) -> Toolchain:
 
     Raises CompileError if no compiler is found, or if it does not work.
     """
-    wanted = cxx or os.environ.get("CXX") or next(filter(shutil.which, ("c++", "g++", "clang++")), None)
-    if wanted is None:
+    name = cxx or os.environ.get("CXX") or next(filter(shutil.which, ("c++", "g++", "clang++")), None)
+    if name is None:
         raise CompileError("no C++ compiler found: install g++ (Debian: apt-get install g++) or set CXX")
-    command = tuple(shlex.split(wanted))
+    command = tuple(shlex.split(name))
     if not command or shutil.which(command[0]) is None:
         raise CompileError(
-            f"the C++ compiler '{wanted}' is not there: install g++ (Debian: apt-get install g++) or set CXX"
+            f"the C++ compiler '{name}' is not there: install g++ (Debian: apt-get install g++) or set CXX"
         )
     try:
         done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True, timeout=60)
     except (OSError, subprocess.SubprocessError) as error:
-        raise CompileError(f"the C++ compiler '{wanted}' does not work: {error}") from error
+        raise CompileError(f"the C++ compiler '{name}' does not work: {error}") from error
     return Toolchain(command, done.stdout.strip().partition("\n")[0] or "unknown version")
 
 
@@ -212,12 +212,12 @@ class CpuCompiler(Compiler):
         try:
             return self._build_unit(unit)
         except CompileError as error:
-            whole = translate(unit.source, self._cache / "included")
-            fruitless = unit.needed is None or whole.text == unit.translation.text
-            if fruitless or isinstance(error, (compile_errors.HostOnly, CompileLimit)):
+            all_text = translate(unit.source, self._cache / "included")
+            is_pointless = unit.needed is None or all_text.text == unit.translation.text
+            if is_pointless or isinstance(error, (compile_errors.HostOnly, CompileLimit)):
                 raise
             try:  # the needed part is an approximation by names
-                return self._build_unit(replace(unit, translation=whole, needed=None))
+                return self._build_unit(replace(unit, translation=all_text, needed=None))
             except CompileError:
                 raise error from None
 

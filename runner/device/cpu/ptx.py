@@ -23,15 +23,15 @@ _OPERAND = re.compile(
 def rewrite_ptx(text: str, visible: str) -> str:
     """Replace the `asm` statements. `visible` has blank comments and literals. Lines keep their numbers."""
     edits: list[tuple[int, int, str]] = []
-    for found in ASM.finditer(visible):
-        if edits and found.start() < edits[-1][1]:
+    for match in ASM.finditer(visible):
+        if edits and match.start() < edits[-1][1]:
             continue
-        end = closing(visible, found.end() - 1)
+        end = closing(visible, match.end() - 1)
         if end is None:  # no parenthesis behind it is balanced either; the compiler says so
             break
-        inner = text[found.end() : end], visible[found.end() : end]
-        lines = "".join(re.findall(r"\\?\n", text[found.start() : end]))
-        edits.append((found.start(), end + 1, f"{_statement(*inner)}{' ' * bool(lines)}{lines}"))
+        inner = text[match.end() : end], visible[match.end() : end]
+        lines = "".join(re.findall(r"\\?\n", text[match.start() : end]))
+        edits.append((match.start(), end + 1, f"{_statement(*inner)}{' ' * bool(lines)}{lines}"))
     return edited(text, edits)
 
 
@@ -58,7 +58,7 @@ def _statement(inner: str, visible: str) -> str:
     inner = re.sub(r"\\\n", " \n", inner)
     visible = re.sub(r"\\\n", " \n", visible)
     sections = list(split(inner, visible, ":"))
-    hidden = [_LITERAL.sub(lambda found: " " * len(found.group()), s) for s in sections]
+    hidden = [_LITERAL.sub(lambda match: " " * len(match.group()), s) for s in sections]
     try:
         lists = (split(s, h, ",") for s, h in zip(sections[1:3], hidden[1:3], strict=True))
         operands = [_operand(operand) for operands in lists for operand in operands if operand.strip()]
@@ -286,8 +286,8 @@ class Translation:
         target, (address, *values) = ("_", operands) if words[0] == "red" else (operands[0], operands[1:])
         called = "compare_and_swap" if change == "cas" else f"template update<::simt::ptx::Operation_{change}>"
         passed = ", ".join((self._typed(full, address), *(self._get(kind, v) for v in values)))
-        made = f"{_access(full) or _atomic_access('relaxed', 'gpu')}::{called}({passed})"
-        return f"{made};" if target == "_" else self._set(target, made)
+        call = f"{_access(full) or _atomic_access('relaxed', 'gpu')}::{called}({passed})"
+        return f"{call};" if target == "_" else self._set(target, call)
 
     def _typed(self, full: str, operand: str) -> str:
         address = self._address(operand, shared=".shared" in full)
@@ -338,8 +338,8 @@ class Translation:
         factors = [f"::simt::ptx::get<uint32_t>({self._value(o)})" for o in (*a, *b)]
         added = [f"::simt::ptx::get<{sums}>({self._value(o)})" for o in c]
         head = f"::simt::ptx::Product<::simt::ptx::{form[2]}, {sums}, {len(a)}> simt_product("
-        made = f"{head}{{{', '.join(factors)}}}, {{{', '.join(added)}}});"
-        return "{ " + " ".join([made, *(self._set(o, f"simt_product.sums[{i}]") for i, o in enumerate(d))]) + " }"
+        product = f"{head}{{{', '.join(factors)}}}, {{{', '.join(added)}}});"
+        return "{ " + " ".join([product, *(self._set(o, f"simt_product.sums[{i}]") for i, o in enumerate(d))]) + " }"
 
     # By how the instruction begins.
     _FORMS: ClassVar[Mapping[str, Callable[[Translation, str, list[str]], str]]] = {

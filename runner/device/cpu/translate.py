@@ -44,7 +44,7 @@ _SCOPE = re.compile(r"(?:\bnamespace(?:\s+[\w:]+)?|\bextern)\s*$")
 
 def blank(text: str) -> str:
     """Replace comments and literals by blanks: same length, same lines, safe to search for tokens."""
-    return _COMMENT_OR_LITERAL.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
+    return _COMMENT_OR_LITERAL.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
 
 
 def rewrite_dynamic_shared(text: str) -> str:
@@ -54,17 +54,17 @@ def rewrite_dynamic_shared(text: str) -> str:
     has a pointer of its own, which is set before a block runs.
     """
     edits, visible = [], blank(text)
-    for found in _DYNAMIC_SHARED.finditer(visible):
-        at_file_scope = _is_file_scope(visible[: found.start()])
-        if pointers := _pointers(re.sub(_ATTRIBUTE, " ", found.group()[:-1]), at_file_scope=at_file_scope):
-            edits.append((*found.span(), pointers + "\n" * found.group().count("\n")))
+    for match in _DYNAMIC_SHARED.finditer(visible):
+        at_file_scope = _is_file_scope(visible[: match.start()])
+        if pointers := _pointers(re.sub(_ATTRIBUTE, " ", match.group()[:-1]), at_file_scope=at_file_scope):
+            edits.append((*match.span(), pointers + "\n" * match.group().count("\n")))
     return edited(text, edits)
 
 
 def put_alignment_first(text: str) -> str:
     """Swap `__shared__ alignas(16)`: C++ wants `alignas` before what `__shared__` stands for."""
-    found = _ALIGNED_SHARED.finditer(blank(text))
-    return edited(text, ((*m.span(), f"{text[m.start(2) : m.end()]}{m[1]}__shared__") for m in found))
+    matches = _ALIGNED_SHARED.finditer(blank(text))
+    return edited(text, ((*m.span(), f"{text[m.start(2) : m.end()]}{m[1]}__shared__") for m in matches))
 
 
 def rewrite(text: str) -> str:
@@ -142,11 +142,11 @@ class _Translator:
         self.has_shared |= "__shared__" in visible
         self.has_ptx |= bool(ASM.search(visible))
 
-        def include(found: re.Match[str]) -> str:
-            if not visible[found.start() : found.end()].lstrip().startswith("#"):
-                return found.group()  # in a comment
-            path = cache.find(found["name"], folder, self._folders, quoted=found["open"] == '"')
-            return f'{found["head"]}"{self._include(path)}"' if path else found.group()
+        def include(match: re.Match[str]) -> str:
+            if not visible[match.start() : match.end()].lstrip().startswith("#"):
+                return match.group()  # in a comment
+            path = cache.find(match["name"], folder, self._folders, quoted=match["open"] == '"')
+            return f'{match["head"]}"{self._include(path)}"' if path else match.group()
 
         return rewrite(cache.INCLUDE.sub(include, text))
 
@@ -272,5 +272,6 @@ def _bodies(text: str) -> Iterator[tuple[int, int]]:
     file = parse(text)
     for function in device_functions(file):
         if body := function.child_by_field_name("body"):
-            begin, end = (len(file.content[:at].decode(errors="replace")) for at in (body.start_byte, body.end_byte))
+            before = (file.content[:end] for end in (body.start_byte, body.end_byte))
+            begin, end = (len(text.decode(errors="replace")) for text in before)
             yield begin, end

@@ -61,10 +61,10 @@ def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compi
     return CudaCompiler(info.arch, Nvrtc(limits) if compiler == "nvrtc" else Nvcc(config.nvcc_options, limits))
 
 
-def refuses(info: DeviceInfo, wanted: Requirements) -> str:
+def refuses(info: DeviceInfo, requirements: Requirements) -> str:
     """A GPU refuses kernels for newer architectures, and cases that break CUDA's rules on purpose."""
-    if int(info.arch.removeprefix("sm_")) < wanted.min_arch:
-        return f"{wanted.kernel} needs sm_{wanted.min_arch}, this GPU is {info.arch}"
-    if wanted.hazard:
-        return f"a counterexample, undefined on a GPU: {wanted.hazard}; device=cpu shows the hazard"
+    if int(info.arch.removeprefix("sm_")) < requirements.min_arch:
+        return f"{requirements.kernel} needs sm_{requirements.min_arch}, this GPU is {info.arch}"
+    if requirements.hazard:
+        return f"a counterexample, undefined on a GPU: {requirements.hazard}; device=cpu shows the hazard"
     return ""

@@ -38,22 +38,22 @@ PRECISIONS = {
 
 def ptx(precision: str) -> bytes:
     """The PTX of a kernel `work` with FMAs in registers; each thread writes one result."""
-    one = PRECISIONS[precision]
-    wide = one.type == "f64"
-    add = {"f32": "add.f32", "f64": "add.f64"}.get(one.type, "xor.b32")
-    start = {"f32": "cvt.rn.f32.u32", "f64": "cvt.rn.f64.u32"}.get(one.type, "mov.b32")
+    fma = PRECISIONS[precision]
+    wide = fma.type == "f64"
+    add = {"f32": "add.f32", "f64": "add.f64"}.get(fma.type, "xor.b32")
+    start = {"f32": "cvt.rn.f32.u32", "f64": "cvt.rn.f64.u32"}.get(fma.type, "mov.b32")
     chains = range(CHAINS)
     lines = [
-        ".version 7.0", f".target sm_{one.arch}", ".address_size 64", ".visible .entry work(.param .u64 out)", "{",
+        ".version 7.0", f".target sm_{fma.arch}", ".address_size 64", ".visible .entry work(.param .u64 out)", "{",
         ".reg .u64 %to, %at; .reg .u32 %t, %b, %n, %i; .reg .pred %p;",
-        f".reg .{one.type} %x, %y, {', '.join(f'%a{i}' for i in chains)};",
+        f".reg .{fma.type} %x, %y, {', '.join(f'%a{i}' for i in chains)};",
         "mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x; mov.u32 %n, %ntid.x; mad.lo.u32 %t, %b, %n, %t;",
         f"{start} %x, %t; {start} %y, %b;", *(f"{start} %a{i}, %n;" for i in chains), "mov.u32 %i, 0;", "again:",
-        *(f"{one.instruction} %a{i}, %a{i}, %x, %y;" for _ in range(UNROLLED) for i in chains),
+        *(f"{fma.instruction} %a{i}, %a{i}, %x, %y;" for _ in range(UNROLLED) for i in chains),
         f"add.u32 %i, %i, 1; setp.lt.u32 %p, %i, {TURNS}; @%p bra again;",
         *(f"{add} %a0, %a0, %a{i};" for i in chains[1:]),
         "ld.param.u64 %to, [out]; cvta.to.global.u64 %to, %to;",
-        f"mul.wide.u32 %at, %t, {8 if wide else 4}; add.u64 %to, %to, %at; st.global.{one.type} [%to], %a0; ret;", "}",
+        f"mul.wide.u32 %at, %t, {8 if wide else 4}; add.u64 %to, %to, %at; st.global.{fma.type} [%to], %a0; ret;", "}",
     ]  # fmt: skip
     return "\n".join(lines).encode() + b"\0"
 
@@ -77,8 +77,8 @@ def measure(index: int) -> dict[str, Any]:
         blocks = multiprocessors * BLOCKS_PER_SM
         out = driver.mem_alloc(8 * blocks * THREADS)
         measured, theoretical = {}, {}
-        for name, one in PRECISIONS.items():
-            if arch < one.arch:
+        for name, fma in PRECISIONS.items():
+            if arch < fma.arch:
                 continue
             work = driver.module_from_buffer(ptx(name)).get_function("work")
             times = []
@@ -89,9 +89,9 @@ def measure(index: int) -> dict[str, Any]:
                 after.record(stream)
                 after.synchronize()
                 times.append(before.time_till(after) * 1e-3)
-            operations = 2 * one.results * CHAINS * UNROLLED * TURNS * blocks * THREADS
+            operations = 2 * fma.results * CHAINS * UNROLLED * TURNS * blocks * THREADS
             measured[name] = operations / min(times) / 1e9
-            if per_clock := dict(one.per_clock).get(arch):
+            if per_clock := dict(fma.per_clock).get(arch):
                 theoretical[name] = 2 * per_clock * multiprocessors * mhz * 1e6 / 1e9
         return {
             "gbps": {"measured": copy_gbps(stream), "theoretical": peak or None},
