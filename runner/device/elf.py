@@ -11,7 +11,6 @@ import re
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from runner.device import pointer_to
 
@@ -127,15 +126,11 @@ def kernel_symbol(content: bytes, function: str, number: int) -> str:
 
 
 @functools.cache
-def _demangler() -> Any:
-    demangle = ctypes.CDLL("libstdc++.so.6")["__cxa_demangle"]
-    demangle.restype = ctypes.c_void_p
-    return demangle
-
-
 def _demangled(symbol: str) -> str:
     """The demangled symbol; the symbol itself if it is not mangled."""
     if not symbol.startswith("_Z"):
         return symbol
-    text = _demangler()(symbol.encode(), None, None, None)
+    demangle = ctypes.CDLL("libstdc++.so.6")["__cxa_demangle"]
+    demangle.restype = ctypes.c_void_p
+    text = demangle(symbol.encode(), None, None, None)
     return ctypes.string_at(text).decode(errors="replace") if text else symbol

@@ -145,9 +145,7 @@ class File:
     root: tree_sitter.Node = field(repr=False, compare=False)
 
 
-@functools.cache
-def _parser() -> tree_sitter.Parser:
-    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()))
+_PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()))
 
 
 @functools.lru_cache(maxsize=64)
@@ -155,7 +153,7 @@ def parse(text: str) -> File:
     """Parse a text; the result is cached."""
     content = text.encode(errors="surrogateescape")
     readable = _CALL.sub(_as_statement, _MARKS.sub(blank, _ATTRIBUTE.sub(blank, content)))
-    root = _parser().parse(readable).root_node
+    root = _PARSER.parse(readable).root_node
     macros = _macros(root)
     items = tuple(_items(root, macros, conditional=False))
     is_sound = all(item.node.type != "ERROR" or not item.names for item in items)  # a superfluous brace does no harm

@@ -35,7 +35,15 @@ class CheckedDevice(CpuDevice):
 
     def __init__(self, threads: int = 0, schedules: int = 3, *, ignore_same_value: bool = False) -> None:
         super().__init__(threads)
-        _require_instrumentation()
+        tools = find_toolchain()
+        command = [*tools.command, "-fsanitize=thread", "-S", "-x", "c++", "-", "-o", "-"]
+        text = "int read(int* a) { return *a; }\n"
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        if "__tsan_read4" not in done.stdout:
+            raise DeviceUnavailable(
+                f"device={CHECKED}: the C++ compiler '{' '.join(tools.command)}' cannot instrument memory accesses "
+                "(-fsanitize=thread): install g++ or clang++, or set CXX"
+            )
         self.info = dataclasses.replace(self.info, name=f"checked {self.info.name}", schedules=schedules)
         self._ignore_same_value = ignore_same_value
         self.report = ctypes.create_string_buffer(REPORT_BYTES)
@@ -134,15 +142,3 @@ class _CheckedLaunch(PreparedLaunch):
         if report.outcome == Outcome.FOUND:
             raise Hazard("")
         return report
-
-
-def _require_instrumentation() -> None:
-    tools = find_toolchain()
-    command = [*tools.command, "-fsanitize=thread", "-S", "-x", "c++", "-", "-o", "-"]
-    text = "int read(int* a) { return *a; }\n"
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-    if "__tsan_read4" not in done.stdout:
-        raise DeviceUnavailable(
-            f"device={CHECKED}: the C++ compiler '{' '.join(tools.command)}' cannot instrument memory accesses "
-            "(-fsanitize=thread): install g++ or clang++, or set CXX"
-        )

@@ -28,6 +28,8 @@ from runner.errors import LaunchError
 
 # The names of the shim's own variables: in its namespace, or in that of pointers to dynamic shared memory.
 _SHIM = re.compile(rf"_ZN(?:4simt|\w*{len(DYNAMIC)}{DYNAMIC})")
+# Its thread-local ones, and the compiler's (`_ZGV`: whether a variable has been constructed).
+_SHIM_TLS = re.compile(rf"_ZGV|.*(?:{DYNAMIC}|{ANCHOR}$)")
 
 # C++ types by NumPy's kind and size.
 _CXX_TYPES = {
@@ -49,12 +51,6 @@ _DEVICE = re.compile(rf"(?<!__constant__ )__device__(?:(?!__constant__)[^;=({{])
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.MULTILINE)
 
 
-def _constants(visible: str) -> frozenset[str]:
-    """The names that are declared only as `__constant__`; a macro may declare a `__device__` one of the same name."""
-    code = _DIRECTIVE.sub("", visible)
-    return frozenset(_CONSTANT.findall(code)) - frozenset(_DEVICE.findall(code))
-
-
 _serial = itertools.count()
 
 _dlclose = ctypes.CDLL(None).dlclose
@@ -68,7 +64,9 @@ class CpuProgram:
         self.function, self.path, self.binary = source.function, source.path, binary.path
         self.cooperative = source.cooperative
         self.visible = visible = blank(source.text)  # without comments and strings
-        self.constants = _constants(visible)
+        # Declared only as `__constant__`; a macro may declare a `__device__` variable of the same name.
+        code = _DIRECTIVE.sub("", visible)
+        self.constants = frozenset(_CONSTANT.findall(code)) - frozenset(_DEVICE.findall(code))
         definition = re.search(rf"\b{re.escape(source.plain_function)}\s*\(", visible)
         # The line of the kernel's definition; 0 if it is in another file.
         self.definition_line = visible.count("\n", 0, definition.start()) + 1 if definition else 0
@@ -87,7 +85,9 @@ class CpuProgram:
         self._first_contents: dict[int, bytes] | None = None  # of these variables, by address
         # The shim makes `__shared__` variables thread-local; those of all kernels of the file have one block.
         self.shared_variables = [
-            replace(v, name="" if _is_shims(v.name) else plain_name(v.name)) for v in variables if v.kind == elf.TLS
+            replace(v, name="" if _SHIM_TLS.match(v.name) else plain_name(v.name))
+            for v in variables
+            if v.kind == elf.TLS
         ]
         gaps = list(zones.gaps(self.shared_variables, elf.tls_bytes(content)))
         self.zones = (Zone * len(gaps))(*gaps)
@@ -264,8 +264,3 @@ def _load_copy(path: Path) -> ctypes.CDLL:
         raise LaunchError(f"the compiled kernel {path.name} cannot be loaded: {error}") from error
     finally:
         copy.unlink(missing_ok=True)
-
-
-def _is_shims(name: str) -> bool:
-    """Whether a thread-local variable is the shim's, or the compiler's (`_ZGV`: whether one has been constructed)."""
-    return name.endswith(ANCHOR) or DYNAMIC in name or name.startswith("_ZGV")

@@ -61,26 +61,14 @@ def _statement(inner: str, visible: str) -> str:
     hidden = [_LITERAL.sub(lambda match: " " * len(match.group()), s) for s in sections]
     try:
         lists = (split(s, h, ",") for s, h in zip(sections[1:3], hidden[1:3], strict=True))
-        operands = [_operand(operand) for operands in lists for operand in operands if operand.strip()]
-        translation = Translation(operands, is_basic=len(sections) == 1)
-        return f"({{ {' '.join(translation.lines(_only_literals(sections[0])))} }})"
+        operands = [operand for operands in lists for operand in operands if operand.strip()]
+        lines = Translation(operands, is_basic=len(sections) == 1).lines(sections[0])
+        return f"({{ {' '.join(lines)} }})"
     except (UnsupportedError, IndexError, KeyError, ValueError):
         code = "".join(_LITERAL.findall(sections[0])).replace("\\n", " ").replace('""', "")
         message = " ".join(code.split()).strip('"').replace("\\", "").replace('"', "'")[:60]
         name = f"simt_no_ptx_{zlib.crc32(message.encode())}"
         return f"({{ SIMT_NOT_HERE(\"inline PTX '{message}' cannot run\" SIMT_GPU_ONLY) void {name}(); {name}(); }})"
-
-
-def _only_literals(section: str) -> str:
-    if _LITERAL.sub("", section).strip():
-        raise UnsupportedError  # a part of it is a macro
-    return "".join(map(ast.literal_eval, _LITERAL.findall(section)))
-
-
-def _operand(text: str) -> tuple[str, str]:
-    if not (operand := _OPERAND.fullmatch(text)):
-        raise UnsupportedError
-    return operand["name"] or "", " ".join(operand["expression"].split())
 
 
 _INSTRUCTION = re.compile(r"(?:@(?P<guard>!?\w+)\s+)?(?P<name>[a-z][\w.:]*)\s*(?P<operands>.*)", re.DOTALL)
@@ -160,20 +148,29 @@ def _atomic_access(order: str, scope: str) -> str:
 class Translation:
     """The instructions of one statement."""
 
-    def __init__(self, operands: Sequence[tuple[str, str]], *, is_basic: bool) -> None:
-        self._operands = operands
-        self._names = {name: expression for name, expression in operands if name}
+    def __init__(self, operands: Sequence[str], *, is_basic: bool) -> None:
+        matches = [match for operand in operands if (match := _OPERAND.fullmatch(operand))]
+        if len(matches) < len(operands):
+            raise UnsupportedError
+        self._operands = [" ".join(match["expression"].split()) for match in matches]
+        self._names = {match["name"]: " ".join(match["expression"].split()) for match in matches if match["name"]}
         self._escape = "%" if is_basic else "%%"
         self._registers: set[str] = set()
 
     def lines(self, code: str) -> Iterator[str]:
-        """The C++ of each instruction."""
+        """The C++ of each instruction; `code` are C++ string literals."""
+        if _LITERAL.sub("", code).strip():
+            raise UnsupportedError  # a part of it is a macro
+        code = "".join(map(ast.literal_eval, _LITERAL.findall(code)))
         code = re.sub(r"//[^\n]*|/\*.*?\*/", " ", code, flags=re.DOTALL).replace(self._escape, "$")
         for part in code.split(";"):
             statement = part.lstrip("{} \t\n").rstrip()
             instruction = _INSTRUCTION.fullmatch(statement)
             if statement.startswith(".reg"):
-                yield from self._registers_of(statement)
+                _, kind, names = statement.replace(",", " ").split(None, 2)
+                for name in names.split():
+                    self._registers.add(name)
+                    yield f"{_TYPES[kind[1:]]} simt_r_{name} = 0;"
             elif instruction:
                 operands = [o.strip() for o in split(instruction["operands"], instruction["operands"], ",")]
                 cxx = self._instruction(instruction["name"], operands)
@@ -183,12 +180,6 @@ class Translation:
             elif statement:
                 raise UnsupportedError
 
-    def _registers_of(self, registers: str) -> Iterator[str]:
-        _, kind, names = registers.replace(",", " ").split(None, 2)
-        for name in names.split():
-            self._registers.add(name)
-            yield f"{_TYPES[kind[1:]]} simt_r_{name} = 0;"
-
     def _value(self, operand: str) -> str:
         if operand in self._registers:
             return f"simt_r_{operand}"
@@ -197,7 +188,7 @@ class Translation:
         if operand.startswith("%["):
             return self._names[operand[2:-1]]
         if operand.startswith("%"):
-            return self._operands[int(operand[1:])][1]
+            return self._operands[int(operand[1:])]
         if re.fullmatch(r"0[fF][0-9a-fA-F]{8}", operand):
             return f"::simt::bit_cast<float>(0x{operand[2:]}u)"
         if re.fullmatch(r"-?(?:0x[0-9a-fA-F]+|\d+)U?", operand):

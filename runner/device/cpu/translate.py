@@ -9,7 +9,7 @@ becomes a pointer, because `extern` excludes the storage class that `__shared__`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,17 +61,14 @@ def rewrite_dynamic_shared(text: str) -> str:
     return edited(text, edits)
 
 
-def put_alignment_first(text: str) -> str:
-    """Swap `__shared__ alignas(16)`: C++ wants `alignas` before what `__shared__` stands for."""
-    matches = _ALIGNED_SHARED.finditer(blank(text))
-    return edited(text, ((*m.span(), f"{text[m.start(2) : m.end()]}{m[1]}__shared__") for m in matches))
-
-
 def rewrite(text: str) -> str:
     """Apply all rewrites to a text."""
     # No macro, which would break the attributes in the host's own headers.
     text = re.sub(r"(?<!\()\b__noinline__\b", "__attribute__((noinline))", text)
-    text = put_alignment_first(mark_host_only(text, blank(text)))
+    text = mark_host_only(text, blank(text))
+    # C++ wants `alignas` before what `__shared__` stands for.
+    aligned = _ALIGNED_SHARED.finditer(blank(text))
+    text = edited(text, ((*m.span(), f"{text[m.start(2) : m.end()]}{m[1]}__shared__") for m in aligned))
     return rewrite_dynamic_shared(rewrite_ptx(text, blank(text)))
 
 
@@ -256,22 +253,13 @@ def mark_host_only(text: str, visible: str) -> str:
     if not _DEVICE_CODE.search(visible):
         return text
     own = {m["macro"] or m["name"] for m in _DEFINITION.finditer(visible)}
-    places = set()
-    for begin, end in _bodies(text):
-        for pattern in (_STD_NAME, _NUMERIC_LIMIT, _C_CALL):
-            names = pattern.finditer(visible, begin, end)
-            places |= {m.start("name") for m in names if pattern is not _C_CALL or m["name"] not in own}
-    return edited(text, ((place, place, MARK) for place in sorted(places)))
-
-
-def _bodies(text: str) -> Iterator[tuple[int, int]]:
-    """Begin and end of the body of each function that runs on the device only.
-
-    nvcc warns of a `__host__ __device__` function that calls one of the host, and goes on.
-    """
-    file = parse(text)
-    for function in device_functions(file):
-        if body := function.child_by_field_name("body"):
+    places, file = set(), parse(text)
+    # nvcc warns of a `__host__ __device__` function that calls one of the host, and goes on.
+    for body in (function.child_by_field_name("body") for function in device_functions(file)):
+        if body is not None:
             before = (file.content[:end] for end in (body.start_byte, body.end_byte))
-            begin, end = (len(text.decode(errors="replace")) for text in before)
-            yield begin, end
+            begin, end = (len(part.decode(errors="replace")) for part in before)
+            for pattern in (_STD_NAME, _NUMERIC_LIMIT, _C_CALL):
+                names = pattern.finditer(visible, begin, end)
+                places |= {m.start("name") for m in names if pattern is not _C_CALL or m["name"] not in own}
+    return edited(text, ((place, place, MARK) for place in sorted(places)))

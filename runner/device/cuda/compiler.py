@@ -30,7 +30,6 @@ _NO_HEADER = re.compile(r'fatal error: (\S+): No such file|(?:cannot|could not) 
 _NAMING_ERROR = re.compile(rf"{elf.NAMING_FILE}\((?P<line>\d+)\):\s*(?:error:\s*)?(?P<reason>.*)", re.DOTALL)
 _LINE_NUMBER = re.compile(r"\(\d+\): ")
 
-
 MAX_DISASSEMBLY_BYTES = 64 << 20  # of nvdisasm's output
 
 
@@ -129,9 +128,9 @@ class CudaCompiler(Compiler):
             headers = ", ".join(f"<{name}>" for name in sorted(missing))
             try:
                 cubin, log = self._compile_excerpt(source, needed.texts, naming)
-            except CompileLimit:
-                raise
             except CompileError as e:
+                if isinstance(e, CompileLimit):
+                    raise
                 if _missing_headers(e) - missing:
                     error = e
                     continue
@@ -143,8 +142,6 @@ class CudaCompiler(Compiler):
         """Compile a part of the files, in a copy of their folders."""
         own = source.path.resolve()
         with tempfile.TemporaryDirectory() as root:
-            folder = Path(f"{root}{own.parent}")
-            folder.mkdir(parents=True)
             for path, text in texts.items():
                 copy = Path(f"{root}{path}")
                 copy.parent.mkdir(parents=True, exist_ok=True)

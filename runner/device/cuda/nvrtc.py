@@ -70,13 +70,13 @@ class Nvrtc:
             except queue.Empty:
                 process = self._start()
             try:
-                cubin, log = process.compile((text, include, arch, flags), self._limits)
-            except _ProcessEndedError:
-                continue
+                answer = process.compile((text, include, arch, flags), self._limits)
             except CompileLimit as e:
                 raise CompileLimit(f"{name}: {e}") from None
-            self._idle.put(process)
-            break
+            if answer:
+                self._idle.put(process)
+                cubin, log = answer
+                break
         if cubin:
             return cubin, log
         if ran_out_of_memory(log):
@@ -92,10 +92,6 @@ class Nvrtc:
     def _start(self) -> _Process:
         self._processes.append(process := _Process(self._limits))
         return process
-
-
-class _ProcessEndedError(Exception):
-    """The process ended before it received the source."""
 
 
 class _Process:
@@ -121,8 +117,8 @@ class _Process:
             raise DeviceUnavailable(f"compiler=nvrtc: cuda.core cannot be loaded: {answer}")
         self.version = answer
 
-    def compile(self, source: tuple[str, list[str], str, Sequence[str]], limits: Limits) -> tuple[bytes, str]:
-        """The cubin (empty after an error) and the log. Raises CompileLimit beyond a limit."""
+    def compile(self, source: tuple[str, list[str], str, Sequence[str]], limits: Limits) -> tuple[bytes, str] | None:
+        """The cubin (empty after an error) and the log; `None` if the process had ended. Raises CompileLimit."""
         try:
             self._connection.send(source)
             if self._connection.poll(limits.seconds):
@@ -130,7 +126,7 @@ class _Process:
                 return answer
         except (EOFError, OSError):
             if self._process.wait() == 0:  # it had been idle
-                raise _ProcessEndedError from None
+                return None
             raise CompileLimit(_memory_message(limits)) from None
         self.kill()
         raise CompileLimit(f"NVRTC was still compiling after {limits.seconds:g} s (device.compile_limit_s)")
