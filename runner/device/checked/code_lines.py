@@ -1,16 +1,17 @@
-"""Functions and loops of a source as ranges of lines, which tell whether a loop leads from one line to another."""
+"""Functions, loops and conditions of a source as ranges of lines: whether a loop leads from one line to another."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from runner.device.cpu.ptx import closing
+import tree_sitter
 
-_LOOP = re.compile(r"\b(for|while|do)\b")
-_CONDITION = re.compile(r"\b(if|else|switch)\b")
-_CONTROL = re.compile(r"\s*(for|while|if|else|do)\b")
+from runner.device.cpu.translate import blank
+from runner.device.syntax import descendants, parse, text_of
+
+_LOOPS = ("for_statement", "for_range_loop", "while_statement", "do_statement")
+_CONDITIONS = ("if_statement", "else_clause", "switch_statement", "preproc_if", "preproc_ifdef", "preproc_else")
 
 
 @dataclass(frozen=True)
@@ -25,19 +26,28 @@ class Lines:
         return all(self.first <= line <= self.last for line in lines)
 
 
-@dataclass(frozen=True)
-class _Function(Lines):
-    is_kernel: bool
+def _lines(first: tree_sitter.Node, last: tree_sitter.Node | None = None) -> Lines:
+    return Lines(first.start_point[0] + 1, (last or first).end_point[0] + 1)
+
+
+def _types(node: tree_sitter.Node) -> list[str]:
+    return [child.type for child in node.named_children]
 
 
 class Code:
-    """The functions and loops of a source whose comments and strings are blank."""
+    """The functions, loops and conditions of a source."""
 
-    def __init__(self, visible: str) -> None:
-        self._text = visible
-        self._functions = tuple(self._bodies())
-        self._loops = tuple(self._statements(_LOOP))
-        self._conditions = tuple(self._statements(_CONDITION))
+    def __init__(self, text: str) -> None:
+        self._text_lines = blank(text).splitlines()
+        nodes = list(descendants(parse(text).root))
+        bodies = [(n, n.child_by_field_name("body")) for n in nodes if n.type == "function_definition"]
+        self._functions = [_lines(body) for _, body in bodies if body]
+        self._kernels = [_lines(body) for n, body in bodies if body and "__global__" in text_of(n).partition("{")[0]]
+        self._loops = [_lines(n) for n in nodes if n.type in _LOOPS]
+        conditions = (n for n in nodes if n.type in _CONDITIONS)
+        # An `if` ends before its `else`, and `else if` is that second `if`.
+        parts = (n for n in conditions if not (n.type == "else_clause" and _types(n)[-1:] == ["if_statement"]))
+        self._conditions = [_lines(n, n.child_by_field_name("consequence")) for n in parts]
 
     def in_one_function(self, *lines: int) -> bool:
         """Whether one function contains all of these lines."""
@@ -45,17 +55,16 @@ class Code:
 
     def loop_of(self, *lines: int) -> Lines | None:
         """The innermost loop that contains all of these lines."""
-        around = [loop for loop in self._loops if loop.holds(*lines)]
-        return min(around, key=lambda loop: loop.last - loop.first, default=None)
+        loops = [loop for loop in self._loops if loop.holds(*lines)]
+        return min(loops, key=lambda loop: loop.last - loop.first, default=None)
 
     def is_kernel(self, line: int) -> bool:
         """Whether the line is in a `__global__` function, which runs once per launch."""
-        return any(function.holds(line) and function.is_kernel for function in self._functions)
+        return any(kernel.holds(line) for kernel in self._kernels)
 
     def is_conditional(self, line: int, within: Lines) -> bool:
         """Whether the line depends on a condition in these lines."""
-        conditions = (c for c in self._conditions if within.holds(c.first, c.last))
-        return any(c.holds(line) for c in conditions)
+        return any(within.holds(c.first, c.last) and c.holds(line) for c in self._conditions)
 
     def decides(self, first: int, last: int) -> bool:
         """Whether the last line depends on a condition in the first one."""
@@ -63,47 +72,4 @@ class Code:
 
     def matches(self, pattern: re.Pattern[str], within: Lines) -> list[int]:
         """The lines in a range that contain a pattern."""
-        return [
-            number
-            for number, line in enumerate(self._text.splitlines(), start=1)
-            if within.holds(number) and pattern.search(line)
-        ]
-
-    def _line(self, offset: int) -> int:
-        return self._text.count("\n", 0, offset) + 1
-
-    def _end(self, offset: int) -> int:
-        """The offset behind the bracket that closes the one at `offset`; the end of the text if it is unbalanced."""
-        end = closing(self._text, offset)
-        return len(self._text) if end is None else end + 1
-
-    def _bodies(self) -> Iterator[_Function]:
-        """The outermost braces that follow a closing parenthesis: bodies of functions."""
-        offset = ended = 0
-        while (offset := self._text.find("{", offset)) >= 0:
-            before = self._text[ended:offset].rstrip()
-            if before.endswith(")"):
-                end = self._end(offset)
-                head = before[max(before.rfind(";"), before.rfind("}"), before.rfind("{")) + 1 :]
-                yield _Function(self._line(offset), self._line(end - 1), "__global__" in head)
-                offset = ended = end
-            else:
-                offset += 1
-
-    def _statements(self, keyword: re.Pattern[str]) -> Iterator[Lines]:
-        for match in keyword.finditer(self._text):
-            end = self._statement(match.end(), has_head=match[1] not in ("do", "else"))
-            yield Lines(self._line(match.start()), self._line(end - 1))
-
-    def _statement(self, offset: int, *, has_head: bool) -> int:
-        """The end of a loop's body, from the offset behind its keyword."""
-        if has_head:
-            opened = self._text.find("(", offset)
-            offset = self._end(opened) if opened >= 0 else len(self._text)
-        if inner := _CONTROL.match(self._text, offset):
-            return self._statement(inner.end(), has_head=inner[1] not in ("else", "do"))
-        while offset < len(self._text) and self._text[offset] not in ";}":
-            if self._text[offset] == "{":
-                return self._end(offset)
-            offset = self._end(offset) if self._text[offset] in "([{" else offset + 1
-        return offset + 1
+        return [n for n, line in enumerate(self._text_lines, start=1) if within.holds(n) and pattern.search(line)]

@@ -39,7 +39,7 @@ class ReportContext:
     @functools.cached_property
     def code(self) -> Code:
         """The kernel's source."""
-        return Code(self.program.visible)
+        return Code(self.program.text)
 
     def array(self, number: int) -> tuple[str, str, int, int]:
         """Memory space, name, bytes per element, number of elements."""

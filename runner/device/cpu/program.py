@@ -63,7 +63,7 @@ class CpuProgram:
     def __init__(self, source: Source, binary: Binary) -> None:
         self.function, self.path, self.binary = source.function, source.path, binary.path
         self.cooperative = source.cooperative
-        self.visible = visible = blank(source.text)  # without comments and strings
+        self.text, visible = source.text, blank(source.text)  # without comments and strings
         # Declared only as `__constant__`; a macro may declare a `__device__` variable of the same name.
         code = _DIRECTIVE.sub("", visible)
         self.constants = frozenset(_CONSTANT.findall(code)) - frozenset(_DEVICE.findall(code))
