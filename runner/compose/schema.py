@@ -33,7 +33,7 @@ from runner.kernel.yaml_reader import MAX_PARAMETERS, read_yaml
 from runner.record.sources import EXTRA_PARAMETERS
 
 MAX_CASES = 100_000
-MOST_NAMES = 2000  # Hydra composes this many keys in seconds, and ten times as many in minutes
+MAX_NAMES = 2000  # Hydra composes this many keys in seconds, and ten times as many in minutes
 
 _NODES: dict[str, type[Any]] = {"device": DeviceConfig, "timing": TimingConfig, "profile": ProfileConfig}
 _FIELDS: list[tuple[str, Any, Any]] = [
@@ -60,8 +60,8 @@ def register(search_path: Sequence[Path]) -> None:
         UsageError: The kernels declare too many parameters.
     """
     parameters = dict.fromkeys((*VOCABULARY, *_declared(search_path)))
-    if len(parameters) > MOST_NAMES:
-        raise UsageError(f"the kernels on the search path declare {len(parameters):,} parameters, above {MOST_NAMES:,}")
+    if len(parameters) > MAX_NAMES:
+        raise UsageError(f"the kernels on the search path declare {len(parameters):,} parameters, above {MAX_NAMES:,}")
     fields = [*_FIELDS, *((word, Any, None) for word in parameters)]
     store = ConfigStore.instance()
     # kernel=glob(*) would match a schema in the group `kernel`.

@@ -16,7 +16,7 @@ from runner.compose.composer import Composer, kernel_of
 from runner.compose.launchers import Launcher
 from runner.display.terminal import SweepProgress
 from runner.errors import KernelMistake, UsageError
-from runner.files.limited import MOST_ROWS
+from runner.files.limited import MAX_ROWS
 from runner.jobs.job import Job
 from runner.record.folder import RunFolder
 from runner.sweep.session import Session
@@ -36,8 +36,8 @@ def require_few_cases(config: DictConfig) -> None:
         UsageError: The sweep is too large, or `max_cases` itself is out of range.
     """
     most = config.get("max_cases", schema.MAX_CASES)
-    if not 1 <= most <= MOST_ROWS:
-        raise UsageError(f"max_cases={most}: expected 1 to {MOST_ROWS}")
+    if not 1 <= most <= MAX_ROWS:
+        raise UsageError(f"max_cases={most}: expected 1 to {MAX_ROWS}")
     if sweeper(config) != BASIC:
         return
     folders, overrides = schema.folders_of(config.hydra), grammar.parse(swept(config, resolve=True))

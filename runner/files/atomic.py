@@ -24,26 +24,23 @@ def write_text(path: Path, text: str) -> None:
 
 
 def replace(folder: int, path: Path, content: bytes) -> None:
-    """Replace a file in an open folder. If it is a symbolic link, the link itself is replaced.
+    """Replace a file in the open folder with the descriptor `folder`. A symbolic link is replaced itself.
 
-    Args:
-        folder: The folder's descriptor.
-        path: The file; only its name is used, and its parent in error messages.
-        content: The new content.
+    Only the name of `path` is used, and its parent in error messages.
 
     Raises:
         OSError: The file cannot be written. The old file stays.
     """
-    aside = f".{path.name[:40]}.{secrets.token_hex(4)}"
+    temporary = f".{path.name[:40]}.{secrets.token_hex(4)}"
     try:
-        handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder)
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder)
     except OSError as e:
         raise OSError(e.errno, e.strerror, str(path.parent)) from None  # the temporary name would confuse users
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)
-        os.replace(aside, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(aside, dir_fd=folder)
+            os.unlink(temporary, dir_fd=folder)
         raise

@@ -13,14 +13,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-MOST_NODES = 6_000_000  # values of a JSON text: enough for the plan of 250,000 cases
-DEEPEST = 64  # levels of nesting
-MOST_DIGITS = 100  # characters of a number
-MOST_ROWS = 250_000  # of a table; also the limit for the jobs of a sweep
-MOST_COLUMNS = 1000
-MOST_CELLS = 25_000_000
+MAX_NODES = 6_000_000  # values of a JSON text: enough for the plan of 250,000 cases
+MAX_LEVELS = 64  # levels of nesting
+MAX_DIGITS = 100  # characters of a number
+MAX_ROWS = 250_000  # of a table; also the limit for the jobs of a sweep
+MAX_COLUMNS = 1000
+MAX_CELLS = 25_000_000
 
-_MANY_DIGITS = re.compile(rf"[0-9]{{{MOST_DIGITS + 1}}}")
+_MANY_DIGITS = re.compile(rf"[0-9]{{{MAX_DIGITS + 1}}}")
 
 
 class TooMuch(ValueError):
@@ -34,28 +34,28 @@ def load_json(text: str) -> Any:
         ValueError: The text is malformed, or exceeds a limit (`TooMuch`).
     """
     opened = text.count("{") + text.count("[")
-    if opened + text.count(",") > MOST_NODES:
-        raise TooMuch(f"more than {MOST_NODES:,} values")
+    if opened + text.count(",") > MAX_NODES:
+        raise TooMuch(f"more than {MAX_NODES:,} values")
     try:
         content = _CAREFUL.decode(text) if _MANY_DIGITS.search(text) else json.loads(text)
     except RecursionError:
-        raise TooMuch(f"nested more than {DEEPEST} deep") from None
-    if opened > DEEPEST:  # otherwise it is shallow enough
+        raise TooMuch(f"nested more than {MAX_LEVELS} deep") from None
+    if opened > MAX_LEVELS:  # otherwise it is shallow enough
         _require_shallow(content)
     return content
 
 
 def _require_shallow(content: Any) -> None:
     level = [content]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_LEVELS):
         inner = (node.values() if isinstance(node, dict) else node for node in level if isinstance(node, dict | list))
         level = [child for children in inner for child in children if isinstance(child, dict | list)]
     if level:
-        raise TooMuch(f"nested more than {DEEPEST} deep")
+        raise TooMuch(f"nested more than {MAX_LEVELS} deep")
 
 
 def _integer(text: str) -> int:
-    if len(text) > MOST_DIGITS:
+    if len(text) > MAX_DIGITS:
         raise TooMuch(f"a number of {len(text):,} digits")
     return int(text)
 
@@ -74,10 +74,10 @@ def read_csv(content: bytes) -> Iterator[list[str]]:
     lines = csv.reader(io.TextIOWrapper(io.BytesIO(content), "utf-8", newline=""), strict=True)
     for number, line in enumerate(filter(None, lines)):
         cells += len(line)
-        if len(line) > MOST_COLUMNS:
-            raise TooMuch(f"more than {MOST_COLUMNS:,} columns")
-        if number > MOST_ROWS:
-            raise TooMuch(f"more than {MOST_ROWS:,} rows")
-        if cells > MOST_CELLS:
-            raise TooMuch(f"more than {MOST_CELLS:,} cells")
+        if len(line) > MAX_COLUMNS:
+            raise TooMuch(f"more than {MAX_COLUMNS:,} columns")
+        if number > MAX_ROWS:
+            raise TooMuch(f"more than {MAX_ROWS:,} rows")
+        if cells > MAX_CELLS:
+            raise TooMuch(f"more than {MAX_CELLS:,} cells")
         yield line

@@ -10,10 +10,10 @@ from typing import Any
 
 import yaml
 
-from runner.files.limited import DEEPEST, MOST_DIGITS, TooMuch
+from runner.files.limited import MAX_DIGITS, MAX_LEVELS, TooMuch
 
-MOST_YAML_NODES = 100_000  # values; an alias counts as all values that it refers to
-MOST_YAML = 2**20  # characters
+MAX_YAML_NODES = 100_000  # values; an alias counts as all values that it refers to
+MAX_YAML_CHARACTERS = 2**20  # characters
 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C loader is ten times as fast
 _NUMBER = re.compile(r"[-+]?(0x[0-9a-fA-F_]*|[0-9_:.]+)")
@@ -30,20 +30,16 @@ def load_yaml(text: str) -> Any:
     return yaml.load(text, Loader=LOADER)  # noqa: S506  (a safe one)
 
 
-def check_yaml(text: str, most: int = MOST_YAML_NODES) -> None:
+def check_yaml(text: str, most: int = MAX_YAML_NODES) -> None:
     """Check a YAML text against the limits, in time linear in its length even if aliases multiply its values.
 
-    A malformed text is checked up to its first error; a loader refuses it.
-
-    Args:
-        text: The text.
-        most: The limit for the number of values.
+    It may have at most `most` values. A malformed text is checked up to its first error; a loader refuses it.
 
     Raises:
         TooMuch: The text exceeds a limit.
     """
-    if len(text) > MOST_YAML:
-        raise TooMuch(f"more than {MOST_YAML:,} characters")
+    if len(text) > MAX_YAML_CHARACTERS:
+        raise TooMuch(f"more than {MAX_YAML_CHARACTERS:,} characters")
     for loader in (LOADER, yaml.SafeLoader):  # the C parser refuses some texts that the Python parser accepts
         with contextlib.suppress(yaml.YAMLError):
             _count(yaml.parse(text, Loader=loader), most)
@@ -61,33 +57,33 @@ class _Open:
 
 def _count(events: Iterator[Any], most: int) -> None:
     count, above = 0, [_Open(None, 0)]
-    known: dict[str | None, tuple[int, int]] = {}  # by anchor: nodes and height
+    sizes: dict[str | None, tuple[int, int]] = {}  # by anchor: nodes and height
     for event in events:
         if isinstance(event, yaml.CollectionStartEvent):
             above.append(_Open(event.anchor, count))
             count += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             ended = above.pop()
-            known[ended.anchor] = count - ended.before, ended.height + 1
+            sizes[ended.anchor] = count - ended.before, ended.height + 1
             above[-1].height = max(above[-1].height, ended.height + 1)
         elif isinstance(event, yaml.NodeEvent):
-            nodes, height = _leaf(event, known, above)
+            nodes, height = _leaf(event, sizes, above)
             count += nodes
             above[-1].height = max(above[-1].height, height)
         if count > most:
             raise TooMuch(f"more than {most:,} values, where each alias counts as the values that it refers to")
-        if len(above) - 1 + above[-1].height > DEEPEST:
-            raise TooMuch(f"nested more than {DEEPEST} deep")
+        if len(above) - 1 + above[-1].height > MAX_LEVELS:
+            raise TooMuch(f"nested more than {MAX_LEVELS} deep")
 
 
-def _leaf(event: Any, known: dict[str | None, tuple[int, int]], above: Sequence[_Open]) -> tuple[int, int]:
+def _leaf(event: Any, sizes: dict[str | None, tuple[int, int]], above: Sequence[_Open]) -> tuple[int, int]:
     """The number of nodes and the height of a scalar, or of the value that an alias refers to."""
     if isinstance(event, yaml.AliasEvent):
-        if any(one.anchor == event.anchor for one in above):
+        if any(collection.anchor == event.anchor for collection in above):
             raise TooMuch(f"*{event.anchor} refers to a value that contains it")
-        return known.get(event.anchor, (1, 0))
+        return sizes.get(event.anchor, (1, 0))
     may_be_number = event.implicit[0] or event.tag
-    if may_be_number and len(event.value) > MOST_DIGITS and _NUMBER.fullmatch(event.value):
+    if may_be_number and len(event.value) > MAX_DIGITS and _NUMBER.fullmatch(event.value):
         raise TooMuch(f"a number of {len(event.value):,} digits")
-    known[event.anchor] = 1, 0
+    sizes[event.anchor] = 1, 0
     return 1, 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -19,14 +19,14 @@ from runner.errors import UsageError
 from runner.files import atomic
 
 MIB = 2**20
-MOST_BYTES = {
+MAX_BYTES = {
     "plan.json": 96 * MIB, "verdict.json": 96 * MIB, "shard.json": 4 * MIB, ".json": MIB, ".jsonl": 256 * MIB,
     ".csv": 256 * MIB, ".npy": 1024 * MIB,
 }  # fmt: skip
 """Size limits in bytes by file name or suffix."""
-MOST_OF_OTHERS = 4 * MIB  # sources, YAML, logs
-MOST_FILES = 2000  # in sources/
-DEEPEST = 16  # levels of folders
+MAX_BYTES_OF_OTHERS = 4 * MIB  # sources, YAML, logs
+MAX_FILES = 2000  # in sources/
+MAX_LEVELS = 16  # levels of folders
 
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -47,24 +47,14 @@ def stream(root: Path, path: Path) -> IO[bytes]:
         UsageError: A part of the path is a link, or the file is not regular or too large for its kind.
     """
     with _above(root, path) as folder:
-        return os.fdopen(_opened(folder, path, os.O_RDONLY), "rb")
+        return os.fdopen(_open_file(folder, path, os.O_RDONLY), "rb")
 
 
 def read(root: Path, path: Path, most: int = 0) -> bytes:
-    """Read a file below the folder `root`.
-
-    Args:
-        root: The folder.
-        path: The file.
-        most: The size limit in bytes; 0: the limit for its kind.
-
-    Raises:
-        OSError: As `stream`.
-        UsageError: As `stream`, or the file is larger than `most`.
-    """
+    """Read a file below the folder `root`, of at most `most` bytes; 0: the limit for its kind. Raises as `stream`."""
     with stream(root, path) as file:
-        there = os.fstat(file.fileno()).st_size  # `read` allocates as much as it is asked for
-        content = file.read(min(most or _most(path), there) + 1)
+        size = os.fstat(file.fileno()).st_size  # `read` allocates as much as it is asked for
+        content = file.read(min(most or _limit(path), size) + 1)
     if most and len(content) > most:
         raise _too_large(path, len(content), most)
     return content
@@ -89,7 +79,7 @@ def lock_file(root: Path, path: Path, *, make: bool) -> int:
         The descriptor, which the caller closes.
     """
     with _above(root, path) as folder:
-        return _opened(folder, path, os.O_RDWR | os.O_CREAT if make else os.O_RDONLY)
+        return _open_file(folder, path, os.O_RDWR | os.O_CREAT if make else os.O_RDONLY)
 
 
 def exists(root: Path, path: Path) -> bool:
@@ -100,12 +90,12 @@ def exists(root: Path, path: Path) -> bool:
     """
     try:
         with _above(root, path) as folder:
-            return stat.S_ISREG(_checked(folder, path).st_mode)
+            return stat.S_ISREG(_status(folder, path).st_mode)
     except (FileNotFoundError, NotADirectoryError):
         return False
 
 
-def files(root: Path, below: Path, most: int = MOST_FILES) -> list[Path]:
+def files(root: Path, below: Path, most: int = MAX_FILES) -> list[Path]:
     """The files in `below`, a folder below `root`, and in its subfolders, sorted; empty if it does not exist.
 
     Raises:
@@ -113,26 +103,21 @@ def files(root: Path, below: Path, most: int = MOST_FILES) -> list[Path]:
     """
     try:
         with _above(root, below / "any") as folder:
-            found = list(islice(_walk(folder, below), most + 1))
+            paths = list(islice(_walk(folder, below), most + 1))
     except FileNotFoundError:
         return []
-    if len(found) > most:
+    if len(paths) > most:
         raise UsageError(f"{below}: more than {most:,} files")
-    return found
+    return paths
 
 
 def names(root: Path, folder: Path) -> list[str]:
     """The names of the entries of a folder below `root`; empty if it does not exist."""
     try:
-        with _above(root, folder / "any") as at:
-            listing = os.open(".", os.O_RDONLY | _FOLDER, dir_fd=at)
+        with _above(root, folder / "any") as descriptor:
+            return _names(descriptor)
     except FileNotFoundError:
         return []
-    try:
-        with os.scandir(listing) as entries:
-            return [entry.name for entry in entries]
-    finally:
-        os.close(listing)
 
 
 def refusal(path: Path, mode: int) -> UsageError:
@@ -141,71 +126,64 @@ def refusal(path: Path, mode: int) -> UsageError:
     return UsageError(f"{path}: {what}; a run folder may hold only folders and regular files")
 
 
-def _walk(folder: int, path: Path, level: int = 1) -> Iterator[Path]:
+def _names(folder: int) -> list[str]:
     listing = os.open(".", os.O_RDONLY | _FOLDER, dir_fd=folder)
     try:
-        with os.scandir(listing) as entries:
-            found = sorted(entries, key=lambda entry: entry.name)
-        for entry in found:
-            inner = path / entry.name
-            mode = _checked(listing, inner).st_mode
-            if not stat.S_ISDIR(mode):
-                yield inner
-            elif level == DEEPEST:
-                raise UsageError(f"{path}: more than {DEEPEST} levels of folders")
-            else:
-                below = os.open(entry.name, os.O_PATH | _FOLDER, dir_fd=listing)
-                try:
-                    yield from _walk(below, inner, level + 1)
-                finally:
-                    os.close(below)
+        return os.listdir(listing)  # noqa: PTH208  (of a descriptor)
     finally:
         os.close(listing)
+
+
+def _walk(folder: int, path: Path, level: int = 1) -> Iterator[Path]:
+    for name in sorted(_names(folder)):
+        if not stat.S_ISDIR(_status(folder, path / name).st_mode):
+            yield path / name
+        elif level == MAX_LEVELS:
+            raise UsageError(f"{path}: more than {MAX_LEVELS} levels of folders")
+        else:
+            below = os.open(name, os.O_PATH | _FOLDER, dir_fd=folder)
+            try:
+                yield from _walk(below, path / name, level + 1)
+            finally:
+                os.close(below)
 
 
 @contextmanager
 def _above(root: Path, path: Path, *, make: bool = False) -> Iterator[int]:
     """A descriptor of a file's parent folder."""
+    parts = path.relative_to(root).parts
+    if not parts or ".." in parts or "\0" in str(path):
+        raise UsageError(f"{str(path)!r}: lies outside the run folder")
     try:
-        at = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        folder = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            reached = root
-            for part in _parts(root, path)[:-1]:
-                reached /= part
-                at = _entered(at, reached, make=make)
-            yield at
+            for level in range(1, len(parts)):
+                below = _open_folder(folder, root.joinpath(*parts[:level]), make=make)
+                os.close(folder)
+                folder = below
+            yield folder
         finally:
-            os.close(at)
+            os.close(folder)
     except OSError as error:
         error.filename = str(path)  # the whole path instead of the name
         raise
 
 
-def _parts(root: Path, path: Path) -> Sequence[str]:
-    parts = path.relative_to(root).parts
-    if not parts or ".." in parts or "\0" in str(path):
-        raise UsageError(f"{str(path)!r}: lies outside the run folder")
-    return parts
-
-
-def _entered(above: int, path: Path, *, make: bool) -> int:
-    """Open a subfolder of an open folder, and close the folder's own descriptor."""
+def _open_folder(above: int, path: Path, *, make: bool) -> int:
     if make:
         with suppress(FileExistsError):
             os.mkdir(path.name, dir_fd=above)
     try:
-        below = os.open(path.name, os.O_PATH | _FOLDER, dir_fd=above)
+        return os.open(path.name, os.O_PATH | _FOLDER, dir_fd=above)
     except NotADirectoryError:
-        _checked(above, path)
+        _status(above, path)  # refuses a link
         raise
-    os.close(above)
-    return below
 
 
-def _opened(folder: int, path: Path, flags: int) -> int:
+def _open_file(folder: int, path: Path, flags: int) -> int:
     """Open a regular file. It is checked before and after, so that devices are not opened, short of a race."""
     with suppress(FileNotFoundError):  # the flags may create it
-        _checked(folder, path)
+        _status(folder, path)
     file = os.open(path.name, flags | _FILE, 0o666, dir_fd=folder)
     mode = os.fstat(file).st_mode
     if not stat.S_ISREG(mode):
@@ -214,19 +192,19 @@ def _opened(folder: int, path: Path, flags: int) -> int:
     return file
 
 
-def _checked(folder: int, path: Path) -> os.stat_result:
+def _status(folder: int, path: Path) -> os.stat_result:
     """The status of a file or folder; a `UsageError` if it is neither, or is too large."""
-    known = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
-    if stat.S_ISREG(known.st_mode):
-        if known.st_size > (most := _most(path)):
-            raise _too_large(path, known.st_size, most)
-    elif not stat.S_ISDIR(known.st_mode):
-        raise refusal(path, known.st_mode)
-    return known
+    status = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
+    if stat.S_ISREG(status.st_mode):
+        if status.st_size > (limit := _limit(path)):
+            raise _too_large(path, status.st_size, limit)
+    elif not stat.S_ISDIR(status.st_mode):
+        raise refusal(path, status.st_mode)
+    return status
 
 
-def _most(path: Path) -> int:
-    return MOST_BYTES.get(path.name) or MOST_BYTES.get(path.suffix) or MOST_OF_OTHERS
+def _limit(path: Path) -> int:
+    return MAX_BYTES.get(path.name) or MAX_BYTES.get(path.suffix) or MAX_BYTES_OF_OTHERS
 
 
 def _too_large(path: Path, size: int, most: int) -> UsageError:

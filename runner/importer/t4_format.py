@@ -21,7 +21,7 @@ from runner.errors import UsageError
 from runner.files import limited
 from runner.statistics import Times
 
-MOST_BYTES = 512 * 2**20  # of a file, unpacked
+MAX_BYTES = 512 * 2**20  # of a file, unpacked
 US = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
 STATUS = {
     "correct": "ok", "compile": "compile_error", "runtime": "launch_error", "timeout": "timeout",
@@ -55,7 +55,7 @@ def read(path: Path) -> tuple[list[Result], Mapping[str, Any]]:
     """
     try:
         with path.open("rb") as file:
-            packed = file.read(MOST_BYTES)
+            packed = file.read(MAX_BYTES)
         content = limited.load_json(_unpacked(packed).decode())
     except OSError as e:
         raise UsageError(f"{path}: {e.strerror or e}") from None
@@ -64,8 +64,8 @@ def read(path: Path) -> tuple[list[Result], Mapping[str, Any]]:
     entries = content.get("results") if isinstance(content, dict) else None
     if not isinstance(entries, list) or not entries:
         raise UsageError(f"{path}: not a T4 file: it has no 'results'")
-    if len(entries) > limited.MOST_ROWS:
-        raise UsageError(f"{path}: {len(entries):,} results; at most {limited.MOST_ROWS:,} are read")
+    if len(entries) > limited.MAX_ROWS:
+        raise UsageError(f"{path}: {len(entries):,} results; at most {limited.MAX_ROWS:,} are read")
     metadata = content.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     scale = US.get(str(metadata.get("timeunit")), US["ms"])  # some tuners write "miliseconds"
@@ -85,9 +85,9 @@ def _unpacked(packed: bytes) -> bytes:
     if not packed.startswith(b"\x1f\x8b"):
         return packed
     unpacker = zlib.decompressobj(wbits=31)
-    plain = unpacker.decompress(packed, MOST_BYTES)
+    plain = unpacker.decompress(packed, MAX_BYTES)
     if unpacker.unconsumed_tail:
-        raise limited.TooMuch(f"more than {MOST_BYTES:,} bytes")
+        raise limited.TooMuch(f"more than {MAX_BYTES:,} bytes")
     if not unpacker.eof:
         raise EOFError("its compressed content is cut off")
     return plain

@@ -183,7 +183,7 @@ class RunFolder:
     def require_plain(self) -> None:
         """Raise `UsageError` for links, pipes, devices and huge files where the runner and kernels read or write."""
         for below in (self.sources, self.path / "samples", *map(self.job, self.jobs())):
-            safe.files(self.path, below, 2 * limited.MOST_ROWS)
+            safe.files(self.path, below, 2 * limited.MAX_ROWS)
         for path in (self.plan, self.results, self.environment, self.multirun):
             self.has(path)
 
@@ -241,8 +241,8 @@ def copy_file(source: Path, target: Path) -> None:
 
 
 def _require_max_rows(path: Path, jobs: int) -> None:
-    if jobs > limited.MOST_ROWS:
-        raise UsageError(f"{path}: {jobs:,} jobs; at most {limited.MOST_ROWS:,} are read")
+    if jobs > limited.MAX_ROWS:
+        raise UsageError(f"{path}: {jobs:,} jobs; at most {limited.MAX_ROWS:,} are read")
 
 
 def _is_record(content: Any) -> bool:

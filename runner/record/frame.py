@@ -140,7 +140,7 @@ def _with_planned(raw: pd.DataFrame, plan: Any) -> pd.DataFrame:
         missing = [_planned(case) for case in planned if str(case[key]) not in seen]
     except (KeyError, TypeError):
         return raw  # the results stay readable if the plan is old or torn
-    if len(missing) * len(raw.columns) > limited.MOST_CELLS:
+    if len(missing) * len(raw.columns) > limited.MAX_CELLS:
         raise UsageError(f"plan.json: {len(missing):,} cases of {len(raw.columns):,} columns are too many")
     known = dict.fromkeys([*columns.BY_NAME, *raw.columns])
     extra = pd.DataFrame([{n: v for n, v in case.items() if n in known} for case in missing], dtype=object)

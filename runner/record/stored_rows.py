@@ -43,7 +43,7 @@ def as_csv(rows: list[Row]) -> str:
     import pandas as pd  # noqa: PLC0415  (imported while the device is opened)
 
     order, kinds = names(rows), dict.fromkeys(columns.of_type("integer"), "Int64")
-    if len(order) > limited.MOST_COLUMNS or len(order) * len(rows) > limited.MOST_CELLS:
+    if len(order) > limited.MAX_COLUMNS or len(order) * len(rows) > limited.MAX_CELLS:
         raise UsageError(f"{len(rows):,} rows of {len(order):,} columns are too large a table")
     table = {name: pd.Series([row.get(name) for row in rows], dtype=kinds.get(name, "object")) for name in order}
     return str(pd.DataFrame(table).to_csv(index=False, lineterminator="\n"))
