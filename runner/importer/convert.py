@@ -31,8 +31,8 @@ def convert(file: Path, kernel: str | None, source: Path | None, into: Path | No
         sys.stdout.write(recorded.write_run(file, kernel, into))
         return
     read = {".py": read_script, ".json": read_t1}.get(file.suffix)
-    declared, into = read(file) if read else None, into or Path("my_kernels")
-    for name, path in _write_kernels(file, declared, kernel, source, into).items():
+    tuning, into = read(file) if read else Tuning(source=file), into or Path("my_kernels")
+    for name, path in _write_kernels(file, tuning, kernel, source, into).items():
         sys.stdout.write(f"{path}\n")
         where = f"--config-dir {into} kernel={name}"
     sys.stdout.write(f"Fill in each ???, then: python -m runner {where} device=cpu\n")
@@ -48,21 +48,18 @@ def _is_t4(file: Path) -> bool:
         raise UsageError(f"{file}: {e.strerror or e}") from None
 
 
-def _write_kernels(
-    file: Path, tuning: Tuning | None, kernel: str | None, source: Path | None, into: Path
-) -> dict[str, Path]:
+def _write_kernels(file: Path, tuning: Tuning, kernel: str | None, source: Path | None, into: Path) -> dict[str, Path]:
     """Write the YAML of each kernel; their paths by name."""
     folder = into / "kernel"
     files: dict[Path, str] = {}
-    path = source or (tuning.source if tuning else file)
-    kernel = kernel or (tuning.function if tuning else None)
-    if path is None and tuning and tuning.text:
+    path, kernel = source or tuning.source, kernel or tuning.function
+    if path is None and tuning.text:
         path = folder / f"{kernel}.cu"
         files[path] = tuning.text
     elif path is None:
         raise UsageError(f"{file}: it does not name the kernel's source file; add --source FILE.cu")
     text = files.get(path) or cache.read(path)
-    wanted = re.sub(r"<.*", "", kernel or "").rpartition("::")[2]
+    wanted = re.sub(r"<.*", "", kernel).rpartition("::")[2]
     chosen: list[Kernel] = []
     kernels: list[Kernel] = []
     for _, part in parsed_files(Source(path, text, "")):  # then its includes, if the file itself lacks the kernel

@@ -32,20 +32,12 @@ _MOVING = frozenset(("binary_expression", "cast_expression", "parenthesized_expr
 
 
 @dataclass(frozen=True)
-class Shared:
-    """An array in dynamic shared memory."""
+class Array:
+    """An array that the kernel's source declares."""
 
     type: str
     name: str
-
-
-@dataclass(frozen=True)
-class Constant:
-    """A `__constant__` array that the kernel reads."""
-
-    type: str
-    name: str
-    shape: tuple[str, ...]  # as written
+    shape: tuple[str, ...] = ()  # as written
 
 
 @dataclass(frozen=True)
@@ -57,8 +49,8 @@ class Found:
     includers: tuple[str, ...]  # files nearby that include the kernel's file
     roles: dict[str, str]  # of each pointer: in, out or inout
     macros: tuple[str, ...]  # undeclared names
-    shared: tuple[Shared, ...]
-    constants: tuple[Constant, ...]
+    shared: tuple[Array, ...]  # in dynamic shared memory
+    constants: tuple[Array, ...]  # `__constant__` arrays that the kernel reads
     dimensions: int  # of a block: 1, 2 or 3
     grid: int  # axes of the grid that the kernel reads: 1, 2 or 3
     types: Mapping[str, str]  # underlying types of its type aliases, where the files determine them
@@ -68,27 +60,26 @@ class Found:
 def find(source: Source, kernel: Kernel) -> Found:
     """Analyse a kernel of a source and of the files that it includes."""
     files = dict(parsed_files(source))
-    taken = needed_items(source, files)
-    nodes = [item.node for items in taken.values() for item in items if item.kind is not ItemKind.USING]
-    body = [node for top in nodes for node in descendants(top)]
+    items = [item for part in needed_items(source, files).values() for item in part]
+    body = [node for item in items if item.kind is not ItemKind.USING for node in descendants(item.node)]
     declared = {name for file in files.values() for item in file.items for name in item.names}
-    own = {name for items in taken.values() for item in items for name in item.own} | set(_unseen(body))
+    declared |= {name for item in items for name in item.own} | set(_unseen(body))
     fields = [text_of(n) for n in body if n.type == "field_expression"]
     constants = tuple(dict.fromkeys(_constants(body)))
-    named = [*(p.type for p in kernel.parameters), *(c.type for c in constants)]
+    macros = (name for name in _undeclared(body) if name not in declared and not _KNOWN.fullmatch(name))
+    shared = (Array(kind, name) for _, kind, name in _arrays(body, "extern", "__shared__"))
+    types = [*(p.type for p in kernel.parameters), *(c.type for c in constants)]
     return Found(
         kernel=kernel,
         source=source,
         includers=tuple(includers(source.path)),
         roles={p.name: _role(p, kernel.node) for p in kernel.parameters if p.pointers},
-        macros=tuple(
-            dict.fromkeys(n for n in _undeclared(body) if n not in declared | own and not _KNOWN.fullmatch(n))
-        ),
-        shared=tuple(dict.fromkeys(Shared(kind, name) for _, kind, name in _arrays(body, "extern", "__shared__"))),
+        macros=tuple(dict.fromkeys(macros)),
+        shared=tuple(dict.fromkeys(shared)),
         constants=constants,
         dimensions=_axes(fields, "threadIdx"),
         grid=_axes(fields, "blockIdx"),
-        types=resolved(named, list(files.values())),
+        types=resolve_types(types, list(files.values())),
         launches=tuple(dict.fromkeys(_launches(source, kernel))),
     )
 
@@ -214,11 +205,11 @@ def _arrays(body: list[tree_sitter.Node], *words: str) -> Iterator[tuple[tree_si
                 yield declarator, text_of(node.child_by_field_name("type")), name
 
 
-def _constants(body: list[tree_sitter.Node]) -> Iterator[Constant]:
+def _constants(body: list[tree_sitter.Node]) -> Iterator[Array]:
     for declarator, kind, name in _arrays(body, "__constant__"):
         sizes = (n.child_by_field_name("size") for n in descendants(declarator) if n.type == "array_declarator")
         if declarator.type != "init_declarator":  # the source gives it a value
-            yield Constant(kind, name, tuple(text_of(s) for s in sizes if s is not None)[::-1])
+            yield Array(kind, name, tuple(text_of(s) for s in sizes if s is not None)[::-1])
 
 
 def _launches(source: Source, kernel: Kernel) -> Iterator[str]:
@@ -240,38 +231,37 @@ def _where(launch: tree_sitter.Node, shape: str) -> str:
     while function.parent is not None and function.type != "function_definition":
         function = function.parent
     before = [n for n in descendants(function) if n.type in _MAKING and n.end_byte < launch.start_byte]
-    wanted, found = set(re.findall(r"\w+", shape)), dict[str, str]()
+    names, definitions = set(re.findall(r"\w+", shape)), dict[str, str]()
     for node in reversed(before):
         name = (re.findall(r"\w+", text_of(node.children[0])) or [""])[-1]
-        if name in wanted and name not in found and function.type == "function_definition":
-            found[name] = re.sub(r"//.*", "", text_of(node))
-            wanted |= set(re.findall(r"\w+", text_of(node.children[-1])))
-    return f", where {'; '.join(reversed(found.values()))}" if found else ""
+        if name in names and name not in definitions and function.type == "function_definition":
+            definitions[name] = re.sub(r"//.*", "", text_of(node))
+            names |= set(re.findall(r"\w+", text_of(node.children[-1])))
+    return f", where {'; '.join(reversed(definitions.values()))}" if definitions else ""
 
 
 def folders_nearby(source: Source) -> Iterator[Path]:
     """Find include folders near a kernel's file, within its repository, that hold headers the kernel needs."""
     files = dict(parsed_files(source))
     words = {w for items in needed_items(source, files).values() for i in items for w in i.mentions} | {"operator"}
-    wanted = {i.path for file in files.values() for i in file.items if i.kind is ItemKind.INCLUDE and i.path}
-    beside = source.path.resolve().parent
-    ours = next((n for n, up in enumerate((beside, *beside.parents)) if (up / ".git").exists()), 2)
-    found: dict[Path, None] = {}
-    for name in sorted(wanted):
-        ways = (
-            path for up in (beside, *beside.parents)[: ours + 1] for path in (up / name, *sorted(up.glob(f"*/{name}")))
-        )
-        path = None if cache.find(name, beside, source.folders) else next((p for p in ways if p.is_file()), None)
+    includes = {i.path for file in files.values() for i in file.items if i.kind is ItemKind.INCLUDE and i.path}
+    parent = source.path.resolve().parent
+    ancestors = (parent, *parent.parents)
+    depth = next((n for n, folder in enumerate(ancestors) if (folder / ".git").exists()), 2)
+    folders: dict[Path, None] = {}
+    for name in sorted(includes):
+        paths = (path for up in ancestors[: depth + 1] for path in (up / name, *sorted(up.glob(f"*/{name}"))))
+        path = None if cache.find(name, parent, source.folders) else next((p for p in paths if p.is_file()), None)
         if path and words & {n for i in parse(cache.read(path)).items if i.kind is not ItemKind.HOST for n in i.names}:
-            found[path.parents[name.count("/")]] = None
-    yield from found
+            folders[path.parents[name.count("/")]] = None
+    yield from folders
 
 
 def includers(path: Path) -> Iterator[str]:
     """Find sources in a file's folder, or one folder up, that include it."""
     for folder in filter(Path.is_dir, (path.parent, path.parent.parent)):
         for other in sorted(p for p in folder.iterdir() if p.suffix in (".cu", ".c", ".cpp", ".cc") and p != path):
-            names = (found["name"] for found in cache.INCLUDE.finditer(cache.read(other)) if found["open"] == '"')
+            names = (match["name"] for match in cache.INCLUDE.finditer(cache.read(other)) if match["open"] == '"')
             if any((folder / name).resolve() == path.resolve() for name in names):
                 yield os.path.relpath(other, path.parent)
 
@@ -279,10 +269,8 @@ def includers(path: Path) -> Iterator[str]:
 _CONDITION = re.compile(r"#\s*(?:el)?if(n?)def\s+(\w+)|#\s*(?:el)?if\s+(!?)\s*defined\s*\(?\s*(\w+)\s*\)?")
 # By kind of declaration: the fields of the alias and of the type.
 _NAMING = {
-    "type_definition": ("declarator", "type"),
-    "alias_declaration": ("name", "type"),
-    "preproc_def": ("name", "value"),
-}
+    "type_definition": ("declarator", "type"), "alias_declaration": ("name", "type"), "preproc_def": ("name", "value"),
+}  # fmt: skip
 
 
 def plain_type(kind: str) -> str:
@@ -290,52 +278,45 @@ def plain_type(kind: str) -> str:
     return " ".join(word for word in kind.split() if word not in ("const", "volatile", "struct"))
 
 
-def resolved(kinds: Iterable[str], files: list[File]) -> dict[str, str]:
-    """Resolve type aliases through `typedef`, `using` and `#define`.
-
-    Returns:
-        The underlying type, by alias. Types that are no alias are left out.
-    """
+def resolve_types(kinds: Iterable[str], files: list[File]) -> dict[str, str]:
+    """The underlying types of type aliases, through `typedef`, `using` and `#define`. Other types are left out."""
     nodes = [node for file in files for node in descendants(file.root) if node.type in _NAMING]
     defined = {text_of(n.child_by_field_name("name")) for n in nodes if n.type == "preproc_def"}
-    found = {}
+    types = {}
     for name in map(plain_type, kinds):
         kind, seen = name, set[str]()
         while kind not in seen:
             seen.add(kind)
             kind = _type(kind, nodes, defined) or kind
         if kind != name:
-            found[name] = kind
-    return found
+            types[name] = kind
+    return types
 
 
 def _type(name: str, nodes: list[tree_sitter.Node], defined: set[str]) -> str:
     """The type that one alias names; empty if it is undefined, or if an `#if` around it cannot be decided."""
-    found = ""
+    kind = ""
     for node in nodes:
-        fields = _NAMING[node.type]
-        if text_of(node.child_by_field_name(fields[0])) == name:
-            holds = _holds(node, defined)
-            if holds is None:
+        alias, field = _NAMING[node.type]
+        if text_of(node.child_by_field_name(alias)) == name:
+            compiled = _is_compiled(node, defined)
+            if compiled is None:
                 return ""
-            found = plain_type(text_of(node.child_by_field_name(fields[1]))) if holds else found
-    return found
+            kind = plain_type(text_of(node.child_by_field_name(field))) if compiled else kind
+    return kind
 
 
-def _holds(node: tree_sitter.Node, defined: set[str]) -> bool | None:
+def _is_compiled(node: tree_sitter.Node, defined: set[str]) -> bool | None:
     """Whether every `#if` around a node is true for it; `None` if one tests more than `defined(NAME)`."""
     below_it, parent = node, node.parent
     while parent is not None:
         if parent.type in ("preproc_if", "preproc_elif", "preproc_ifdef"):
-            head = text_of(parent).split("\n", 1)[0]
-            asked = _CONDITION.fullmatch(head.strip())
-            if not asked:
+            condition = _CONDITION.fullmatch(text_of(parent).split("\n", 1)[0].strip())
+            if not condition:
                 return None
-            own = {
-                text_of(n.child_by_field_name("name")) for n in descendants(parent) if n.type == "preproc_def"
-            }  # a guard
-            takes = ((asked[2] or asked[4]) in (defined - own)) != bool(asked[1] or asked[3])
-            if takes == (parent.child_by_field_name("alternative") == below_it):
+            own = {text_of(n.child_by_field_name("name")) for n in descendants(parent) if n.type == "preproc_def"}  # a guard
+            holds = ((condition[2] or condition[4]) in (defined - own)) != bool(condition[1] or condition[3])
+            if holds == (parent.child_by_field_name("alternative") == below_it):
                 return False
         below_it, parent = parent, parent.parent
     return True

@@ -6,7 +6,6 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Mapping
 from dataclasses import astuple
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,15 +29,12 @@ IMPORTED = "imported"  # the default folder below outputs/
 
 
 def write_run(file: Path, kernel: str | None, into: Path | None) -> str:
-    """Write the run folder of a T4 file.
+    """Write the run folder of a T4 file; returns the line to print.
 
     Args:
         file: The T4 file; it may be compressed by gzip.
         kernel: The kernel's name for results that do not name it; default: the file's name.
         into: The folder to create; default: `outputs/imported/FILE`.
-
-    Returns:
-        The line to print.
 
     Raises:
         UsageError: The file is not T4, the folder exists, or a parameter has the name of a column.
@@ -46,8 +42,8 @@ def write_run(file: Path, kernel: str | None, into: Path | None) -> str:
     entries, metadata = t4_format.read(file)
     stem = re.sub(r"\W+", "_", file.name.partition(".")[0]).strip("_") or "recorded"
     names = [name for name in entries[0].configuration if name != KERNEL]
-    if taken := [name for name in names if name in columns.RESERVED or not name.isidentifier()]:
-        raise UsageError(f"{file}: the parameter '{taken[0]}' cannot be a column of results.csv")
+    if reserved := [name for name in names if name in columns.RESERVED or not name.isidentifier()]:
+        raise UsageError(f"{file}: the parameter '{reserved[0]}' cannot be a column of results.csv")
     folder = RunFolder(into or runs.OUTPUTS / IMPORTED / stem)
     if folder.path.exists():
         raise UsageError(f"{folder.path}: already exists; nothing is written. --into FOLDER chooses another folder")
@@ -55,30 +51,27 @@ def write_run(file: Path, kernel: str | None, into: Path | None) -> str:
     rows = [_row(number, entry, kernel or stem, file, on_gpu=on_gpu) for number, entry in enumerate(entries)]
     table = stored_rows.as_csv(rows)
     folder.path.mkdir(parents=True)
-    about = {
-        "started_utc": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": shlex.join(["python", "-m", "runner", "import", str(file)]),
-        "imported": file.name,
-        "devices": {},
-    }
-    folder.write_json(folder.environment, about)
+    command = shlex.join(["python", "-m", "runner", "import", str(file)])
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    environment = {"started_utc": started, "command": command, "imported": file.name, "devices": {}}
+    folder.write_json(folder.environment, environment)
     for row, entry in zip(rows, entries, strict=True):
         if len(entry.times_us) and entry.status == "ok":
             append_round(folder, folder.samples(row["case"], row["job"]), _samples(entry), 1)
     folder.write(folder.results, table)
-    words = f"python -m runner report {shlex.quote(str(folder.path))}"
-    return f"{folder.path}: {len(rows):,} results of {file}. The report: {words}\n"
+    report = f"python -m runner report {shlex.quote(str(folder.path))}"
+    return f"{folder.path}: {len(rows):,} results of {file}. The report: {report}\n"
 
 
 def _row(number: int, entry: t4_format.Result, kernel: str, file: Path, *, on_gpu: bool) -> Row:
     """Make the row of an entry. Times that were not measured on a GPU go to `emulated_us`."""
     values = {name: value for name, value in entry.configuration.items() if value != t4_format.NONE}
     kernel = str(values.pop(KERNEL, kernel))
-    given: Row = {}
+    content = json.dumps([kernel, values], sort_keys=True).encode()  # equal for equal cases of two imports
+    row: Row = {"case": hashlib.sha256(content).hexdigest()[:12], "kernel": kernel}
     for name, value in values.items():
-        given |= _parameter(name, value, f"{file}: results[{number}]")
-    row: Row = {"case": _hash(kernel, values), "kernel": kernel, **given, "device": RECORDING}
-    row |= {"status": entry.status, "job": number}
+        row |= _parameter(name, value, f"{file}: results[{number}]")
+    row |= {"device": RECORDING, "status": entry.status, "job": number}
     if entry.status != "ok":
         return {**row, "reason": f"{file.name} calls it {entry.status}"}
     times: dict[str, Any] = {"median_us": entry.time_us}
@@ -89,11 +82,7 @@ def _row(number: int, entry: t4_format.Result, kernel: str, file: Path, *, on_gp
 
 
 def _parameter(name: str, value: Any, where: str) -> Row:
-    """Make the columns of a parameter.
-
-    Raises:
-        UsageError: The parameter has the name of a built-in one, and its value is invalid for it.
-    """
+    """The columns of a parameter; a `UsageError` if it has the name of a built-in one, and a value invalid for it."""
     kind = VOCABULARY.get(name)
     if kind is None or name not in columns.BY_NAME:
         return {name: value}
@@ -114,8 +103,3 @@ def _samples(entry: t4_format.Result) -> Samples:
     samples = np.zeros(len(entry.times_us), SAMPLE)
     samples["us"], samples["round"] = entry.times_us, 1
     return samples
-
-
-def _hash(kernel: str, values: Mapping[str, Any]) -> str:
-    """The case id, equal for equal cases of two imports."""
-    return hashlib.sha256(json.dumps([kernel, values], sort_keys=True).encode()).hexdigest()[:12]

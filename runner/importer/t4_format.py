@@ -29,9 +29,7 @@ STATUS = {
 }  # fmt: skip
 NONE = "None"  # the value of a parameter that the kernel lacks
 _WRONG = ("mismatch", "hazard", "implausible", "unproven")  # statuses of incorrect or doubtful results
-_INVALIDITY = {
-    **{status: word for word, status in STATUS.items()}, **dict.fromkeys(_WRONG, "correctness"),
-}  # fmt: skip
+_INVALIDITY = {status: word for word, status in STATUS.items()} | dict.fromkeys(_WRONG, "correctness")
 
 
 @dataclass(frozen=True)
@@ -69,16 +67,16 @@ def read(path: Path) -> tuple[list[Result], Mapping[str, Any]]:
     metadata = content.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     scale = US.get(str(metadata.get("timeunit")), US["ms"])  # some tuners write "miliseconds"
-    found = []
+    results = []
     for number, entry in enumerate(entries):
         try:
-            found.append(_result(entry, scale))
+            results.append(_result(entry, scale))
         except (KeyError, TypeError, ValueError, AttributeError) as e:
             why = f"it lacks {e}" if isinstance(e, KeyError) else e
             raise UsageError(f"{path}: results[{number}] is not a T4 entry: {why}") from None
-    if len({tuple(r.configuration) for r in found}) > 1:
+    if len({tuple(r.configuration) for r in results}) > 1:
         raise UsageError(f"{path}: not all results have the same parameters")
-    return found, metadata
+    return results, metadata
 
 
 def _unpacked(packed: bytes) -> bytes:
@@ -103,11 +101,11 @@ def _result(entry: Mapping[str, Any], scale: float) -> Result:
     runtimes = np.array(entry.get("times", {}).get("runtimes") or [], np.float64) * scale
     if runtimes.ndim != 1 or not (np.isfinite(runtimes) & (runtimes > 0)).all():
         raise ValueError("each runtime must be a number above 0")
-    wanted = (entry.get("objectives") or ["time"])[0]
+    objective = (entry.get("objectives") or ["time"])[0]
     time_us = None
-    for measured in entry.get("measurements") or []:
-        if measured["name"] == wanted and isinstance(measured["value"], int | float):
-            time_us = float(measured["value"]) * US.get(measured.get("unit", ""), scale)
+    for measurement in entry.get("measurements") or []:
+        if measurement["name"] == objective and isinstance(measurement["value"], int | float):
+            time_us = float(measurement["value"]) * US.get(measurement.get("unit", ""), scale)
     if len(runtimes):
         time_us = float(np.median(runtimes))
     if status == "ok" and not (time_us and math.isfinite(time_us) and time_us > 0):
@@ -123,9 +121,9 @@ def written(results: Iterable[Result], metadata: Mapping[str, Any]) -> str:
             "times": {"runtimes": [us / US["ms"] for us in r.times_us.tolist()]},
             "invalidity": _INVALIDITY.get(r.status, "runtime"),
             "correctness": float(r.status not in _WRONG),
-            "measurements": []
-            if r.time_us is None
-            else [{"name": "time", "value": r.time_us / US["ms"], "unit": "ms"}],
+            "measurements": [
+                {"name": "time", "value": us / US["ms"], "unit": "ms"} for us in [r.time_us] if us is not None
+            ],
             "objectives": ["time"],
         }
         for r in results

@@ -8,7 +8,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,30 +28,24 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "max": max, "min": min, "sum": sum, "int": int, "float": float, "prod": math.prod, "str": str,
     **dict.fromkeys(("int32", "int64", "uint32", "uint64"), int), **dict.fromkeys(("float32", "float64"), float),
 }  # fmt: skip
-_UNKNOWN = (
-    ValueError,
-    KeyError,
-    TypeError,
-    IndexError,
-    ArithmeticError,
-)  # raised for an expression that cannot be evaluated
+_UNKNOWN = (ValueError, LookupError, TypeError, ArithmeticError)  # raised for an expression that cannot be evaluated
 
 
 @dataclass(frozen=True)
 class Tuning:
     """A kernel's launch and tunable parameters, as another tool declares them."""
 
-    function: str
-    source: Path | None  # the `.cu`
-    text: str  # the kernel's source, if the script contains it; else empty
-    block: tuple[str, ...]  # the tunable parameters that set the block's dimensions, x first
-    values: Mapping[str, Sequence[Any]]  # the allowed values, by tunable parameter
-    defaults: Mapping[str, Any]
-    size: tuple[int, ...]  # of the problem, x first
-    divisors: tuple[tuple[str, ...], ...]  # of the problem size, for each axis of the grid
-    restrictions: tuple[str, ...]
-    scalars: Mapping[int, float]  # values of arguments, by their position
-    roles: Mapping[int, str]  # of arrays, by their position
+    function: str = ""
+    source: Path | None = None  # the `.cu`
+    text: str = ""  # the kernel's source, if the script contains it
+    block: tuple[str, ...] = ()  # the tunable parameters that set the block's dimensions, x first
+    values: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # the allowed values, by tunable parameter
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    size: tuple[int, ...] = ()  # of the problem, x first
+    divisors: tuple[tuple[str, ...], ...] = ()  # of the problem size, for each axis of the grid
+    restrictions: tuple[str, ...] = ()
+    scalars: Mapping[int, float] = field(default_factory=dict)  # values of arguments, by their position
+    roles: Mapping[int, str] = field(default_factory=dict)  # of arrays, by their position
 
 
 def read_script(path: Path) -> Tuning:
@@ -89,15 +83,13 @@ def read_t1(path: Path) -> Tuning:
     local = kernel.get("LocalSize") or {}
     arguments = [a for a in kernel.get("Arguments") or () if a.get("MemType") != "Constant"]
     access = {"ReadOnly": "in", "WriteOnly": "out", "ReadWrite": "inout"}
-    size = kernel.get("ProblemSize")
     return Tuning(
         function=function,
         source=path.parent / file if file else None,
-        text="",
         block=tuple(name for axis in "XYZ" if (name := str(local.get(axis, ""))) in parameters),
         values=parameters,
         defaults={p["Name"]: p["Default"] for p in space["TuningParameters"] if "Default" in p},
-        size=_size(size),
+        size=_size(kernel.get("ProblemSize")),
         divisors=tuple(tuple(map(str, kernel.get(f"GridDiv{axis}") or ())) for axis in "XYZ"),
         restrictions=tuple(str(c.get("Expression", "")) for c in space.get("Conditions") or ()),
         scalars={
@@ -113,8 +105,7 @@ def read_t1(path: Path) -> Tuning:
 
 def _listed(values: Any) -> list[Any]:
     """The values of a parameter, given as a list or as a Python expression."""
-    found = _value(ast.parse(values, mode="eval").body, {}) if isinstance(values, str) else values
-    return list(found)
+    return list(_value(ast.parse(values, mode="eval").body, {}) if isinstance(values, str) else values)
 
 
 def _size(value: Any) -> tuple[int, ...]:
@@ -124,8 +115,8 @@ def _size(value: Any) -> tuple[int, ...]:
 
 def _statements(tree: ast.AST) -> list[ast.stmt]:
     """The simple statements, in the order of the text."""
-    found = [n for n in ast.walk(tree) if isinstance(n, ast.Assign | ast.AnnAssign | ast.Expr | ast.Return)]
-    return sorted(found, key=lambda n: n.lineno)
+    statements = (n for n in ast.walk(tree) if isinstance(n, ast.Assign | ast.AnnAssign | ast.Expr | ast.Return))
+    return sorted(statements, key=lambda n: n.lineno)
 
 
 def _assign(node: ast.stmt, known: dict[str, Any]) -> None:
@@ -144,45 +135,37 @@ def _assign(node: ast.stmt, known: dict[str, Any]) -> None:
 
 def _of_call(call: ast.Call, known: Mapping[str, Any], path: Path, tree: ast.AST) -> Tuning:
     names = ("kernel_name", "kernel_source", "problem_size", "arguments", "tune_params")
-    given = {**dict(zip(names, call.args, strict=False)), **{k.arg or "": k.value for k in call.keywords}}
+    nodes = {**dict(zip(names, call.args, strict=False)), **{k.arg or "": k.value for k in call.keywords}}
 
-    def of(name: str, default: Any) -> Any:
-        return _tried(given[name], known, default) if name in given else default
+    def argument(name: str, default: Any) -> Any:
+        return _try_value(nodes[name], known, default) if name in nodes else default
 
-    values = {str(n): list(v) for n, v in of("tune_params", {}).items() if isinstance(v, list)}
-    block = [n for n in of("block_size_names", list(_BLOCK)) if n in values]
-    text, source = of("kernel_source", ""), None
-    if "__global__" not in str(text):
+    values = {str(n): list(v) for n, v in argument("tune_params", {}).items() if isinstance(v, list)}
+    text, source = str(argument("kernel_source", "")), None
+    if "__global__" not in text:
         # `kernel_source` is a file name, or text that the script reads from a file it names elsewhere.
-        files = [
-            str(text),
-            *(c.value for c in ast.walk(tree) if isinstance(c, ast.Constant) and isinstance(c.value, str)),
-        ]
-        source = next((path.parent / f for f in files if re.fullmatch(r"[^\n]+\.(cu|cuh|cpp|h)", f)), None)
-        text = ""
-    arguments = given.get("arguments")
-    if isinstance(arguments, ast.Name):
-        arguments = next(
-            (n.value for n in _statements(tree) if isinstance(n, ast.Assign) and _name(n.targets[0]) == arguments.id),
-            None,
-        )
-    listed = arguments.elts if isinstance(arguments, ast.List | ast.Tuple) else []
+        strings = (c.value for c in ast.walk(tree) if isinstance(c, ast.Constant) and isinstance(c.value, str))
+        files = (f for f in (text, *strings) if re.fullmatch(r"[^\n]+\.(cu|cuh|cpp|h)", f))
+        text, source = "", next((path.parent / f for f in files), None)
+    listed: ast.expr | None = nodes.get("arguments")
+    if isinstance(listed, ast.Name):
+        assigned = (n for n in _statements(tree) if isinstance(n, ast.Assign) and _name(n.targets[0]) == listed.id)
+        listed = next((n.value for n in assigned), None)
+    arguments = listed.elts if isinstance(listed, ast.List | ast.Tuple) else []
     return Tuning(
-        function=str(of("kernel_name", "")),
+        function=str(argument("kernel_name", "")),
         source=source,
-        text=str(text),
-        block=tuple(block),
+        text=text,
+        block=tuple(n for n in argument("block_size_names", list(_BLOCK)) if n in values),
         values=values,
-        defaults={},
-        size=_size(of("problem_size", None)),
-        divisors=tuple(tuple(map(str, of(f"grid_div_{axis}", ()) or ())) for axis in AXES),
-        restrictions=tuple(r for r in of("restrictions", []) or [] if isinstance(r, str)),
-        scalars={i: v for i, a in enumerate(listed) if isinstance(v := _tried(a, known), int | float)},
-        roles={},
+        size=_size(argument("problem_size", None)),
+        divisors=tuple(tuple(map(str, argument(f"grid_div_{axis}", ()) or ())) for axis in AXES),
+        restrictions=tuple(r for r in argument("restrictions", []) or [] if isinstance(r, str)),
+        scalars={i: v for i, a in enumerate(arguments) if isinstance(v := _try_value(a, known), int | float)},
     )
 
 
-def _tried(node: ast.expr, known: Mapping[str, Any], default: Any = None) -> Any:
+def _try_value(node: ast.expr, known: Mapping[str, Any], default: Any = None) -> Any:
     try:
         return _value(node, known)
     except _UNKNOWN:
