@@ -29,7 +29,9 @@ def samples(us, *, throttled=False):
 
 def row(taken, earlier=None, conditions=CALM, stop_reason="precise", tries=1, info=GPU):
     """What a row says of time after a round."""
-    return time_columns(CASE, info, Round(taken, stop_reason, conditions, tries, np.empty(0)), taken, NO_HOT, earlier or {})
+    return time_columns(
+        CASE, info, Round(taken, stop_reason, conditions, tries, np.empty(0)), taken, NO_HOT, earlier or {}
+    )
 
 
 @pytest.mark.parametrize(("median", "flag"), [(5.9, True), (6.1, False)])

@@ -111,7 +111,7 @@ def interval(known: Elements, dtype: np.dtype[Any], exact: Array) -> tuple[Array
     Raises:
         UsageError: The chain of operations is so long that no digit of the type is certain.
     """
-    how = Arithmetic(dtype)
+    fp = Arithmetic(dtype)
     if known.tolerance is not None:
         t = known.tolerance
         limit = np.maximum(t.atol + t.rtol * np.abs(exact), t.ulp * ulp(exact, dtype))
@@ -119,16 +119,16 @@ def interval(known: Elements, dtype: np.dtype[Any], exact: Array) -> tuple[Array
     if known.low is not None and known.high is not None:
         return known.low, known.high
     if known.error is not None:
-        limit = np.where(known.error > 0, known.error + (how.eps / 2 * np.abs(exact) + how.tiny / 2), 0)
+        limit = np.where(known.error > 0, known.error + (fp.eps / 2 * np.abs(exact) + fp.tiny / 2), 0)
     else:
         magnitude = np.abs(exact) if known.magnitude is None else known.magnitude.astype(exact.dtype)
         adds = _sums_in(dtype)
-        limit = chained(adds, known.depth) * magnitude
-        limit += np.where(magnitude > 0, how.tiny, 0)
+        limit = chain_error(adds, known.depth) * magnitude
+        limit += np.where(magnitude > 0, fp.tiny, 0)
         if known.granule is not None:
             limit = np.where(magnitude <= known.granule * adds.digits, 0, limit)
     low, high = _around(exact, np.where(np.isfinite(exact) & np.isfinite(limit), limit, np.nan))
-    return np.where(low < -how.largest, -np.inf, low), np.where(high > how.largest, np.inf, high)
+    return np.where(low < -fp.largest, -np.inf, low), np.where(high > fp.largest, np.inf, high)
 
 
 def _around(exact: Array, limit: Array) -> tuple[Array, Array]:
@@ -140,16 +140,16 @@ def _sums_in(dtype: np.dtype[Any]) -> Arithmetic:
     return with_halves(Arithmetic(dtype), Halves.MIXED).accumulating
 
 
-def chained(how: Arithmetic, depth: int) -> float:
+def chain_error(fp: Arithmetic, depth: int) -> float:
     """The largest relative error of a chain of n = `depth` rounded operations: n u / (1 - n u).
 
     u is the unit roundoff (Higham, Accuracy and Stability of Numerical Algorithms, lemma 3.1 and section 4.2). Raises
     UsageError if n u is 1 or more.
     """
-    n, unit = max(depth, 1), how.eps / 2
+    n, unit = max(depth, 1), fp.eps / 2
     if n * unit >= 1:
         raise UsageError(
-            f"the error bound of {n} chained operations in {how.dtype} exceeds 100 %; accumulate in a wider type"
+            f"the error bound of {n} chained operations in {fp.dtype} exceeds 100 %; accumulate in a wider type"
         )
     return n * unit / (1 - n * unit)
 

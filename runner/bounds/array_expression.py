@@ -97,6 +97,6 @@ class ArrayExpression(Formula):
         leaf = functools.partial(intervals.plain, arithmetic=arithmetic)
         with np.errstate(all="ignore"):
             for name, helper in self.helpers:
-                found = helper.evaluate(names, leaf) if isinstance(helper, ArrayExpression) else helper(names)
-                names = {**names, name: found}
+                value = helper.evaluate(names, leaf) if isinstance(helper, ArrayExpression) else helper(names)
+                names = {**names, name: value}
             return self.evaluate(names, leaf)  # type: ignore[no-any-return]

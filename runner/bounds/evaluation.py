@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from runner.bounds.array_expression import ArrayExpression
 from runner.bounds.chunked import PIECE, in_pieces
 from runner.bounds.expected import ExpectedArray
+from runner.bounds.intervals import Bounded
 from runner.bounds.rounding import Arithmetic, coarsest
 
 Array = NDArray[Any]
@@ -21,7 +22,7 @@ T = TypeVar("T")
 
 
 def evaluate(
-    expression: ArrayExpression, inputs: Inputs, parameters: Parameters, how: Arithmetic | None = None
+    expression: ArrayExpression, inputs: Inputs, parameters: Parameters, fp: Arithmetic | None = None
 ) -> ExpectedArray:
     """Evaluate the expression of an output.
 
@@ -32,7 +33,7 @@ def evaluate(
         expression: Over the arrays and parameters below.
         inputs: Arrays by name, of any shapes.
         parameters: Numbers and words by name.
-        how: The kernel's arithmetic; by default that of the coarsest floating-point type among the arrays read.
+        fp: The kernel's arithmetic; by default that of the coarsest floating-point type among the arrays read.
 
     Returns:
         The values with their bounds, or with `error=0` if they are exact.
@@ -48,12 +49,12 @@ def evaluate(
             f"{expression.text} {others}",
             lambda: ExpectedArray(np.asarray(expression({**parameters, **inputs}).value), error=0.0),
         )
-    found = coarsest(*(inputs[n].dtype for n in read))
-    how = how or (Arithmetic(found) if found else None)
+    dtype = coarsest(*(inputs[n].dtype for n in read))
+    fp = fp or (Arithmetic(dtype) if dtype else None)
     first = inputs[read[0]] if read else np.zeros(())
     if expression.elementwise and first.size > PIECE and all(inputs[n].shape == first.shape for n in read):
-        return _elementwise(expression, {n: inputs[n].reshape(-1) for n in read}, parameters, how, first.shape)
-    bounded = expression({**parameters, **inputs}, how)
+        return _elementwise(expression, {n: inputs[n].reshape(-1) for n in read}, parameters, fp, first.shape)
+    bounded = expression({**parameters, **inputs}, fp)
     values = np.asarray(bounded.value)
     if bounded.certain:
         return ExpectedArray(values, error=0.0)
@@ -61,17 +62,14 @@ def evaluate(
 
 
 def _elementwise(
-    expression: ArrayExpression,
-    flat: Inputs,
-    parameters: Parameters,
-    how: Arithmetic | None,
-    shape: tuple[int, ...],
+    expression: ArrayExpression, flat: Inputs, parameters: Parameters, fp: Arithmetic | None, shape: tuple[int, ...]
 ) -> ExpectedArray:
     """Evaluate an elementwise expression of flat arrays in chunks; the result has `shape`."""
-    pieces = in_pieces(
-        lambda at: expression({**parameters, **{n: a[at] for n, a in flat.items()}}, how),
-        len(next(iter(flat.values()))),
-    )
+
+    def evaluate_chunk(chunk: slice) -> Bounded:
+        return expression({**parameters, **{name: array[chunk] for name, array in flat.items()}}, fp)
+
+    pieces = in_pieces(evaluate_chunk, len(next(iter(flat.values()))))
     values = np.concatenate([p.value for p in pieces]).reshape(shape)
     if all(p.certain for p in pieces):
         return ExpectedArray(values, error=0.0)

@@ -14,7 +14,7 @@ from runner.errors import UsageError
 Array = NDArray[Any]
 # Of the elements found, shape (n,), and a mask of those that differ: the mask of those that are wrong.
 Valid = Callable[[Array, Array], Array]
-Bounds = tuple[Array, Array]  # the lowest and the highest values that are right
+Bounds = tuple[Array, Array]  # the lowest and the highest values that are correct
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class ExpectedArray:
     All arrays have the shape of the output, or broadcast to it.
     """
 
-    values: Array  # the right values; floats in a wider type if one exists
+    values: Array  # the correct values; floats in a wider type if one exists
     magnitude: Array | None = None  # of each element, the sum of the absolute values of its terms
     defined: Array | None = None  # mask of the elements that CUDA defines; only these are compared. `None`: all
     depth: int = 1  # length of the chain of rounded operations behind each element
     error: Array | float | None = None  # of each element, the allowed absolute error; 0: exact
     granule: float | None = None  # each element is a sum of multiples of this, so it may be exact; see `grain`
     bounds: Bounds | None = None
-    judge: Valid | None = None  # decides which of the differing elements are wrong: indices of equal keys are right
+    judge: Valid | None = None  # decides which of the differing elements are wrong: indices of equal keys are correct
 
     def __post_init__(self) -> None:
         error = np.asarray(0 if self.error is None else self.error)

@@ -16,26 +16,26 @@ from numpy.typing import NDArray
 
 from runner.bounds.intervals import (
     Bounded,
-    amount,
+    apply_monotonic,
     arithmetic_of,
-    combined,
+    as_int,
+    axis_options,
+    decreasing,
     divide,
+    exact,
     exact_sums,
-    exactly,
-    falling,
     fits,
-    held,
-    integral,
-    made,
     magnitude_of,
-    moved,
-    numeric,
-    places,
+    move,
     plain,
-    rounded,
+    rounding,
     running_sums,
     sums,
-    wandered,
+    to_float,
+    to_int,
+    to_own_type,
+    walk_bound,
+    with_bounds,
 )
 from runner.bounds.rounding import grain
 
@@ -49,29 +49,29 @@ def _contracted(product: Product, count: int, operands: tuple[Bounded, ...]) -> 
     The products have the kernel's type or a wider one, the sums the accumulator's. `product` contracts NumPy arrays,
     and is linear in each of them.
     """
-    how = arithmetic_of(*operands)
-    if how is None or all(x.whole and x.certain for x in operands):
-        return exactly(product(*(integral(x.value) for x in operands)), how)
-    numbers, sums_in = [numeric(x, how) for x in operands], how.accumulating
+    fp = arithmetic_of(*operands)
+    if fp is None or all(x.whole and x.certain for x in operands):
+        return exact(product(*(to_int(x.value) for x in operands)), fp)
+    numbers, sums_in = [to_float(x, fp) for x in operands], fp.accumulating
     value = product(*(x.value for x in numbers))
     magnitude, terms = product(*(np.abs(x.value) for x in numbers)), np.size(value) * count
     grains = [x.grain for x in numbers if x.grain]
     if len(grains) == len(numbers):
         step, single = (math.prod(parts) for parts in zip(*grains, strict=True))
-        total = exact_sums(step, value, magnitude, how, terms, lambda: product(*(np.square(x.value) for x in numbers)))
-        if total is not None and (sums_in is how or fits((step, single), how)):
-            return held(total, how)
+        total = exact_sums(step, value, magnitude, fp, terms, lambda: product(*(np.square(x.value) for x in numbers)))
+        if total is not None and (sums_in is fp or fits((step, single), fp)):
+            return to_own_type(total, fp)
     largest = [np.abs(x.value) if x.certain else np.abs(x.value) + _radius(x) for x in numbers]
     above = magnitude if all(x.certain for x in numbers) else product(*largest)
     adding = above * sums_in.summing(count, np.size(value))
-    if how.wanders(count):
-        walk = wandered(terms, product(*(a**2 for a in largest)), value)
+    if fp.wanders(count):
+        walk = walk_bound(terms, product(*(a**2 for a in largest)), value)
         adding = np.minimum(adding, sums_in.wandering(count, np.size(value), walk))
     growth = math.prod(max(1.0, float(np.max(magnitude_of(x), initial=1.0))) for x in numbers[2:])
-    lost = how.tiny * count * (len(numbers) - 1) * (growth if growth < math.inf else 1.0)
-    off = (above - magnitude) + adding + above * ((len(numbers) - 1) * how.unit * 1.01) + lost
+    lost = fp.tiny * count * (len(numbers) - 1) * (growth if growth < math.inf else 1.0)
+    off = (above - magnitude) + adding + above * ((len(numbers) - 1) * fp.unit * 1.01) + lost
     off = np.where(above > sums_in.largest, np.nan, off)  # a partial sum may overflow
-    return held(made(value, value - off, value + off, sums_in), how)
+    return to_own_type(with_bounds(value, value - off, value + off, sums_in), fp)
 
 
 def _radius(x: Bounded) -> Array:
@@ -99,59 +99,59 @@ def _einsum(equation: Bounded, *operands: Bounded) -> Bounded:
 
 def _mean(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
     """A sum divided by the number of its terms. The kernel may divide the terms instead, or multiply by 1 / n."""
-    how = x.arithmetic
-    x = numeric(x, how) if how else x
+    fp = x.arithmetic
+    x = to_float(x, fp) if fp else x
     total = sums(x, axis, keepdims)
     count = np.size(x.value) // max(np.size(total.value), 1)
-    if how is None:
+    if fp is None:
         return plain(np.asarray(total.value) / count)
-    mean = divide(total, numeric(plain(count, how), how), how)
+    mean = divide(total, to_float(plain(count, fp), fp), fp)
     if mean.certain:
         return mean
-    sums_in = how.accumulating
+    sums_in = fp.accumulating
     adding = sums_in.summing(count, np.size(total.value)) if total.certain else 0.0  # if the terms are divided first
-    magnitude = np.sum(magnitude_of(x), **places(axis, keepdims)) / count
-    off = magnitude * (adding + 2 * sums_in.unit) + how.tiny * count
-    return made(mean.value, mean.low - off, mean.high + off, how)
+    magnitude = np.sum(magnitude_of(x), **axis_options(axis, keepdims)) / count
+    off = magnitude * (adding + 2 * sums_in.unit) + fp.tiny * count
+    return with_bounds(mean.value, mean.low - off, mean.high + off, fp)
 
 
 def _prod(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
-    options, how = places(axis, keepdims), x.arithmetic
-    if how is None or (x.whole and x.certain):
-        given = integral(np.asarray(x.value))
-        return exactly(np.prod(given, dtype=given.dtype if given.dtype.kind in "iu" else None, **options), how)
-    x = numeric(x, how)
+    options, fp = axis_options(axis, keepdims), x.arithmetic
+    if fp is None or (x.whole and x.certain):
+        given = to_int(np.asarray(x.value))
+        return exact(np.prod(given, dtype=given.dtype if given.dtype.kind in "iu" else None, **options), fp)
+    x = to_float(x, fp)
     value = np.prod(x.value, **options)
     count = np.size(x.value) // max(np.size(value), 1)
     most = np.prod(np.maximum(magnitude_of(x), 1), **options)  # bounds every partial product
-    inner = how.accumulating
+    inner = fp.accumulating
     if x.grain:
         multiples = min(x.grain[0], 1.0) ** count, float(np.max(most, initial=0))
         if multiples[0] > 0 and fits(multiples, inner):
-            return held(exactly(value, inner, grain(value, inner.digits) or multiples), how)
+            return to_own_type(exact(value, inner, grain(value, inner.digits) or multiples), fp)
     above, magnitude = np.prod(np.abs(x.value) + _radius(x), **options), np.abs(value)
     off = above - magnitude + above * math.expm1(count * inner.unit) + inner.tiny * count * most
     off = np.where(most > inner.largest, np.nan, off)
-    return held(made(value, value - off, value + off, inner), how)
+    return to_own_type(with_bounds(value, value - off, value + off, inner), fp)
 
 
 def _extreme(function: Callable[..., Any]) -> Callable[..., Bounded]:
     """The exact maximum or minimum along axes."""
 
     def call(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
-        return moved(x, lambda a: function(a, **places(axis, keepdims)))
+        return move(x, lambda a: function(a, **axis_options(axis, keepdims)))
 
     return call
 
 
 def _where_extreme(sign: int) -> Callable[..., Bounded]:
-    """The index of the first maximum or minimum; any element whose interval may hold it is right."""
+    """The index of the first maximum or minimum; any element whose interval may hold it is correct."""
 
     def call(x: Bounded, axis: Any = None) -> Bounded:
-        at = amount(axis)
+        at = as_int(axis)
         value = (np.argmax if sign > 0 else np.argmin)(x.value, axis=at)
         if x.certain:
-            return exactly(value, x.arithmetic)
+            return exact(value, x.arithmetic)
         best, worst = (x.high, x.low) if sign > 0 else (-np.asarray(x.low), -np.asarray(x.high))
         candidates = best >= np.max(worst, axis=at, keepdims=True)
         low = np.argmax(candidates, axis=at)
@@ -167,37 +167,37 @@ def _softmax(x: Bounded, axis: Any = None) -> Bounded:
     The maximum may be a running one (online softmax), with which each term of the sum is rescaled up to once for each
     of the others. The computation has the accumulator's type.
     """
-    at, own = -1 if axis is None else amount(axis), x.arithmetic
-    how = own.accumulating if own else None
-    given = np.asarray(x.value, dtype=how.wide if how else np.float64)
+    at, own = -1 if axis is None else as_int(axis), x.arithmetic
+    fp = own.accumulating if own else None
+    given = np.asarray(x.value, dtype=fp.wide if fp else np.float64)
     top = np.max(given, axis=at, keepdims=True)
     shifted = given - top
     terms = np.exp(shifted)
     value = terms / np.sum(terms, axis=at, keepdims=True)
-    if how is None or own is None:
+    if fp is None or own is None:
         return plain(value)
     count = np.shape(given)[at]
-    radius = np.zeros(()) if x.certain else _radius(numeric(x, how))
+    radius = np.zeros(()) if x.certain else _radius(to_float(x, fp))
     lower = np.max(np.where(shifted == 0, radius, 0), axis=at, keepdims=True)  # error of the maximum
-    counts = shifted + radius + lower >= 1.1 * math.log(how.tiny) - 10  # the others underflow to 0, such as masked ones
+    counts = shifted + radius + lower >= 1.1 * math.log(fp.tiny) - 10  # the others underflow to 0, such as masked ones
     reach = np.max(np.where(counts, np.abs(given), 0), axis=at, keepdims=True)
     width = np.max(np.where(counts, -shifted, 0), axis=at, keepdims=True)
     one = np.ones(())
     far = np.maximum(reach, width)
-    once = np.maximum(how.error("exp", one, one), how.error("exp", far, one)) + 2 * how.unit
-    argument = (4 * reach + 2 * width) * how.unit  # of x * log2(e), and of the difference
-    again = count if how.depth is None else min(count, how.depth)
-    relative = 2 * once + 2 * argument + how.summing(count, np.size(value)) + again * once + width * how.unit
+    once = np.maximum(fp.error("exp", one, one), fp.error("exp", far, one)) + 2 * fp.unit
+    argument = (4 * reach + 2 * width) * fp.unit  # of x * log2(e), and of the difference
+    again = count if fp.depth is None else min(count, fp.depth)
+    relative = 2 * once + 2 * argument + fp.summing(count, np.size(value)) + again * once + width * fp.unit
     if not x.certain:
         radius = np.where(counts, radius, 0)
         relative = relative + radius + np.max(radius, axis=at, keepdims=True)
-    off = value * np.expm1(relative) + 2 * how.tiny
-    return held(made(value, np.maximum(value - off, 0), value + off, how), own)
+    off = value * np.expm1(relative) + 2 * fp.tiny
+    return to_own_type(with_bounds(value, np.maximum(value - off, 0), value + off, fp), own)
 
 
 def _take(x: Bounded, indices: Bounded, axis: Any = None) -> Bounded:
     at = checked_indices(indices)
-    return moved(x, lambda a: np.take(a, at, axis=amount(axis)))
+    return move(x, lambda a: np.take(a, at, axis=as_int(axis)))
 
 
 def _subscript(x: Bounded, place: Any) -> Bounded:
@@ -209,7 +209,7 @@ def _index(place: Any) -> Any:
     if isinstance(place, tuple):
         return tuple(map(_index, place))
     if isinstance(place, slice):
-        return slice(amount(place.start), amount(place.stop), amount(place.step))
+        return slice(as_int(place.start), as_int(place.stop), as_int(place.step))
     return checked_indices(place) if np.ndim(place.value) else int(place.value)
 
 
@@ -230,43 +230,43 @@ def _bincount(x: Bounded, bins: Bounded, weights: Bounded | None = None) -> Boun
         raise IndexError(f"bincount: {where.max()} is not below {count}")
     counts = np.bincount(where, minlength=count)
     if weights is None:
-        return exactly(counts, x.arithmetic)
+        return exact(counts, x.arithmetic)
 
     def add(values: Any) -> Array:
         same = np.size(values) == where.size
-        terms = integral(np.reshape(values, -1) if same else np.broadcast_to(values, np.shape(x.value)).reshape(-1))
+        terms = to_int(np.reshape(values, -1) if same else np.broadcast_to(values, np.shape(x.value)).reshape(-1))
         totals = np.zeros(count, terms.dtype)
         np.add.at(totals, where, terms)
         return totals
 
-    how = arithmetic_of(x, weights)
+    fp = arithmetic_of(x, weights)
     value = add(weights.value)
-    if how is None or (weights.whole and weights.certain):
-        return exactly(value, how)
-    w, sums_in = numeric(weights, how), how.accumulating
+    if fp is None or (weights.whole and weights.certain):
+        return exact(value, fp)
+    w, sums_in = to_float(weights, fp), fp.accumulating
     magnitude = add(magnitude_of(w))
     if w.grain:
-        total = exact_sums(w.grain[0], value, magnitude, how, where.size, lambda: add(np.square(w.value)))
+        total = exact_sums(w.grain[0], value, magnitude, fp, where.size, lambda: add(np.square(w.value)))
         if total is not None:
-            return held(total, how)
-    off = magnitude * sums_in.summing(int(counts.max(initial=0)), count) + how.tiny * counts
+            return to_own_type(total, fp)
+    off = magnitude * sums_in.summing(int(counts.max(initial=0)), count) + fp.tiny * counts
     off = np.where(magnitude > sums_in.largest, np.nan, off)
-    return held(made(value, add(w.low) - off, add(w.high) + off, sums_in), how)
+    return to_own_type(with_bounds(value, add(w.low) - off, add(w.high) + off, sums_in), fp)
 
 
 def _joined(function: Callable[..., Array]) -> Callable[..., Bounded]:
     def call(*parts: Bounded, axis: Any = None) -> Bounded:
-        at = 0 if axis is None else amount(axis)
-        return combined(lambda *arrays: function(arrays, axis=at), parts)
+        at = 0 if axis is None else as_int(axis)
+        return apply_monotonic(lambda *arrays: function(arrays, axis=at), parts)
 
     return call
 
 
 def _windows(x: Bounded, *lengths: Bounded) -> Bounded:
     """Sliding windows of these lengths over the last axes, as further axes."""
-    shape = tuple(amount(n) for n in lengths)
+    shape = tuple(as_int(n) for n in lengths)
     axes = tuple(range(-len(shape), 0))
-    return moved(x, lambda a: np.lib.stride_tricks.sliding_window_view(a, shape, axis=axes))
+    return move(x, lambda a: np.lib.stride_tricks.sliding_window_view(a, shape, axis=axes))
 
 
 def _special(name: str) -> Callable[[Any], Any]:
@@ -284,16 +284,16 @@ def _argsort(x: Bounded, axis: Any = None) -> Bounded:
     """The indices that sort the elements; a stable sort."""
     if not x.certain:
         raise TypeError("argsort of rounded numbers is not known; sort the numbers of an array")
-    return exactly(np.argsort(x.value, axis=-1 if axis is None else amount(axis), kind="stable"), x.arithmetic)
+    return exact(np.argsort(x.value, axis=-1 if axis is None else as_int(axis), kind="stable"), x.arithmetic)
 
 
 def _running(function: Any) -> Callable[..., Bounded]:
     """The exact running maximum or minimum along an axis."""
-    return lambda x, axis=None: moved(x, lambda a: function.accumulate(a, axis=amount(axis) or 0))
+    return lambda x, axis=None: move(x, lambda a: function.accumulate(a, axis=as_int(axis) or 0))
 
 
 def _is_nan(x: Bounded) -> Bounded:
-    return exactly(np.isnan(np.asarray(x.value, np.float64)), x.arithmetic)
+    return exact(np.isnan(np.asarray(x.value, np.float64)), x.arithmetic)
 
 
 def _stepped(function: Callable[[Any], Any]) -> Callable[[Bounded], Bounded]:
@@ -301,11 +301,11 @@ def _stepped(function: Callable[[Any], Any]) -> Callable[[Bounded], Bounded]:
 
     def call(x: Bounded) -> Bounded:
         if x.whole and x.certain:
-            return exactly(function(integral(np.asarray(x.value))), x.arithmetic)
+            return exact(function(to_int(np.asarray(x.value))), x.arithmetic)
         value = function(x.value)
         if x.certain:
-            how = x.arithmetic
-            return exactly(value, how, grain(value, how.digits) if how else None)
+            fp = x.arithmetic
+            return exact(value, fp, grain(value, fp.digits) if fp else None)
         return Bounded(value, function(x.low), function(x.high), x.arithmetic)
 
     return call
@@ -320,18 +320,18 @@ TABLE: Mapping[Any, Callable[..., Any]] = {
     "sum": sums, "cumsum": running_sums, "mean": _mean, "prod": _prod,
     "max": _extreme(np.max), "min": _extreme(np.min), "argmax": _where_extreme(1), "argmin": _where_extreme(-1),
     "softmax": _softmax, "take": _take, "bincount": _bincount,
-    "sort": lambda x, axis=None: moved(x, lambda a: np.sort(a, axis=-1 if axis is None else amount(axis))),
+    "sort": lambda x, axis=None: move(x, lambda a: np.sort(a, axis=-1 if axis is None else as_int(axis))),
     "stack": _joined(np.stack), "concatenate": _joined(np.concatenate), "windows": _windows,
-    "full": lambda value, *shape: moved(value, lambda a: np.full(tuple(amount(n) for n in shape), a)),
-    "rsqrt": rounded("rsqrt", lambda x: 1 / np.sqrt(x), falls=True), "erf": rounded("erf", _special("erf")),
-    "erfc": rounded("erfc", _special("erfc"), falls=True), "log10": rounded("log10", np.log10),
-    "cbrt": rounded("cbrt", np.cbrt), "sinh": rounded("sinh", np.sinh), "atan": rounded("atan", np.arctan),
-    "asin": rounded("asin", np.arcsin), "acos": rounded("acos", np.arccos, falls=True),
-    "clip": lambda x, least, most: combined(_clipped, (x, least, most)),
-    "sign": _stepped(np.sign), "isnan": _is_nan, ast.Invert: falling(lambda x: ~np.asarray(x)),
+    "full": lambda value, *shape: move(value, lambda a: np.full(tuple(as_int(n) for n in shape), a)),
+    "rsqrt": rounding("rsqrt", lambda x: 1 / np.sqrt(x), falls=True), "erf": rounding("erf", _special("erf")),
+    "erfc": rounding("erfc", _special("erfc"), falls=True), "log10": rounding("log10", np.log10),
+    "cbrt": rounding("cbrt", np.cbrt), "sinh": rounding("sinh", np.sinh), "atan": rounding("atan", np.arctan),
+    "asin": rounding("asin", np.arcsin), "acos": rounding("acos", np.arccos, falls=True),
+    "clip": lambda x, least, most: apply_monotonic(_clipped, (x, least, most)),
+    "sign": _stepped(np.sign), "isnan": _is_nan, ast.Invert: decreasing(lambda x: ~np.asarray(x)),
     "argsort": _argsort, "cummax": _running(np.maximum), "cummin": _running(np.minimum),
-    "exp2": rounded("exp2", np.exp2), "log2": rounded("log2", np.log2),
-    "expm1": rounded("expm1", np.expm1), "log1p": rounded("log1p", np.log1p),
+    "exp2": rounding("exp2", np.exp2), "log2": rounding("log2", np.log2),
+    "expm1": rounding("expm1", np.expm1), "log1p": rounding("log1p", np.log1p),
     "floor": _stepped(np.floor), "ceil": _stepped(np.ceil), "rint": _stepped(np.rint),
 }  # fmt: skip
 KEYWORDS: Mapping[str, tuple[str, ...]] = {

@@ -8,12 +8,15 @@ propagate through functions, and a comparison whose operands overlap is true, fa
 * Sums, chains of + and -, and products are evaluated in any order.
 * A result that is exact in every order has the value itself as both bounds. This is the case where all values are
   multiples of one power of two, the `grain`, and the type holds every partial sum or product.
+
+`fp` is the kernel's floating-point arithmetic.
 """
 
 from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import math
 import operator
 from collections.abc import Callable, Mapping
@@ -61,7 +64,7 @@ class Bounded:
     growth: float = 1.0  # of a product: the factor by which it may magnify what underflow lost
 
     def __getitem__(self, index: Any) -> Bounded:
-        return moved(self, lambda a: a[index])
+        return move(self, lambda a: a[index])
 
     @property
     def certain(self) -> bool:
@@ -98,30 +101,30 @@ def plain(value: Any, arithmetic: Arithmetic | None = None) -> Bounded:
         return value
     if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.dtype.itemsize < INT_BYTES:
         value = value.astype(np.int32)
-    exact = exactly(value, arithmetic)
-    if arithmetic is None or exact.whole or isinstance(value, str):
-        return exact
+    result = exact(value, arithmetic)
+    if arithmetic is None or result.whole or isinstance(value, str):
+        return result
     wide = stored = np.asarray(value).astype(arithmetic.wide, copy=False)
     if np.asarray(value).dtype != arithmetic.dtype:
         stored = wide.astype(arithmetic.dtype).astype(arithmetic.wide)
     if arithmetic.flushed:
         stored = np.where(np.abs(stored) < arithmetic.tiny, 0, stored)
     if stored is wide or np.array_equal(stored, wide, equal_nan=True):
-        return exactly(wide, arithmetic, grain(wide, arithmetic.digits))
+        return exact(wide, arithmetic, grain(wide, arithmetic.digits))
     return Bounded(wide, np.minimum(wide, stored), np.maximum(wide, stored), arithmetic)
 
 
-def numeric(x: Bounded, how: Arithmetic) -> Bounded:
+def to_float(x: Bounded, fp: Arithmetic) -> Bounded:
     """Convert integers and truth values to floats of the kernel's type; floats are returned unchanged."""
     if not x.whole:
         return x
-    value = np.asarray(x.value).astype(how.wide)
+    value = np.asarray(x.value).astype(fp.wide)
     if not x.certain:
-        return Bounded(value, np.asarray(x.low).astype(how.wide), np.asarray(x.high).astype(how.wide), how)
+        return Bounded(value, np.asarray(x.low).astype(fp.wide), np.asarray(x.high).astype(fp.wide), fp)
     most = float(np.max(np.abs(value), initial=0))
-    if most <= how.digits:
-        return exactly(value, how, (1.0, most) if value.ndim else grain(value, how.digits))
-    return _widened(value, value, value, how, 1)
+    if most <= fp.digits:
+        return exact(value, fp, (1.0, most) if value.ndim else grain(value, fp.digits))
+    return _widened(value, value, value, fp, 1)
 
 
 def magnitude_of(x: Bounded) -> Array:
@@ -129,7 +132,7 @@ def magnitude_of(x: Bounded) -> Array:
     return np.abs(x.low) if x.certain else np.maximum(np.abs(x.low), np.abs(x.high))
 
 
-def made(value: Array, low: Array, high: Array, how: Arithmetic, **more: Any) -> Bounded:
+def with_bounds(value: Array, low: Array, high: Array, fp: Arithmetic, **more: Any) -> Bounded:
     """A result with these bounds, shaped as `value`; `more` are further fields of `Bounded`.
 
     NaN in either bound leaves the element unbounded. A bound beyond the largest number of the type is infinite.
@@ -138,83 +141,83 @@ def made(value: Array, low: Array, high: Array, how: Arithmetic, **more: Any) ->
     if unbounded.any():
         infinite = np.where(np.isnan(value), np.nan, np.inf)  # of NaN, the kernel's result is NaN, too
         low, high = np.where(unbounded, -infinite, low), np.where(unbounded, infinite, high)
-    if how.flushed:
-        low = np.where((low > 0) & (low < how.tiny), 0, low)
-        high = np.where((high < 0) & (high > -how.tiny), 0, high)
+    if fp.flushed:
+        low = np.where((low > 0) & (low < fp.tiny), 0, low)
+        high = np.where((high < 0) & (high > -fp.tiny), 0, high)
     low, high = np.fmin(low, value), np.fmax(high, value)
-    if np.min(low, initial=0) < -how.largest or np.max(high, initial=0) > how.largest or unbounded.any():
-        low, high = np.where(low < -how.largest, -np.inf, low), np.where(high > how.largest, np.inf, high)
-    return Bounded(value, low, high, how, **more)
+    if np.min(low, initial=0) < -fp.largest or np.max(high, initial=0) > fp.largest or unbounded.any():
+        low, high = np.where(low < -fp.largest, -np.inf, low), np.where(high > fp.largest, np.inf, high)
+    return Bounded(value, low, high, fp, **more)
 
 
 def _widened(
-    value: Array, low: Array, high: Array, how: Arithmetic, roundings: int, growth: float = 1.0, **more: Any
+    value: Array, low: Array, high: Array, fp: Arithmetic, roundings: int, growth: float = 1.0, **more: Any
 ) -> Bounded:
-    unit = (1 + how.unit) ** roundings - 1
-    tiny = growth * roundings * (how.tiny if how.flushed else how.tiny / 2)
+    unit = (1 + fp.unit) ** roundings - 1
+    tiny = growth * roundings * (fp.tiny if fp.flushed else fp.tiny / 2)
     below, above = finite(np.abs(low) * unit + tiny), finite(np.abs(high) * unit + tiny)
-    return made(value, low - below, high + above, how, growth=growth, **more)
+    return with_bounds(value, low - below, high + above, fp, growth=growth, **more)
 
 
-def exactly(value: Any, how: Arithmetic | None, found: tuple[float, float] | None = None, **more: Any) -> Bounded:
-    """A result that is exact in every order of operations; `found` is its grain, if it has one."""
-    return Bounded(value, value, value, how, found, **more)
+def exact(value: Any, fp: Arithmetic | None, multiples: tuple[float, float] | None = None, **more: Any) -> Bounded:
+    """A result that is exact in every order of operations; `multiples` is its grain, if it has one."""
+    return Bounded(value, value, value, fp, multiples, **more)
 
 
-def held(total: Bounded, how: Arithmetic) -> Bounded:
+def to_own_type(total: Bounded, fp: Arithmetic) -> Bounded:
     """Convert a sum from the accumulator's type: the kernel may keep it there, or round it to its own type."""
-    if total.arithmetic is how or how.accumulator is None:
+    if total.arithmetic is fp or fp.accumulator is None:
         return total
-    if total.grain and fits(total.grain, how):
-        return replace(total, arithmetic=how)
+    if total.grain and fits(total.grain, fp):
+        return replace(total, arithmetic=fp)
 
     def to_own(end: Array) -> Array:
-        inside = np.abs(end) <= how.largest  # what a half type cannot hold stays in the accumulator
-        return np.where(inside, np.where(inside, end, 0).astype(how.dtype).astype(how.wide), end)
+        inside = np.abs(end) <= fp.largest  # what a half type cannot hold stays in the accumulator
+        return np.where(inside, np.where(inside, end, 0).astype(fp.dtype).astype(fp.wide), end)
 
     low, high = np.minimum(total.low, to_own(total.low)), np.maximum(total.high, to_own(total.high))
     if total.certain and np.array_equal(low, high):
-        return exactly(total.value, how, grain(total.value, how.digits), summed=total.summed)
-    return Bounded(total.value, low, high, how, summed=total.summed)
+        return exact(total.value, fp, grain(total.value, fp.digits), summed=total.summed)
+    return Bounded(total.value, low, high, fp, summed=total.summed)
 
 
-def fits(multiples: tuple[float, float], how: Arithmetic) -> bool:
+def fits(multiples: tuple[float, float], fp: Arithmetic) -> bool:
     """Whether the type holds all multiples of the grain up to the magnitude."""
     step, largest = multiples
-    return largest <= step * how.digits and largest <= how.largest and step >= how.tiny
+    return largest <= step * fp.digits and largest <= fp.largest and step >= fp.tiny
 
 
 def _operation(integers: Operation, floats: Callable[[Bounded, Bounded, Arithmetic], Bounded]) -> Operation:
     """A binary operation: NumPy's own on integers, which wrap as on a GPU, and one with bounds on floats."""
 
     def calculate(a: Bounded, b: Bounded) -> Bounded:
-        how = a.arithmetic or b.arithmetic
-        if how is None or (a.whole and b.whole and a.certain and b.certain):
-            value = integers(integral(a.value), integral(b.value))
-            if how is None:
+        fp = a.arithmetic or b.arithmetic
+        if fp is None or (a.whole and b.whole and a.certain and b.certain):
+            value = integers(to_int(a.value), to_int(b.value))
+            if fp is None:
                 return plain(value)
             if np.asarray(value).dtype.kind in "biuO":
-                return exactly(value, how)
-        return floats(numeric(a, how), numeric(b, how), how)
+                return exact(value, fp)
+        return floats(to_float(a, fp), to_float(b, fp), fp)
 
     return calculate
 
 
-def integral(value: Any) -> Any:
+def to_int(value: Any) -> Any:
     """Convert truth values to integers, as C++ does in arithmetic."""
     return value.astype(np.int32) if isinstance(value, np.ndarray) and value.dtype == np.bool_ else value
 
 
-def amount(x: Any) -> Any:
+def as_int(x: Any) -> Any:
     """The integer of an axis, a length or a flag; a tuple of several; `None` for an omitted argument."""
     if x is None:
         return None
-    return tuple(amount(part) for part in x) if isinstance(x, tuple) else int(x.value)
+    return tuple(as_int(part) for part in x) if isinstance(x, tuple) else int(x.value)
 
 
-def places(axis: Any, keepdims: Any) -> dict[str, Any]:
+def axis_options(axis: Any, keepdims: Any) -> dict[str, Any]:
     """NumPy's keywords for the arguments of a function along axes."""
-    return {"axis": amount(axis), "keepdims": bool(amount(keepdims))}
+    return {"axis": as_int(axis), "keepdims": bool(as_int(keepdims))}
 
 
 def arithmetic_of(*operands: Bounded) -> Arithmetic | None:
@@ -222,78 +225,73 @@ def arithmetic_of(*operands: Bounded) -> Arithmetic | None:
     return next((x.arithmetic for x in operands if x.arithmetic), None)
 
 
-def combined(function: Operation, parts: tuple[Bounded, ...]) -> Bounded:
+def apply_monotonic(function: Operation, parts: tuple[Bounded, ...]) -> Bounded:
     """Apply an exact function that decreases in no argument, such as the minimum of two arrays."""
-    how = arithmetic_of(*parts)
-    if how is not None and not all(x.whole for x in parts):
-        parts = tuple(numeric(x, how) for x in parts)
+    fp = arithmetic_of(*parts)
+    if fp is not None and not all(x.whole for x in parts):
+        parts = tuple(to_float(x, fp) for x in parts)
     value = function(*(x.value for x in parts))
     if all(x.certain for x in parts):
         grains = [x.grain for x in parts if x.grain]
         common = (min(g[0] for g in grains), max(g[1] for g in grains)) if len(grains) == len(parts) else None
-        return exactly(value, how, common)
-    return Bounded(value, function(*(x.low for x in parts)), function(*(x.high for x in parts)), how)
+        return exact(value, fp, common)
+    return Bounded(value, function(*(x.low for x in parts)), function(*(x.high for x in parts)), fp)
 
 
-def moved(x: Bounded, move: Operation) -> Bounded:
+def move(x: Bounded, move: Operation) -> Bounded:
     """Apply a function that moves or selects elements, such as a transposition or a maximum along an axis."""
-    return combined(move, (x,))
+    return apply_monotonic(move, (x,))
 
 
 def _add(sign: int) -> Callable[[Bounded, Bounded, Arithmetic], Bounded]:
-    def add(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
+    def add(a: Bounded, b: Bounded, fp: Arithmetic) -> Bounded:
         value = a.value + b.value if sign > 0 else a.value - b.value
         s, t = a.terms(), b.terms()
         magnitude, count = s.magnitude + t.magnitude, s.count + t.count
         if a.grain and b.grain:
-            found = (min(a.grain[0], b.grain[0]), a.grain[1] + b.grain[1])
-            if fits(found, how):
-                return exactly(value, how, found, chain=Chain(value, value, magnitude, count))
+            multiples = (min(a.grain[0], b.grain[0]), a.grain[1] + b.grain[1])
+            if fits(multiples, fp):
+                return exact(value, fp, multiples, chain=Chain(value, value, magnitude, count))
         low, high = (s.low + t.low, s.high + t.high) if sign > 0 else (s.low - t.high, s.high - t.low)
         chain = Chain(low, high, magnitude, count)
         # The kernel may add the other operand to a part of the sum, so the terms behind that part round once more.
-        apart = how.accumulating.unit * sum(
-            ((x.summed - 1) * magnitude_of(y) for x, y in ((a, b), (b, a)) if x.summed > 1), np.zeros(())
-        )
+        summed = ((x.summed - 1) * magnitude_of(y) for x, y in ((a, b), (b, a)) if x.summed > 1)
+        apart = fp.accumulating.unit * sum(summed, np.zeros(()))
         if chain.count == 2:  # a single rounding
-            return _widened(value, low - finite(apart), high + finite(apart), how, 1, chain=chain)
-        error = finite(chain.magnitude * (how.unit * (chain.count - 1)) + how.tiny * chain.count + apart)
-        return made(value, low - error, high + error, how, chain=chain)
+            return _widened(value, low - finite(apart), high + finite(apart), fp, 1, chain=chain)
+        error = finite(chain.magnitude * (fp.unit * (chain.count - 1)) + fp.tiny * chain.count + apart)
+        return with_bounds(value, low - error, high + error, fp, chain=chain)
 
     return add
 
 
 def _corners(operation: Operation, a: Bounded, b: Bounded) -> tuple[Array, Array]:
     """The lowest and highest result of an operation that is monotonic in each operand: both are at ends of them."""
-    ends = [operation(x, y) for x in _ends(a) for y in _ends(b)]
-    return functools.reduce(np.minimum, ends), functools.reduce(np.maximum, ends)
-
-
-def _ends(x: Bounded) -> tuple[Array, ...]:
-    return (x.value,) if x.certain else (x.low, x.high)
+    ends = [[x.value] if x.certain else [x.low, x.high] for x in (a, b)]
+    results = [operation(x, y) for x, y in itertools.product(*ends)]
+    return functools.reduce(np.minimum, results), functools.reduce(np.maximum, results)
 
 
 def _product(
-    value: Array, low: Array, high: Array, a: Bounded, b: Bounded, how: Arithmetic, growth: float = 1.0
+    value: Array, low: Array, high: Array, a: Bounded, b: Bounded, fp: Arithmetic, growth: float = 1.0
 ) -> Bounded:
     """A product or quotient with the rounding errors of all its factors, multiplied in any order."""
-    factors = a.factors + b.factors
-    new = factors - 1 - a.rounded - b.rounded
-    return _widened(value, low, high, how, new, growth, factors=factors, rounded=factors - 1)
+    factors, known = a.factors + b.factors, a.rounded + b.rounded
+    return _widened(value, low, high, fp, factors - 1 - known, growth, factors=factors, rounded=factors - 1)
 
 
-def _scaled(a: Bounded, by: float, how: Arithmetic) -> Bounded | None:
+def _scaled(a: Bounded, by: float, fp: Arithmetic) -> Bounded | None:
     """The exact product with a power of two; `None` if an element overflows or becomes subnormal."""
     value = a.value * by
     size = np.abs(value[value != 0])
-    if abs(math.frexp(by)[0]) != HALF or not np.all((how.smallest_normal <= size) & (size <= how.largest)):
+    if abs(math.frexp(by)[0]) != HALF or not np.all((fp.smallest_normal <= size) & (size <= fp.largest)):
         return None
-    kept: dict[str, Any] = {"factors": a.factors, "rounded": a.rounded, "growth": a.growth}
+    fields: dict[str, Any] = {"factors": a.factors, "rounded": a.rounded, "growth": a.growth}
     if a.certain:
-        found = (a.grain[0] * abs(by), a.grain[1] * abs(by)) if a.grain else None
-        return exactly(value, how, found, **kept)
+        multiples = (a.grain[0] * abs(by), a.grain[1] * abs(by)) if a.grain else None
+        return exact(value, fp, multiples, **fields)
     low, high = (a.low * by, a.high * by) if by > 0 else (a.high * by, a.low * by)
-    return made(value, low - how.tiny / 2, high + how.tiny / 2, how, **kept)
+    return with_bounds(value, low - fp.tiny / 2, high + fp.tiny / 2, fp, **fields)
 
 
 def _constant(x: Bounded) -> float | None:
@@ -301,57 +299,57 @@ def _constant(x: Bounded) -> float | None:
     return float(x.value) if x.certain and np.ndim(x.value) == 0 and not isinstance(x.value, str) else None
 
 
-def _multiply(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
+def _multiply(a: Bounded, b: Bounded, fp: Arithmetic) -> Bounded:
     for x, by in ((a, _constant(b)), (b, _constant(a))):
-        scaled = _scaled(x, by, how) if by and np.ndim(x.value) else None
+        scaled = _scaled(x, by, fp) if by and np.ndim(x.value) else None
         if scaled is not None:
             return scaled
     value = a.value * b.value
     if a.grain and b.grain:
-        found = (a.grain[0] * b.grain[0], a.grain[1] * b.grain[1])
-        if fits(found, how):
-            return exactly(value, how, found, factors=a.factors + b.factors, growth=a.magnifies() * b.magnifies())
+        multiples = (a.grain[0] * b.grain[0], a.grain[1] * b.grain[1])
+        if fits(multiples, fp):
+            return exact(value, fp, multiples, factors=a.factors + b.factors, growth=a.magnifies() * b.magnifies())
     low, high = _corners(np.multiply, a, b)
     growth = a.magnifies() * b.magnifies() if a.factors + b.factors > 2 else 1.0
-    return _product(value, low, high, a, b, how, growth)
+    return _product(value, low, high, a, b, fp, growth)
 
 
-def divide(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
+def divide(a: Bounded, b: Bounded, fp: Arithmetic) -> Bounded:
     """Divide; exact if all divisors are one power of two and the quotients fit into the type."""
     by = _constant(b)
-    scaled = _scaled(a, 1 / by, how) if by and np.ndim(a.value) else None
+    scaled = _scaled(a, 1 / by, fp) if by and np.ndim(a.value) else None
     if scaled is not None:
         return scaled
     value = np.divide(a.value, b.value)
     if a.grain and b.grain and b.grain[0] == b.grain[1] and np.all(b.value != 0):  # by powers of two
-        found = (a.grain[0] / b.grain[0], a.grain[1] / b.grain[1])
-        if fits(found, how):
-            return exactly(value, how, found)
+        multiples = (a.grain[0] / b.grain[0], a.grain[1] / b.grain[1])
+        if fits(multiples, fp):
+            return exact(value, fp, multiples)
     low, high = _corners(np.divide, a, b)
     if not b.certain:
         through = (b.low <= 0) & (b.high >= 0) & (b.low != b.high)
         low, high = np.where(through, -np.inf, low), np.where(through, np.inf, high)
-    if not how.flushed:
-        return _product(value, low, high, a, b, how)
-    low, high = low - how.error("divide", low, low), high + how.error("divide", high, high)
+    if not fp.flushed:
+        return _product(value, low, high, a, b, fp)
+    low, high = low - fp.error("divide", low, low), high + fp.error("divide", high, high)
     vanishes = magnitude_of(b) > DIVIDES_TO_ZERO
     low, high = np.where(vanishes, np.minimum(low, 0), low), np.where(vanishes, np.maximum(high, 0), high)
-    return _product(value, low, high, a, b, how)
+    return _product(value, low, high, a, b, fp)
 
 
-def _floor_divide(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
-    """Floor division: where rounding may carry the quotient across an integer, both floors are right."""
-    quotient = divide(a, b, how)
-    return made(np.floor_divide(a.value, b.value), np.floor(quotient.low), np.floor(quotient.high), how)
+def _floor_divide(a: Bounded, b: Bounded, fp: Arithmetic) -> Bounded:
+    """Floor division: where rounding may carry the quotient across an integer, both floors are correct."""
+    quotient = divide(a, b, fp)
+    return with_bounds(np.floor_divide(a.value, b.value), np.floor(quotient.low), np.floor(quotient.high), fp)
 
 
-def _modulo(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
+def _modulo(a: Bounded, b: Bounded, fp: Arithmetic) -> Bounded:
     """The remainder, by fmod or as a - b * floor(a / b)."""
-    rest = _add(-1)(a, _multiply(_floor_divide(a, b, how), b, how), how)
-    return made(np.mod(a.value, b.value), rest.low, rest.high, how)
+    rest = _add(-1)(a, _multiply(_floor_divide(a, b, fp), b, fp), fp)
+    return with_bounds(np.mod(a.value, b.value), rest.low, rest.high, fp)
 
 
-def _power(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
+def _power(a: Bounded, b: Bounded, fp: Arithmetic) -> Bounded:
     value = np.power(a.value, b.value)
     low, high = _corners(np.power, a, b)
     if not a.certain:
@@ -359,21 +357,21 @@ def _power(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
         low = np.where(inside, np.where(b.low < 0, -np.inf, np.minimum(low, 0)), low)
         high = np.where(inside & (b.low < 0), np.inf, high)
     base = np.where(np.abs(np.log2(np.abs(a.low))) > np.abs(np.log2(np.abs(a.high))), a.low, a.high)
-    exponent = magnitude_of(b)
-    return made(value, low - how.power_error(base, exponent, low), high + how.power_error(base, exponent, high), how)
+    below, above = (fp.power_error(base, magnitude_of(b), end) for end in (low, high))
+    return with_bounds(value, low - below, high + above, fp)
 
 
 def _ordered(compare: Operation, certainly: Operation, possibly: Operation) -> Operation:
     """A comparison: true, false, or either where the operands' intervals overlap."""
 
     def calculate(a: Bounded, b: Bounded) -> Bounded:
-        how = a.arithmetic or b.arithmetic
+        fp = a.arithmetic or b.arithmetic
         value = compare(a.value, b.value)
-        if how is None or (a.certain and b.certain):
-            return exactly(value, how)
-        x, y = numeric(a, how), numeric(b, how)
+        if fp is None or (a.certain and b.certain):
+            return exact(value, fp)
+        x, y = to_float(a, fp), to_float(b, fp)
         low, high = certainly(x, y), possibly(x, y)
-        return exactly(value, how) if np.array_equal(low, high) else Bounded(value, low, high, how)
+        return exact(value, fp) if np.array_equal(low, high) else Bounded(value, low, high, fp)
 
     return calculate
 
@@ -389,21 +387,21 @@ def _overlap(a: Bounded, b: Bounded) -> Any:
 def _bitwise(operation: Operation) -> Operation:
     def calculate(a: Bounded, b: Bounded) -> Bounded:
         value = operation(a.value, b.value)
-        how = a.arithmetic or b.arithmetic
+        fp = a.arithmetic or b.arithmetic
         if a.certain and b.certain:
-            return exactly(value, how)
-        return Bounded(value, *_corners(operation, a, b), how)
+            return exact(value, fp)
+        return Bounded(value, *_corners(operation, a, b), fp)
 
     return calculate
 
 
-def falling(function: Operation) -> Operation:
+def decreasing(function: Operation) -> Operation:
     """An exact function that decreases, such as the negation. It keeps the grain."""
 
     def call(x: Bounded) -> Bounded:
         value = function(x.value)
         if x.certain:
-            return exactly(value, x.arithmetic, x.grain)
+            return exact(value, x.arithmetic, x.grain)
         return Bounded(value, function(x.high), function(x.low), x.arithmetic)
 
     return call
@@ -412,24 +410,24 @@ def falling(function: Operation) -> Operation:
 def _absolute(x: Bounded) -> Bounded:
     value = np.abs(x.value)
     if x.certain:
-        return exactly(value, x.arithmetic, x.grain)
+        return exact(value, x.arithmetic, x.grain)
     low = np.where((x.low <= 0) & (x.high >= 0), 0, np.minimum(np.abs(x.low), np.abs(x.high)))
     return Bounded(value, low, magnitude_of(x), x.arithmetic)
 
 
 def _where(condition: Bounded, a: Bounded, b: Bounded) -> Bounded:
-    how = arithmetic_of(condition, a, b)
-    if how is not None and not (a.whole and b.whole):
-        a, b = numeric(a, how), numeric(b, how)
+    fp = arithmetic_of(condition, a, b)
+    if fp is not None and not (a.whole and b.whole):
+        a, b = to_float(a, fp), to_float(b, fp)
     if condition.certain:
-        return replace(combined(lambda x, y: np.where(condition.value, x, y), (a, b)), arithmetic=how)
+        return replace(apply_monotonic(lambda x, y: np.where(condition.value, x, y), (a, b)), arithmetic=fp)
     yes, no = condition.low != 0, condition.high == 0
     low = np.where(yes, a.low, np.where(no, b.low, np.minimum(a.low, b.low)))
     high = np.where(yes, a.high, np.where(no, b.high, np.maximum(a.high, b.high)))
-    return Bounded(np.where(condition.value, a.value, b.value), low, high, how)
+    return Bounded(np.where(condition.value, a.value, b.value), low, high, fp)
 
 
-def rounded(
+def rounding(
     name: str, function: Operation, least: float = -math.inf, most: float = math.inf, *, falls: bool = False
 ) -> Operation:
     """A monotonic function with the error that `Arithmetic.error` has for its name.
@@ -438,15 +436,15 @@ def rounded(
     """
 
     def call(x: Bounded) -> Bounded:
-        how = x.arithmetic
-        if how is None:
+        fp = x.arithmetic
+        if fp is None:
             return plain(function(x.value))
-        x = numeric(x, how)
-        value = np.asarray(function(x.value), dtype=how.wide)
+        x = to_float(x, fp)
+        value = np.asarray(function(x.value), dtype=fp.wide)
         first, last = (x.high, x.low) if falls else (x.low, x.high)
         low, high = (value, value) if x.certain else (function(first), function(last))
-        low, high = low - how.error(name, first, low), high + how.error(name, last, high)
-        return made(value, np.maximum(low, least), np.minimum(high, most), how)
+        low, high = low - fp.error(name, first, low), high + fp.error(name, last, high)
+        return with_bounds(value, np.maximum(low, least), np.minimum(high, most), fp)
 
     return call
 
@@ -455,15 +453,15 @@ def _wave(name: str, function: Operation) -> Operation:
     """Sine or cosine: an error of the argument changes the result by at most that error."""
 
     def call(x: Bounded) -> Bounded:
-        how = x.arithmetic
-        if how is None:
+        fp = x.arithmetic
+        if fp is None:
             return plain(function(x.value))
-        x = numeric(x, how)
+        x = to_float(x, fp)
         value = function(x.value)
-        off = how.error(name, magnitude_of(x), value)
+        off = fp.error(name, magnitude_of(x), value)
         if not x.certain:
             off = off + np.maximum(x.high - x.value, x.value - x.low)
-        return made(value, np.maximum(value - off, -1), np.minimum(value + off, 1), how)
+        return with_bounds(value, np.maximum(value - off, -1), np.minimum(value + off, 1), fp)
 
     return call
 
@@ -472,15 +470,15 @@ def _moving(function: Operation) -> Operation:
     """A function that moves, repeats or selects elements; its axes and amounts are integers."""
 
     def call(x: Bounded, *amounts: Any, axis: Any = None) -> Bounded:
-        options = {} if axis is None else {"axis": amount(axis)}
-        given = [amount(a) if isinstance(a, tuple) else a.value for a in amounts]
-        return moved(x, lambda a: function(a, *given, **options))
+        options = {} if axis is None else {"axis": as_int(axis)}
+        given = [as_int(a) if isinstance(a, tuple) else a.value for a in amounts]
+        return move(x, lambda a: function(a, *given, **options))
 
     return call
 
 
 def exact_sums(
-    step: float, value: Array, magnitude: Array, how: Arithmetic, terms: int, squares: Callable[[], Array]
+    step: float, value: Array, magnitude: Array, fp: Arithmetic, terms: int, squares: Callable[[], Array]
 ) -> Bounded | None:
     """Sums of multiples of `step`, a power of two, that are exact in every order; `None` if one may be rounded.
 
@@ -488,11 +486,11 @@ def exact_sums(
     `terms` is the number of terms of all sums together.
     """
     largest = float(np.max(magnitude, initial=0))
-    if how.random_signs:
-        largest = min(largest, wandered(terms, squares(), value))
-    if not fits((step, largest), how.accumulating):
+    if fp.random_signs:
+        largest = min(largest, walk_bound(terms, squares(), value))
+    if not fits((step, largest), fp.accumulating):
         return None
-    return exactly(value, how.accumulating, (step, largest))
+    return exact(value, fp.accumulating, (step, largest))
 
 
 def _adding(function: Operation) -> Operation:
@@ -500,58 +498,58 @@ def _adding(function: Operation) -> Operation:
     running = function is np.cumsum
 
     def call(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
-        options = {"axis": amount(axis)} if running else places(axis, keepdims)
+        options = {"axis": as_int(axis)} if running else axis_options(axis, keepdims)
 
         def add(values: Any) -> Array:  # integers wrap in their own type, as on a GPU
             a = np.asarray(values)
             return np.asarray(function(a, dtype=a.dtype if a.dtype.kind in "iu" else None, **options))
 
-        how, value, along = x.arithmetic, add(x.value), amount(axis) or 0
-        if how is None or x.whole:
-            return exactly(value, how) if x.certain else Bounded(value, add(x.low), add(x.high), how)
-        magnitude, terms, sums_in = add(magnitude_of(x)), x.terms(), how.accumulating
+        fp, value, along = x.arithmetic, add(x.value), as_int(axis) or 0
+        if fp is None or x.whole:
+            return exact(value, fp) if x.certain else Bounded(value, add(x.low), add(x.high), fp)
+        magnitude, terms, sums_in = add(magnitude_of(x)), x.terms(), fp.accumulating
         length = int(np.shape(value)[along]) if running else np.size(x.value) // max(np.size(value), 1)
         if x.grain:
-            total = exact_sums(x.grain[0], value, magnitude, how, np.size(x.value), lambda: add(np.square(x.value)))
+            total = exact_sums(x.grain[0], value, magnitude, fp, np.size(x.value), lambda: add(np.square(x.value)))
             if total is not None:
-                return held(replace(total, summed=1 if running else length), how)
+                return to_own_type(replace(total, summed=1 if running else length), fp)
         if terms.count > 1:
             magnitude = add(np.broadcast_to(terms.magnitude, np.shape(x.value)))
         count = length * terms.count
         if running:
-            relative = _growing(how, np.shape(value), along, terms.count)
+            relative = _growing(fp, np.shape(value), along, terms.count)
         else:
-            relative = np.asarray(sums_in.summing(count, np.size(value)) + (terms.count - 1) * how.unit)
-        off = finite(magnitude * relative + how.tiny * (count if how.flushed else 1))
-        if how.wanders(count) and not running and terms.count == 1:
-            walk = wandered(np.size(x.value), add(np.square(magnitude_of(x))), value)
-            off = np.minimum(off, sums_in.wandering(count, np.size(value), walk) + how.tiny * count)
+            relative = np.asarray(sums_in.summing(count, np.size(value)) + (terms.count - 1) * fp.unit)
+        off = finite(magnitude * relative + fp.tiny * (count if fp.flushed else 1))
+        if fp.wanders(count) and not running and terms.count == 1:
+            walk = walk_bound(np.size(x.value), add(np.square(magnitude_of(x))), value)
+            off = np.minimum(off, sums_in.wandering(count, np.size(value), walk) + fp.tiny * count)
         low, high = (add(np.broadcast_to(end, np.shape(x.value))) for end in (terms.low, terms.high))
         low, high = low - off, high + off
         overflows = magnitude > sums_in.largest
         if overflows.any():  # a part of the terms may overflow although their sum does not
             below, above = (add(np.maximum(s * magnitude_of(x) * (np.sign(x.value) == s), 0)) for s in (-1, 1))
             low, high = np.where(below > sums_in.largest, -np.inf, low), np.where(above > sums_in.largest, np.inf, high)
-        return held(made(value, low, high, sums_in, summed=1 if running else count), how)
+        return to_own_type(with_bounds(value, low, high, sums_in, summed=1 if running else count), fp)
 
     return call
 
 
-def _growing(how: Arithmetic, shape: tuple[int, ...], axis: int, terms: int) -> Array:
+def _growing(fp: Arithmetic, shape: tuple[int, ...], axis: int, terms: int) -> Array:
     """The relative error of each running sum along `axis`: broadcasts to `shape`, and grows with the index.
 
     `terms` is the number of additions that each term consists of.
     """
-    length, sums_in = shape[axis], how.accumulating
+    length, sums_in = shape[axis], fp.accumulating
     powers = [2**k for k in range(length.bit_length() + 1)]  # few values: a sum has the error of the next power of two
     errors = np.array([sums_in.summing(n * terms, math.prod(shape)) for n in powers])
-    exact = np.arange(length) * terms * sums_in.unit * 1.001 + (terms - 1) * sums_in.unit
+    linear = np.arange(length) * terms * sums_in.unit * 1.001 + (terms - 1) * sums_in.unit
     steps = errors[np.ceil(np.log2(np.arange(1, length + 1))).astype(int)]
-    relative = np.minimum(steps, exact) + (0 if sums_in is how else (terms - 1) * how.unit)
+    relative = np.minimum(steps, linear) + (0 if sums_in is fp else (terms - 1) * fp.unit)
     return np.asarray(relative.reshape([length if i == axis % len(shape) else 1 for i in range(len(shape))]))
 
 
-def wandered(terms: int, squares: Array, value: Array) -> float:
+def walk_bound(terms: int, squares: Array, value: Array) -> float:
     """A bound for every partial sum of terms with random signs (Hoeffding's inequality).
 
     The bound lambda * sqrt(sum of squares) holds for a million orders of additions with probability 1 - 10^-12. It is
@@ -571,7 +569,7 @@ TABLE: Mapping[Any, Callable[..., Bounded]] = {
     ast.Pow: _operation(np.power, _power),
     ast.BitAnd: _bitwise(np.bitwise_and), ast.BitOr: _bitwise(np.bitwise_or), ast.BitXor: _bitwise(np.bitwise_xor),
     ast.LShift: _bitwise(np.left_shift), ast.RShift: _bitwise(np.right_shift),
-    ast.USub: falling(operator.neg), ast.UAdd: lambda x: x,
+    ast.USub: decreasing(operator.neg), ast.UAdd: lambda x: x,
     ast.Eq: _ordered(np.equal, _one_value, _overlap),
     ast.NotEq: _ordered(np.not_equal, lambda a, b: ~_overlap(a, b), lambda a, b: ~_one_value(a, b)),
     ast.Lt: _ordered(np.less, lambda a, b: a.high < b.low, lambda a, b: a.low < b.high),
@@ -581,10 +579,11 @@ TABLE: Mapping[Any, Callable[..., Bounded]] = {
     "transpose": _moving(np.transpose), "reshape": _moving(lambda x, *shape: np.reshape(x, shape)),
     "roll": _moving(np.roll), "flip": _moving(np.flip), "pad": _moving(np.pad), "repeat": _moving(np.repeat),
     "where": _where,
-    "abs": _absolute, "sqrt": rounded("sqrt", np.sqrt), "exp": rounded("exp", np.exp, least=0.0),
-    "log": rounded("log", np.log), "tanh": rounded("tanh", np.tanh, -1.0, 1.0),
+    "abs": _absolute, "sqrt": rounding("sqrt", np.sqrt), "exp": rounding("exp", np.exp, least=0.0),
+    "log": rounding("log", np.log), "tanh": rounding("tanh", np.tanh, -1.0, 1.0),
     "sin": _wave("sin", np.sin), "cos": _wave("cos", np.cos),
-    "minimum": lambda a, b: combined(np.minimum, (a, b)), "maximum": lambda a, b: combined(np.maximum, (a, b)),
+    "minimum": lambda a, b: apply_monotonic(np.minimum, (a, b)),
+    "maximum": lambda a, b: apply_monotonic(np.maximum, (a, b)),
     "arange": lambda *ends: plain(np.arange(*(e.value for e in ends)), ends[0].arithmetic),
 }  # fmt: skip
 

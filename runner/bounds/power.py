@@ -34,7 +34,7 @@ class Power:
 
     @property
     def is_weak(self) -> bool:
-        """Whether the check does not tell right results from wrong ones."""
+        """Whether the check does not tell correct results from wrong ones."""
         return self.allowed >= WEAK
 
     def __and__(self, other: Power) -> Power:
@@ -51,28 +51,27 @@ def together(first: Mapping[str, Power], second: Mapping[str, Power]) -> dict[st
 
 def power_of(known: Elements, defined: Mask, dtype: np.dtype[Any]) -> Power:
     """The power of an output's check; `defined` is the mask of the elements that are compared, shape (n,)."""
-    at = _sample(defined)
-    if not at.size:
+    sample = _sample(defined)
+    if not sample.size:
         return Power(np.inf, compared=False) if len(defined) else Power(0.0)
-    part = known[at]
+    part = known[sample]
     low, high, values = _ends(part, dtype)
     with np.errstate(all="ignore"):
         error = np.fmax(high - values, values - low)
         error = np.where(part.open(), np.inf, np.where(np.isnan(error), 0, error))
-        counted = np.isfinite(values)
-        typical = counted & (values != 0)
-        relative = np.where(error == 0, 0, error / np.abs(values))
-        among = relative[typical] if typical.any() else relative[counted]
-        allowed = float(np.median(among)) if among.size else 0.0
-        return Power(allowed, frozenset(_passing(known, defined, dtype, (low, high, values), at)))
+        finite = np.isfinite(values)
+        typical = finite & (values != 0)
+        relative = np.where(error == 0, 0, error / np.abs(values))[typical if typical.any() else finite]
+        allowed = float(np.median(relative)) if relative.size else 0.0
+        return Power(allowed, frozenset(_passing(known, defined, dtype, (low, high, values), sample)))
 
 
 def _sample(defined: Mask) -> NDArray[np.intp]:
     """Indices of at most `SAMPLED` compared elements, spread over the whole length."""
     if len(defined) > SAMPLED and defined.all():  # the usual case, without a list of all indices
         return np.linspace(0, len(defined) - 1, SAMPLED).astype(np.intp)
-    at = np.flatnonzero(defined)
-    return at if len(at) <= SAMPLED else at[np.linspace(0, len(at) - 1, SAMPLED).astype(np.intp)]
+    indices = np.flatnonzero(defined)
+    return indices[np.linspace(0, len(indices) - 1, min(len(indices), SAMPLED)).astype(np.intp)]
 
 
 def _ends(part: Elements, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
@@ -84,8 +83,8 @@ def _ends(part: Elements, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
             values = values.astype(wide)
             low, high = interval(part, dtype, values)
             if dtype.itemsize == 1:  # conversions to 8 bits saturate
-                most = Arithmetic(dtype).largest
-                low, high, values = (np.clip(end, -most, most) for end in (low, high, values))
+                largest = Arithmetic(dtype).largest
+                low, high, values = (np.clip(end, -largest, largest) for end in (low, high, values))
             if part.tolerance is None:  # a result in a wider type is rounded once more
                 low, high = (end.astype(dtype) for end in (low, high))
             values = np.where(np.isfinite(values.astype(dtype)), values, np.inf)  # overflows in the output's type
@@ -102,7 +101,7 @@ def _ends(part: Elements, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
 
 
 def _passing(
-    known: Elements, defined: Mask, dtype: np.dtype[Any], ends: tuple[Array, Array, Array], at: NDArray[np.intp]
+    known: Elements, defined: Mask, dtype: np.dtype[Any], ends: tuple[Array, Array, Array], sample: NDArray[np.intp]
 ) -> list[str]:
     """The wrong results that would pass; one that equals the expected result does not count."""
     low, high, values = ends
@@ -111,11 +110,10 @@ def _passing(
         inside = (low <= wrong) & (wrong <= high)
         return bool(np.all(inside | (wrong == values) | (np.isnan(wrong) & np.isnan(values))))
 
-    found = []
+    names = []
     if np.any(values != 0):
-        for name, factor in ((ZEROS, 0.0), (TWICE, 2.0), (LESS, 0.9)):
-            if passes(np.where(np.isfinite(values), values * factor, values)):
-                found.append(name)
-    if np.count_nonzero(defined) > 1 and passes(_ends(known[(at - 1) % len(defined)], dtype)[2]):
-        found.append(SHIFTED)
-    return found
+        factors = {ZEROS: 0.0, TWICE: 2.0, LESS: 0.9}.items()
+        names = [name for name, f in factors if passes(np.where(np.isfinite(values), values * f, values))]
+    if np.count_nonzero(defined) > 1 and passes(_ends(known[(sample - 1) % len(defined)], dtype)[2]):
+        names.append(SHIFTED)
+    return names

@@ -188,12 +188,12 @@ def is_half(dtype: np.dtype[Any] | None) -> bool:
     return dtype is not None and is_float(dtype) and dtype.itemsize == HALF_BYTES
 
 
-def with_halves(how: Arithmetic, halves: Halves) -> Arithmetic:
+def with_halves(fp: Arithmetic, halves: Halves) -> Arithmetic:
     """The arithmetic of a kernel under an assumption on half types; `how` itself for other types."""
-    if not is_half(how.dtype) or halves is Halves.NARROW:
-        return how
+    if not is_half(fp.dtype) or halves is Halves.NARROW:
+        return fp
     single = np.dtype(np.float32)
-    return replace(how, dtype=single) if halves is Halves.WIDE else replace(how, accumulator=single)
+    return replace(fp, dtype=single) if halves is Halves.WIDE else replace(fp, accumulator=single)
 
 
 def finite(error: Array) -> Array:

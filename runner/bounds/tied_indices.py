@@ -1,6 +1,6 @@
-"""Indices of equal keys: a right kernel may break a tie differently from the reference.
+"""Indices of equal keys: a correct kernel may break a tie differently from the reference.
 
-If an output is an argsort, argmax or argmin, or a part of one such as the top k, every valid index is right: its key
+If an output is an argsort, argmax or argmin, or a part of one such as the top k, every valid index is correct: its key
 equals the key of the expected index, and an argsort has each index once in a row. If an expression computes with the
 indices, its result does not show which ones were chosen.
 """
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from runner.bounds.array_expression import ArrayExpression
 from runner.bounds.expected import Valid
 from runner.bounds.formula import named
-from runner.bounds.intervals import PERMUTING, amount, plain
+from runner.bounds.intervals import PERMUTING, as_int, plain
 from runner.bounds.rounding import Arithmetic
 
 Array = NDArray[Any]
@@ -28,16 +28,16 @@ MOVES = PERMUTING - {"repeat"}
 HOLE = "the indices"  # the space keeps it apart from names of arrays
 
 
-def accepting(expression: ArrayExpression, names: Mapping[str, Any], how: Arithmetic | None) -> Valid | None:
+def accepting(expression: ArrayExpression, names: Mapping[str, Any], fp: Arithmetic | None) -> Valid | None:
     """The judge of an output's indices that differ from the reference; `None` if the output has no indices.
 
     Args:
         expression: The output's.
         names: Arrays and parameters by name. They are evaluated when the judge is called.
-        how: The kernel's arithmetic.
+        fp: The kernel's arithmetic.
     """
-    found = _at_the_end(expression, [n for n, v in names.items() if isinstance(v, np.ndarray)])
-    return functools.partial(_wrong, expression, found, names, how) if found else None
+    trees = _at_the_end(expression, [n for n, v in names.items() if isinstance(v, np.ndarray)])
+    return functools.partial(_wrong, expression, trees, names, fp) if trees else None
 
 
 def hides_indices(expression: ArrayExpression, arrays: Collection[str]) -> bool:
@@ -64,8 +64,8 @@ def _whole(expression: ArrayExpression) -> ast.expr:
     for name, helper in expression.helpers:
         if isinstance(helper, ArrayExpression):
             trees[name] = _Replaced(trees).visit(copy.deepcopy(helper.tree)).body
-    found: ast.expr = _Replaced(trees).visit(copy.deepcopy(expression.tree)).body
-    return found
+    tree: ast.expr = _Replaced(trees).visit(copy.deepcopy(expression.tree)).body
+    return tree
 
 
 def _indices(tree: ast.AST) -> Iterator[ast.Call]:
@@ -94,29 +94,29 @@ def _wrong(
     expression: ArrayExpression,
     at: tuple[ast.expr, ast.Call],
     names: Mapping[str, Any],
-    how: Arithmetic | None,
+    fp: Arithmetic | None,
     got: Array,
     differs: Array,
 ) -> Array:
     """The mask of the differing elements that are invalid indices; `got` and `differs` have the shape (n,)."""
     whole, call = at
     known = {**names, **{n: e(names) for n, e in expression.helpers if not isinstance(e, ArrayExpression)}}
-    leaf = functools.partial(plain, arithmetic=how)
+    leaf = functools.partial(plain, arithmetic=fp)
     with np.errstate(all="ignore"):
         keys = expression.part(call.args[0])(known, leaf)
         if not keys.certain:  # the indices' own bounds include every choice that rounding allows
             return differs
         given = [*call.args[1:], *(k.value for k in call.keywords)]
-        axis = amount(expression.part(given[0])(known, leaf)) if given else None
+        axis = as_int(expression.part(given[0])(known, leaf)) if given else None
         rows, expected, table = _rows(call.func.id, np.asarray(keys.value), axis)  # type: ignore[attr-defined]
         outer = expression.part(_Replaced({}, call).visit(whole))
         row, key = (np.asarray(outer({**known, HOLE: x}, plain).value).reshape(-1) for x in (rows, expected))
     length = table.shape[1]
     if row.size != got.size:
         return differs
-    held = (got >= 0) & (got < length)
-    index = np.where(held, got, 0).astype(np.int64)
-    valid = held & (table[row, index] == key)
+    in_range = (got >= 0) & (got < length)
+    index = np.where(in_range, got, 0).astype(np.int64)
+    valid = in_range & (table[row, index] == key)
     if call.func.id == "argsort":  # type: ignore[attr-defined]
         _, where, counts = np.unique(row * length + index, return_inverse=True, return_counts=True)
         valid &= counts[where.reshape(-1)] == 1

@@ -314,7 +314,9 @@ def _is_compiled(node: tree_sitter.Node, defined: set[str]) -> bool | None:
             condition = _CONDITION.fullmatch(text_of(parent).split("\n", 1)[0].strip())
             if not condition:
                 return None
-            own = {text_of(n.child_by_field_name("name")) for n in descendants(parent) if n.type == "preproc_def"}  # a guard
+            own = {
+                text_of(n.child_by_field_name("name")) for n in descendants(parent) if n.type == "preproc_def"
+            }  # a guard
             holds = ((condition[2] or condition[4]) in (defined - own)) != bool(condition[1] or condition[3])
             if holds == (parent.child_by_field_name("alternative") == below_it):
                 return False

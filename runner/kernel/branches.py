@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from runner.bounds.array_expression import ArrayExpression
 from runner.bounds.formula import named, shortened
-from runner.bounds.intervals import Bounded, amount, plain
+from runner.bounds.intervals import Bounded, as_int, plain
 from runner.bounds.rounding import Arithmetic, is_float
 from runner.bounds.tied_indices import INDICES, hides_indices
 from runner.errors import UsageError
@@ -182,7 +182,7 @@ class _Watched(ast.NodeTransformer):
         def call(*operands: Any, **options: Any) -> Any:
             values = [np.asarray(x.value) for x in operands if isinstance(x, Bounded)]
             if name in _STARTS:
-                axis = amount(options.get("axis", operands[1] if len(operands) > 1 else None))
+                axis = as_int(options.get("axis", operands[1] if len(operands) > 1 else None))
                 if name in INDICES and _ties(name, values[0], axis):
                     self.seen.tied.add(text)
                 values = [values[0], axis]
