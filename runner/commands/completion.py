@@ -48,19 +48,17 @@ def main(arguments: Sequence[str]) -> int:
     Raises:
         UsageError: `-sc` has none of install, uninstall and query.
     """
-    wanted = next((a for a in arguments if a.startswith(COMPLETION)), "")
-    if wanted == "install=bash":
+    request = next((a for a in arguments if a.startswith(COMPLETION)), "")
+    if request == "install=bash":
         sys.stdout.write(BASH)
-        return 0
-    if wanted == "uninstall=bash":
+    elif request == "uninstall=bash":
         sys.stdout.write("complete -r runner\nunset -f _runner_completion\n")
-        return 0
-    if not wanted:
-        raise UsageError("-sc: expected install=SHELL, uninstall=SHELL or query=SHELL, such as install=bash")
-    if not wanted.startswith("query="):
+    elif request.startswith("query="):
+        sys.stdout.write("".join(f"{word}\n" for word in candidates(os.environ.get("COMP_LINE", ""))))
+    elif request:
         _ask_hydra(arguments)
-        return 0
-    sys.stdout.write("".join(f"{word}\n" for word in candidates(os.environ.get("COMP_LINE", ""))))
+    else:
+        raise UsageError("-sc: expected install=SHELL, uninstall=SHELL or query=SHELL, such as install=bash")
     return 0
 
 
@@ -69,35 +67,27 @@ def candidates(line: str) -> list[str]:
     words = line.split()[1:]
     last = words.pop() if words and not line[-1].isspace() else ""
     command, before = split(words)
-    named = len(before) < len(words)  # the line names its subcommand
+    choices: Iterable[str] = ()
+    overrides: list[str] = []
     if last.startswith("-"):
-        return _beginning(last, OF_A_SWEEP if command == "sweep" else _options_of(command))
-    if before and before[-1] in WITH_FILE:
-        return []
-    if command == "judge" and before and before[-1] in ("--kernel", "--baseline"):
-        return _beginning(last, _kernels())
-    if command in OF_RUNS:
-        return _beginning(last, _runs())
-    if command == "show":
-        return _beginning(last, _kernels())
-    if command not in ("sweep", "judge"):
-        return []
-    subcommands = [] if named or [w for w in before if "=" in w] else _beginning(last, COMMANDS)
-    return [*subcommands, *_overrides(last, before)]
-
-
-def _beginning(start: str, words: Iterable[str]) -> list[str]:
-    return [word for word in words if word.startswith(start)]
+        choices = OF_A_SWEEP if command == "sweep" else _options_of(command)
+    elif before and before[-1] in WITH_FILE:
+        pass
+    elif command == "show" or (command == "judge" and before and before[-1] in ("--kernel", "--baseline")):
+        choices = _kernels()
+    elif command in OF_RUNS:
+        choices = [runs.LATEST, f"{runs.LATEST}~1", *map(str, runs.below(runs.OUTPUTS)[:MAX_RUNS])]
+    elif command in ("sweep", "judge"):
+        is_named = len(before) < len(words)  # the line names its subcommand
+        choices = () if is_named or any("=" in word for word in before) else COMMANDS
+        overrides = _overrides(last, before)
+    return [*(word for word in choices if word.startswith(last)), *overrides]
 
 
 def _options_of(command: str) -> list[str]:
     with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.suppress(SystemExit):
         import_module(COMMANDS[command]).main(["--help"])
     return ["--help", *re.findall(r"--[a-z][a-z-]*", text.getvalue().partition("\n\n")[0])]
-
-
-def _runs() -> list[str]:
-    return [runs.LATEST, f"{runs.LATEST}~1", *map(str, runs.below(runs.OUTPUTS)[:MAX_RUNS])]
 
 
 def _kernels() -> list[str]:
