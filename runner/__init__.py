@@ -26,6 +26,6 @@ def open(name: str | Path = "latest") -> Run:  # noqa: A001 - runner.open("lates
     Raises:
         runner.errors.UsageError: The run does not exist.
     """
-    from runner.api import named  # noqa: PLC0415 - pandas would slow every command's start
+    from runner.api import open_run  # noqa: PLC0415 - pandas would slow every command's start
 
-    return named(name)
+    return open_run(name)

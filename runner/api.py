@@ -116,7 +116,7 @@ class Run:
         Args:
             baseline: The earlier run, its folder, or `latest~1` and the like.
         """
-        before = baseline if isinstance(baseline, Run) else named(baseline)
+        before = baseline if isinstance(baseline, Run) else open_run(baseline)
         with runs.reading(f"{before.path}, {self.path}"):
             base, after = compared.united(list(compared.read([before.path, self.path])))
             return Comparison(changes.compare(base, after, lambda _: None))
@@ -169,7 +169,7 @@ class Comparison:
         return f"<p>{sentences}</p>{self.table.to_html(max_rows=MAX_ROWS, index=False, na_rep='')}"
 
 
-def named(name: str | Path) -> Run:
+def open_run(name: str | Path) -> Run:
     """Open a run by its folder, `latest`, or `latest~1` for the one before it."""
     return Run(runs.find_one(str(name)))
 

@@ -35,7 +35,9 @@ COMMANDS = {
 }
 """The subcommands and their modules."""
 
-WITH_VALUE = ("--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn", "--package", "-p", "--cfg", "-c")
+OPTIONS_WITH_VALUE = (
+    "--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn", "--package", "-p", "--cfg", "-c",
+)  # fmt: skip
 """Options whose value is the next word."""
 
 COMPLETION = ("query=", "install=", "uninstall=")  # what `-sc` is followed by: one of these and a shell
@@ -51,14 +53,14 @@ class Options:
 
 
 OPTIONS = {f"--{name.replace('_', '-')}": name for name in Options.__dataclass_fields__}
-OF_A_SWEEP = (*OPTIONS, "--cfg", "--config-dir", "--help", "--info", "--multirun", "--version")
+SWEEP_OPTIONS = (*OPTIONS, "--cfg", "--config-dir", "--help", "--info", "--multirun", "--version")
 
 
 def split(arguments: Sequence[str]) -> tuple[str, list[str]]:
     """The subcommand and the other words. Only the first positional word can be a subcommand."""
     rest = list(arguments)
     for index, word in enumerate(rest):
-        if not word.startswith("-") and (index == 0 or rest[index - 1] not in WITH_VALUE):
+        if not word.startswith("-") and (index == 0 or rest[index - 1] not in OPTIONS_WITH_VALUE):
             return (rest.pop(index), rest) if word in COMMANDS else ("sweep", rest)
     return "sweep", rest
 

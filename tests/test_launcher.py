@@ -18,7 +18,7 @@ from support import ROOT
 
 from runner.compose import launchers, loading, schema, sweeps
 from runner.compose import overrides as grammar
-from runner.compose.arguments import quoted
+from runner.compose.arguments import quote
 from runner.compose.composer import Composer
 from runner.errors import UsageError
 from runner.jobs.job import CONF
@@ -64,7 +64,7 @@ class Sweep:
     def __init__(self, loader, arguments, folder):
         self.loader = loader
         self.master = loading.compose(loader, "config", [*arguments, f"hydra.sweep.dir={folder}"])
-        self.jobs = grammar.product(grammar.parse(sweeps.swept(self.master), loader))
+        self.jobs = grammar.product(grammar.parse(sweeps.sweep_overrides(self.master), loader))
         self.folder = folder
         self.context = HydraContext(config_loader=self.loader, callbacks=Callbacks())
 
@@ -88,7 +88,7 @@ def sweep(tmp_path):
     schema.register([CONF])
     launchers.register()
     HydraConfig.instance().cfg = None
-    with loading.opened([CONF], CONF) as loader:
+    with loading.open_loader([CONF], CONF) as loader:
         yield lambda *arguments: Sweep(loader, arguments, tmp_path / "sweep")
     HydraConfig.instance().cfg = None
 
@@ -137,7 +137,7 @@ def test_a_group_on_the_search_path_is_a_group(sweep, tmp_path):
 def test_the_jobs_are_those_of_hydras_own_sweeper(name, sweep):
     """All combinations, in the same order, as the same texts."""
     its = sweep(*SWEEPS[name])
-    parsed = OverridesParser.create(config_loader=its.loader).parse_overrides(sweeps.swept(its.master))
+    parsed = OverridesParser.create(config_loader=its.loader).parse_overrides(sweeps.sweep_overrides(its.master))
     assert its.jobs == BasicSweeper.split_arguments(parsed, None)[0]
 
 
@@ -199,5 +199,5 @@ def test_many_cases_take_little_memory_and_show_how_far_they_are(tmp_path):
 def test_a_sweeps_folder_may_have_any_name(name, tmp_path):
     """Whatever quoting makes of a folder's name, Hydra reads as that name."""
     wanted = str(tmp_path / name)
-    (parsed,) = OverridesParser.create().parse_overrides([f"hydra.sweep.dir={quoted(wanted)}"])
+    (parsed,) = OverridesParser.create().parse_overrides([f"hydra.sweep.dir={quote(wanted)}"])
     assert parsed.value() == wanted

@@ -213,7 +213,7 @@ def composer():
     """Composes jobs as the launcher does, from one configuration for all tests."""
     schema.register([CONF])
     launchers.register()
-    with loading.opened([CONF], CONF) as loader:
+    with loading.open_loader([CONF], CONF) as loader:
         yield Composer(loader, loading.compose(loader, "config", ["hydra.sweep.dir=sweep"]))
 
 

@@ -14,14 +14,14 @@ import sys
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 
-from runner.cli import COMMANDS, COMPLETION, OF_A_SWEEP, WITH_VALUE, options, split
+from runner.cli import COMMANDS, COMPLETION, OPTIONS_WITH_VALUE, SWEEP_OPTIONS, options, split
 from runner.errors import UsageError
 from runner.record import runs
 from runner.sweep.session import Session
 
-WITH_FILE = ("--config-dir", "-cd", "--config-path", "-cp", "--html", "--csv", "--into", "--source")
-OF_RUNS = ("compare", "repeat", "report", "resume")  # subcommands whose arguments are runs
-INTERNAL = ("family=", "schema=", "kernel.", "on_cpu.")  # keys that a command line cannot set
+OPTIONS_WITH_FILE = ("--config-dir", "-cd", "--config-path", "-cp", "--html", "--csv", "--into", "--source")
+RUN_COMMANDS = ("compare", "repeat", "report", "resume")  # subcommands whose arguments are runs
+INTERNAL_KEYS = ("family=", "schema=", "kernel.", "on_cpu.")  # keys that a command line cannot set
 MAX_RUNS = 20  # that are offered
 
 # Replaces Hydra's own script, which changes COMP_WORDBREAKS for every command and adds no space after a complete word.
@@ -70,12 +70,12 @@ def candidates(line: str) -> list[str]:
     choices: Iterable[str] = ()
     overrides: list[str] = []
     if last.startswith("-"):
-        choices = OF_A_SWEEP if command == "sweep" else _options_of(command)
-    elif before and before[-1] in WITH_FILE:
+        choices = SWEEP_OPTIONS if command == "sweep" else _options_of(command)
+    elif before and before[-1] in OPTIONS_WITH_FILE:
         pass
     elif command == "show" or (command == "judge" and before and before[-1] in ("--kernel", "--baseline")):
         choices = _kernels()
-    elif command in OF_RUNS:
+    elif command in RUN_COMMANDS:
         choices = [runs.LATEST, f"{runs.LATEST}~1", *map(str, runs.below(runs.OUTPUTS)[:MAX_RUNS])]
     elif command in ("sweep", "judge"):
         is_named = len(before) < len(words)  # the line names its subcommand
@@ -99,13 +99,13 @@ def _kernels() -> list[str]:
 def _overrides(last: str, before: Sequence[str]) -> list[str]:
     """List Hydra's candidates. Completing after a comma, which Hydra cannot do, is added here."""
     _, before = options(before)
-    chosen = [w for i, w in enumerate(before) if w in WITH_VALUE or (i and before[i - 1] in WITH_VALUE)]
+    chosen = [w for i, w in enumerate(before) if w in OPTIONS_WITH_VALUE or (i and before[i - 1] in OPTIONS_WITH_VALUE)]
     key, equals, values = last.partition("=")
     earlier, comma, start = values.rpartition(",")
     os.environ["COMP_LINE"] = " ".join(["runner", *(w for w in before if w not in chosen), key + equals + start])
     with contextlib.redirect_stdout(io.StringIO()) as answer, contextlib.suppress(UsageError):
         _ask_hydra([*chosen, "-sc", "query=bash"])
-    words = [word for word in answer.getvalue().split() if not word.startswith(INTERNAL)]
+    words = [word for word in answer.getvalue().split() if not word.startswith(INTERNAL_KEYS)]
     return [word.replace("=", f"={earlier}{comma}", 1) for word in words] if comma else words
 
 

@@ -53,12 +53,12 @@ def run(words: Sequence[str], session: Session) -> None:
     environment.ask_git()  # git runs while the configuration is read
     try:
         checks.refuse(parsed.overrides, folders)
-        with loading.opened(search_path.in_order(folders), folders[-1]) as loader:
+        with loading.open_loader(search_path.in_order(folders), folders[-1]) as loader:
             _run(parsed, loader, session)
     except Exception as e:
         if (
             FULL_ERROR in os.environ
-            or not errors.is_theirs(e)
+            or not errors.is_from_hydra(e)
             or (isinstance(e, UnicodeDecodeError) and session.folder)
         ):
             raise
@@ -74,7 +74,7 @@ def _run(parsed: Arguments, loader: ConfigLoader, session: Session) -> None:
     if parsed.info:
         return _inform(config, parsed.info, loader)
     setup_globals()
-    _require_ours(config)
+    _refuse_settings(config)
     sweeps.require_few_cases(config)
     launcher = launchers.chosen(config)
     folder = _reserve_folder(config, parsed, session)
@@ -82,18 +82,18 @@ def _run(parsed: Arguments, loader: ConfigLoader, session: Session) -> None:
     return SWEEPERS[sweeps.sweeper(config)](config, loader, launcher, folder, session)
 
 
-def _require_ours(config: DictConfig) -> None:
+def _refuse_settings(config: DictConfig) -> None:
     """Refuse settings of Hydra that would have no effect, since nothing in its node is instantiated."""
     hydra = config.hydra
     if hydra.mode == RunMode.RUN:
-        raise UsageError(f"hydra.mode=RUN: {checks.OURS['hydra.mode']}")
+        raise UsageError(f"hydra.mode=RUN: {checks.FIXED_KEYS['hydra.mode']}")
     if (sweeper := sweeps.sweeper(config)) not in SWEEPERS:
         raise UsageError(f"hydra/sweeper={sweeper}: expected basic (all combinations) or search")
     if others := [name for name in hydra.callbacks or () if name != "reserve"]:  # of an older config.yaml
-        raise UsageError(f"hydra.callbacks.{others[0]}: cannot be set: {checks.OURS['hydra.callbacks']}")
+        raise UsageError(f"hydra.callbacks.{others[0]}: cannot be set: {checks.FIXED_KEYS['hydra.callbacks']}")
     for group in ("hydra_logging", "job_logging"):
         if (choice := hydra.runtime.choices.get(f"hydra/{group}")) not in ("disabled", None):
-            raise UsageError(f"hydra/{group}={choice}: cannot be set: {checks.OURS[f'hydra/{group}']}")
+            raise UsageError(f"hydra/{group}={choice}: cannot be set: {checks.FIXED_KEYS[f'hydra/{group}']}")
     OmegaConf.update(hydra, "mode", RunMode.MULTIRUN)
 
 
@@ -154,7 +154,7 @@ def _reserve_folder(config: DictConfig, parsed: Arguments, session: Session) -> 
         with read_write(hydra), open_dict(config):
             OmegaConf.update(hydra, "sweep.dir", str(folder.path))
             # Composing a job applies the overrides again.
-            hydra.overrides.hydra.append(f"hydra.sweep.dir={arguments.quoted(str(folder.path))}")
+            hydra.overrides.hydra.append(f"hydra.sweep.dir={arguments.quote(str(folder.path))}")
         if not resumed:
             record_host = bool(OmegaConf.select(config, "record_host", default=False))
             gathered = environment.gather(parsed.words, record_host=record_host)

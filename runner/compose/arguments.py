@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import NoReturn
 
-from runner.cli import COMPLETION, OF_A_SWEEP, WITH_VALUE
+from runner.cli import COMPLETION, OPTIONS_WITH_VALUE, SWEEP_OPTIONS
 from runner.compose import errors
 from runner.errors import UsageError
 from runner.kernel.declaration import VOCABULARY, Kind
@@ -59,7 +59,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Called by argparse."""
         word = message.rpartition(" ")[2].removeprefix("--")
-        near = errors.nearest(word, [o.removeprefix("--") for o in OF_A_SWEEP]).replace("you mean ", "you mean --")
+        near = errors.nearest(word, [o.removeprefix("--") for o in SWEEP_OPTIONS]).replace("you mean ", "you mean --")
         raise UsageError(f"cannot read the command line: {message}{near or '; --help shows how to write it'}")
 
 
@@ -87,7 +87,7 @@ def _ordered(words: Sequence[str]) -> list[str]:
             overrides.append(_with_quotes(word))
             continue
         options.append(word)
-        if word in WITH_VALUE and rest:
+        if word in OPTIONS_WITH_VALUE and rest:
             options.append(rest.pop(0))
         elif word in ("--info", "-i"):  # its value may be left out
             options.append(rest.pop(0) if rest and rest[0] in INFO else "all")
@@ -99,10 +99,10 @@ def _with_quotes(override: str) -> str:
     key, _, value = override.partition("=")
     if key.lstrip("+") not in OPTIONS or re.search(r"['\"(]", value):
         return override
-    return f"{key}={re.sub(r'[^][,]*=[^][,]*', lambda found: quoted(found[0].strip()), value)}"
+    return f"{key}={re.sub(r'[^][,]*=[^][,]*', lambda found: quote(found[0].strip()), value)}"
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Quote text, such as a path, as the value of an override if Hydra's grammar needs it."""
     if re.fullmatch(r"[A-Za-z0-9/._+-]+", text):
         return text

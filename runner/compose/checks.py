@@ -26,7 +26,7 @@ from runner.kernel.yaml_reader import config_text, read_yaml, require_few_parame
 FILES = ("kernel", "device", "timing", "profile", "experiment")  # groups whose choices are files
 MAX_NAME_BYTES = 200  # a file name has at most 255
 NO_LOGGING = "the runner prints its own messages, and configures no logging"
-OURS = {
+FIXED_KEYS = {
     "hydra.callbacks": "no callback is run",
     **dict.fromkeys((f"hydra{s}{name}" for s in "./" for name in ("hydra_logging", "job_logging")), NO_LOGGING),
     "hydra.verbose": NO_LOGGING,
@@ -37,7 +37,7 @@ OURS = {
     "hydra": "set a key within it",
 }
 """Keys of Hydra that cannot be set, and why."""
-OUR_NODES = ("hydra.callbacks", "hydra.hydra_logging", "hydra.job_logging")
+FIXED_NODES = ("hydra.callbacks", "hydra.hydra_logging", "hydra.job_logging")
 """Those of them whose subkeys cannot be set, either."""
 
 
@@ -69,7 +69,7 @@ def refuse(overrides: Sequence[str], folders: Sequence[Path]) -> None:
             names = list(_values(override))
             for name in names:
                 _refuse_choice(override, name)
-                if override.key_or_group == "kernel" and len(names) > 1 and _chosen("kernel", str(name), folders):
+                if override.key_or_group == "kernel" and len(names) > 1 and _file_of("kernel", str(name), folders):
                     continue  # the others run
                 _check_file(str(override.key_or_group), str(name), folders)
 
@@ -103,9 +103,9 @@ def _refuse(override: Override) -> None:
         raise UsageError(f"{line}: a key has at most {MAX_NAME_BYTES} characters")
     if override.is_delete():
         raise UsageError(f"{line}: ~ is not supported; a parameter set to null takes its kernel's default")
-    within = next((name for name in OUR_NODES if key.startswith(f"{name}.")), key)
-    if within in OURS:
-        raise UsageError(f"{line}: cannot be set: {OURS[within]}")
+    within = next((name for name in FIXED_NODES if key.startswith(f"{name}.")), key)
+    if within in FIXED_KEYS:
+        raise UsageError(f"{line}: cannot be set: {FIXED_KEYS[within]}")
     if key == "hydra/launcher":
         require_launcher(str(override.value()))
     if key == "hydra.sweep.dir" and override.value() == "":
@@ -156,22 +156,22 @@ def _refuse_choice(override: Override, name: Any) -> None:
 
 def check_kernel(name: str, folders: Sequence[Path]) -> None:
     """Raise `KernelMistake` if a kernel's file cannot be composed. Hydra reports a missing file."""
-    if _chosen("kernel", name, folders):
+    if _file_of("kernel", name, folders):
         try:
             _check_file("kernel", name, folders)
         except UsageError as e:
             raise KernelMistake(str(e)) from None
 
 
-def _chosen(group: str, name: str, folders: Sequence[Path]) -> Path | None:
+def _file_of(group: str, name: str, folders: Sequence[Path]) -> Path | None:
     return next((p for f in folders if os.path.lexists(p := f / group / f"{name}.yaml")), None)
 
 
 def _check_file(group: str, name: str, folders: Sequence[Path]) -> None:
     """Refuse a chosen file that is unreadable or malformed, since Hydra's errors often do not name the file."""
-    path = _chosen(group, name, folders)
+    path = _file_of(group, name, folders)
     if path is None:
-        _look_beside(group, name, folders)
+        _refuse_misnamed(group, name, folders)
         return
     content, where = read_yaml(path), f"{group}/{path.name}"
     if content is None:
@@ -206,13 +206,13 @@ def _check_experiment(content: Mapping[str, Any], path: Path, where: str) -> Non
             )
     for key in ("callbacks", "hydra_logging", "job_logging"):
         if key in (content.get("hydra") or {}):
-            raise UsageError(f"{where}: hydra.{key}: cannot be set: {OURS[f'hydra.{key}']}")
+            raise UsageError(f"{where}: hydra.{key}: cannot be set: {FIXED_KEYS[f'hydra.{key}']}")
     header = next((line for line in config_text(path).splitlines() if line.strip()), "")
     if "@package" not in header or "_global_" not in header:
         raise UsageError(f"{where}: an experiment must begin with '# @package _global_', not {shown(header)}")
 
 
-def _look_beside(group: str, name: str, folders: Sequence[Path]) -> None:
+def _refuse_misnamed(group: str, name: str, folders: Sequence[Path]) -> None:
     """Raise `UsageError` if the file or the folder of a choice is misnamed. Hydra reports all other missing choices."""
     for folder in folders:
         if (misnamed := folder / group / f"{name}.yml").is_file():

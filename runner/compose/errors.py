@@ -14,24 +14,24 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 
 from runner.jobs.settings import LIMITS
 
-THEIRS = (HydraException, OmegaConfBaseException, yaml.YAMLError)
+HYDRA_ERRORS = (HydraException, OmegaConfBaseException, yaml.YAMLError)
 
-_THEIR_PACKAGES = ("hydra", "omegaconf", "yaml", "antlr4")
-_ALSO_KNOWN = {"gpu": "cuda", "nvidia": "cuda"}  # other names of a choice
+_HYDRA_PACKAGES = ("hydra", "omegaconf", "yaml", "antlr4")
+_SYNONYMS = {"gpu": "cuda", "nvidia": "cuda"}  # other names of a choice
 QUOTING = "other characters than letters, digits and . _ - + * need quotes inside quotes, as in \"size='1<<24'\""
 MAX_OPTIONS = 20  # that are listed
 
 
-def is_theirs(error: BaseException) -> bool:
+def is_from_hydra(error: BaseException) -> bool:
     """Whether Hydra or a package that it uses raised an error, so that the configuration is at fault."""
-    if isinstance(error, (*THEIRS, RecursionError, UnicodeDecodeError)):
+    if isinstance(error, (*HYDRA_ERRORS, RecursionError, UnicodeDecodeError)):
         return True
     if isinstance(error, OSError) and error.errno is not None:  # of the system, such as a full disk
         return False
     frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
     packages = [str(frame.f_globals.get("__name__")).partition(".")[0] for frame in frames]
     # An error in the standard library counts as its caller's.
-    return next((p for p in reversed(packages) if p not in sys.stdlib_module_names), "") in _THEIR_PACKAGES
+    return next((p for p in reversed(packages) if p not in sys.stdlib_module_names), "") in _HYDRA_PACKAGES
 
 
 def sentence(error: BaseException, known: Sequence[str]) -> str:
@@ -111,8 +111,8 @@ def _unknown_key(key: str, known: Sequence[str]) -> str:
 def nearest(word: str, options: Iterable[str]) -> str:
     """A suffix such as `; did you mean NAME?` with the option that a misspelt word resembles; empty if none does."""
     options = list(options)
-    if _ALSO_KNOWN.get(word.lower()) in options:
-        return f"; did you mean {_ALSO_KNOWN[word.lower()]}?"
+    if _SYNONYMS.get(word.lower()) in options:
+        return f"; did you mean {_SYNONYMS[word.lower()]}?"
     near = difflib.get_close_matches(word, options, n=1)
     return f"; did you mean {near[0]}?" if near else ""
 

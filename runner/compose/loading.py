@@ -82,7 +82,7 @@ class CheckedFolders(SearchPathPlugin):
 
 
 @contextmanager
-def opened(folders: Sequence[Path], primary: Path) -> Iterator[ConfigLoader]:
+def open_loader(folders: Sequence[Path], primary: Path) -> Iterator[ConfigLoader]:
     """Hydra's loader with these folders on its search path. `primary` has the main configuration file."""
     plugins: Any = Plugins.instance()
     for plugin in (CheckedFiles, CheckedFolders):

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from runner.compose.arguments import quoted
+from runner.compose.arguments import quote
 from runner.compose.overrides import key_of
 from runner.errors import UsageError
 from runner.files import limited_yaml
@@ -32,7 +32,7 @@ def arguments(folder: RunFolder, overrides: Sequence[str]) -> list[str]:
     new = {key_of(text) for text in overrides}
     texts = [text for text in texts if key_of(text) not in {"hydra.sweep.dir", "hydra.searchpath", *new}]
     if searchpath and "hydra.searchpath" not in new:  # the files of added folders are in sources/conf
-        texts.append(f"hydra.searchpath=[{','.join(quoted(p) for p in searchpath if p.startswith('pkg://'))}]")
+        texts.append(f"hydra.searchpath=[{','.join(quote(p) for p in searchpath if p.startswith('pkg://'))}]")
     return [
         *(["-m"] if mode == "MULTIRUN" and "hydra.mode" not in map(key_of, [*texts, *overrides]) else []),
         *("--config-path", str((folder.sources / "conf").resolve())),

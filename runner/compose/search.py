@@ -97,7 +97,7 @@ class _Searching:
         if given["seed"] not in SEEDS:
             raise UsageError(f"hydra.sweeper.seed={given['seed']}: expected {SEEDS[0]} to {SEEDS[-1]}")
         fixed, axes = split(
-            grammar.parse(sweeps.swept(self._config, resolve=True)),
+            grammar.parse(sweeps.sweep_overrides(self._config, resolve=True)),
             declared(OmegaConf.to_container(self._config.search, resolve=True)),
         )
         base = self._composer.job(fixed, 0, None)

@@ -40,7 +40,7 @@ def require_few_cases(config: DictConfig) -> None:
         raise UsageError(f"max_cases={most}: expected 1 to {MAX_ROWS}")
     if sweeper(config) != BASIC:
         return
-    folders, overrides = schema.folders_of(config.hydra), grammar.parse(swept(config, resolve=True))
+    folders, overrides = schema.folders_of(config.hydra), grammar.parse(sweep_overrides(config, resolve=True))
     lengths = {override.get_key_element(): checks.length(override, folders) for override in overrides}
     if (cases := math.prod(lengths.values())) > most:
         product = " x ".join(f"{n:,} of {key}" for key, n in lengths.items() if n > 1)
@@ -55,7 +55,7 @@ def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: Ru
     Raises:
         UsageError: A value is invalid, or the sweep is empty.
     """
-    job_overrides = grammar.product(grammar.parse(swept(config), loader))
+    job_overrides = grammar.product(grammar.parse(sweep_overrides(config), loader))
     folder.write(folder.multirun, OmegaConf.to_yaml(config))
     if not job_overrides:
         parsed = grammar.parse(grammar.as_written(config.hydra.overrides.task))
@@ -87,7 +87,7 @@ def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: Ru
             launcher.run(plan, folder, progress, session)
 
 
-def swept(config: DictConfig, *, resolve: bool = False) -> list[str]:
+def sweep_overrides(config: DictConfig, *, resolve: bool = False) -> list[str]:
     """The overrides that define the jobs: those of an experiment, then those of the command line, which prevail."""
     params: Any = OmegaConf.to_container(config.hydra.sweeper.get("params") or OmegaConf.create({}), resolve=resolve)
     return [*(f"{key}={value}" for key, value in params.items()), *grammar.as_written(config.hydra.overrides.task)]

@@ -10,10 +10,10 @@ from runner.device import Source, cache
 from runner.device.excerpt import parsed_files
 from runner.device.syntax import Kernel
 from runner.errors import UsageError
-from runner.importer import recorded
-from runner.importer.found import find, folders_nearby
+from runner.importer import t4_run
+from runner.importer.facts import find_facts, folders_nearby
+from runner.importer.kernel_yaml import format_yaml
 from runner.importer.tuning import Tuning, read_script, read_t1
-from runner.importer.written import written
 
 MAX_NAME = 64  # characters of a kernel's name in its file's
 
@@ -28,7 +28,7 @@ def convert(file: Path, kernel: str | None, source: Path | None, into: Path | No
         if given.exists() and not (given.is_file() or given.is_dir()):  # reading a pipe would block
             raise UsageError(f"{given}: expected a regular file")
     if _is_t4(file):
-        sys.stdout.write(recorded.write_run(file, kernel, into))
+        sys.stdout.write(t4_run.write_run(file, kernel, into))
         return
     read = {".py": read_script, ".json": read_t1}.get(file.suffix)
     tuning, into = read(file) if read else Tuning(source=file), into or Path("my_kernels")
@@ -71,14 +71,14 @@ def _write_kernels(file: Path, tuning: Tuning, kernel: str | None, source: Path 
     paths: dict[str, Path] = {}
     for each in chosen:
         include = tuple(folders_nearby(Source(path, text, each.name)))
-        found = find(Source(path, text, each.name, include=include), each)
+        facts = find_facts(Source(path, text, each.name, include=include), each)
         plain = each.name.rpartition("::")[2][:MAX_NAME]
         name, count = plain, 2
         while name in paths:  # overloads
             name, count = f"{plain}_{count}", count + 1
         paths[name] = folder / f"{name}.yaml"
         overloads = sum(k.name == each.name for k in kernels) > 1
-        files[paths[name]] = written(found, folder, tuning, overloads=overloads)
+        files[paths[name]] = format_yaml(facts, folder, tuning, overloads=overloads)
     if existing := next((path for path in files if path.exists()), None):
         raise UsageError(f"{existing}: already exists; nothing is written. --into FOLDER chooses another folder")
     for target, content in files.items():

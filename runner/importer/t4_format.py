@@ -115,19 +115,17 @@ def _result(entry: Mapping[str, Any], scale: float) -> Result:
 
 def written(results: Iterable[Result], metadata: Mapping[str, Any]) -> str:
     """Format results and metadata as the text of a T4 file."""
-    entries = [
-        {
+    entries = []
+    for r in results:
+        time = [] if r.time_us is None else [{"name": "time", "value": r.time_us / US["ms"], "unit": "ms"}]
+        entries.append({
             "configuration": dict(r.configuration),
             "times": {"runtimes": [us / US["ms"] for us in r.times_us.tolist()]},
             "invalidity": _INVALIDITY.get(r.status, "runtime"),
             "correctness": float(r.status not in _WRONG),
-            "measurements": [
-                {"name": "time", "value": us / US["ms"], "unit": "ms"} for us in [r.time_us] if us is not None
-            ],
+            "measurements": time,
             "objectives": ["time"],
-        }
-        for r in results
-    ]
+        })  # fmt: skip
     return json.dumps({"schema_version": "1.0.0", "metadata": dict(metadata), "results": entries}, indent=1) + "\n"
 
 

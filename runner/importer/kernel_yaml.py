@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.columns import RESERVED
-from runner.importer.found import Found, plain_type
+from runner.importer.facts import Facts, plain_type
 from runner.importer.tuning import AXES, Tuning
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES
 from runner.kernel.expression import FUNCTIONS
@@ -41,7 +41,7 @@ MAX_BLOCK = 1024  # threads
 class _Description:
     """A kernel's facts, and the parameters of its YAML: each a default, with the allowed values if known."""
 
-    found: Found
+    facts: Facts
     tuning: Tuning
     parameters: dict[str, str] = field(default_factory=dict)  # lines of the YAML
 
@@ -56,8 +56,8 @@ class _Description:
 
     def launch(self) -> tuple[str, str]:
         """The values of `block` and `grid`. Adds the parameter `size`."""
-        found, tuning = self.found, self.tuning
-        dimensions = max(found.dimensions, len(tuning.block), len(tuning.size))
+        facts, tuning = self.facts, self.tuning
+        dimensions = max(facts.dimensions, len(tuning.block), len(tuning.size))
         if tuning.size:
             self.add("size", "x".join(map(str, reversed(tuning.size[:2]))))
         else:
@@ -75,22 +75,22 @@ class _Description:
             divisors = [self.expression(d) for part in tuning.divisors[axis : axis + 1] for d in part]
             parts.append(f"ceil_div({length}, {' * '.join(divisors or [own])})")
         if not tuning.divisors:
-            parts += [BLANK] * (found.grid - len(parts))
+            parts += [BLANK] * (facts.grid - len(parts))
         return block, parts[0] if len(parts) == 1 else _listed(parts)
 
     def function(self) -> str:
         """The value of `function`. Adds a parameter for each template argument."""
         arguments = []
-        for text in self.found.kernel.template:
+        for text in self.facts.kernel.template:
             declared, _, default = (part.strip() for part in text.partition("="))
             name = (re.findall(r"\w+", declared) or ["value"])[-1]
             if re.match(r"(typename|class)\b", declared):
                 arguments.append(self.add("dtype", "float32"))
-            elif _BLOCK.fullmatch(name) and self.found.dimensions == 1:
+            elif _BLOCK.fullmatch(name) and self.facts.dimensions == 1:
                 arguments.append("block")
             else:
                 arguments.append(self.add(name, default or BLANK, note=f"template argument {text}"))
-        name = self.found.kernel.name
+        name = self.facts.kernel.name
         return f"{name}<{', '.join(arguments)}>" if arguments else name
 
     def macros(self) -> Iterator[str]:
@@ -102,28 +102,28 @@ class _Description:
                 continue
             own = self.add(name, tuning.defaults.get(name, values[0]), values)
             yield name if own == name.lower() else f"{{{name}: {own}}}"
-        for name in self.found.macros:
+        for name in self.facts.macros:
             if name in tuning.values:
                 continue
             if name in _ELEMENT_TYPES:
                 self.add("dtype", "float32")
                 yield "SCALAR" if name == "SCALAR" else f"{{{name}: dtype}}"
             elif _BLOCK.fullmatch(name):
-                yield f"{{{name}: block}}" if self.found.dimensions == 1 else f"{{{name}: block_x}}"
+                yield f"{{{name}: block}}" if self.facts.dimensions == 1 else f"{{{name}: block_x}}"
             else:
                 own = self.add(name, BLANK, note=f"nothing in the file declares {name}")
                 yield name if own == name.lower() else f"{{{name}: {own}}}"
 
     def arguments(self) -> Iterator[str]:
         """The lines of `arguments`."""
-        for position, p in enumerate(self.found.kernel.parameters):
+        for position, p in enumerate(self.facts.kernel.parameters):
             kind, name = plain_type(p.type), p.name or f"argument{position}"
             name += "_" * (keyword.iskeyword(name) and name != "in")  # a keyword cannot be used in an expression
             note = f"  # {p.type} {'*' * p.pointers}{p.name}"
             if p.pointers:
                 yield self.array(name, self.role(position, p.name), kind, p.pointers, note)
             elif kind in _OBJECTS:
-                shape = "[rows, cols]" if self.found.dimensions > 1 else "size"
+                shape = "[rows, cols]" if self.facts.dimensions > 1 else "size"
                 content = f"dtype: float32, shape: {shape}, fill: random"
                 yield f"  - {{name: {p.name}, {_OBJECTS[kind]}, {content}}}{note}; of float32?"
             else:
@@ -137,7 +137,7 @@ class _Description:
                 else:
                     text = self.add(name, BLANK, note=f"the argument {name}")
                 yield f"  - {{name: {name}, scalar: {dtype}, value: {text}}}{note}"
-        for c in self.found.constants:
+        for c in self.facts.constants:
             shape = _listed(self.expression(s) for s in c.shape) if c.shape else "1"
             content = f"dtype: {self.dtype(c.type)}, shape: {shape}, fill: random, constant: true"
             yield f"  - {{name: {c.name}, role: in, {content}}}"
@@ -159,20 +159,20 @@ class _Description:
         size, word = self.tuning.size, name.lower()
         if value is not None and value not in size:
             return ""
-        if max(self.found.dimensions, len(size)) == 1:
+        if max(self.facts.dimensions, len(size)) == 1:
             return "size" if _LENGTH.fullmatch(word) or value is not None else ""
         return _AXES.get(word) or (("cols", "rows", "")[size.index(int(value))] if value is not None else "")
 
     def role(self, position: int, name: str) -> str:
         """The role of a pointer."""
-        return self.tuning.roles.get(position) or self.found.roles[name]
+        return self.tuning.roles.get(position) or self.facts.roles[name]
 
     def dtype(self, kind: str) -> str:
         """The dtype of a C++ type; `???` if it is unknown. Adds the parameter `dtype` if the type depends on it."""
-        kind = self.found.types.get(kind, kind)
+        kind = self.facts.types.get(kind, kind)
         if kind in _C_TYPES:
             return _C_TYPES[kind]
-        template = {(re.findall(r"\w+", t.partition("=")[0]) or [""])[-1] for t in self.found.kernel.template}
+        template = {(re.findall(r"\w+", t.partition("=")[0]) or [""])[-1] for t in self.facts.kernel.template}
         return self.add("dtype", "float32") if kind in template or kind in _ELEMENT_TYPES else _QUOTED
 
     def expression(self, text: str) -> str:
@@ -183,33 +183,33 @@ class _Description:
         return re.sub(r"(?<!/)/(?!/)", "//", text)  # integer division
 
 
-def written(found: Found, folder: Path, tuning: Tuning, *, overloads: bool) -> str:
+def format_yaml(facts: Facts, folder: Path, tuning: Tuning, *, overloads: bool) -> str:
     """Format the YAML of a kernel.
 
     Args:
-        found: The kernel.
+        facts: The kernel.
         folder: The folder of the YAML, to which its paths are relative.
         tuning: The declarations of a tuning script or T1 file.
         overloads: Whether the file has several kernels of this name.
     """
-    d = _Description(found, tuning)
+    d = _Description(facts, tuning)
     block, grid = d.launch()
-    function, kernel = d.function(), found.kernel
+    function, kernel = d.function(), facts.kernel
     if overloads:
         types = ", ".join(p.type + "*" * p.pointers for p in kernel.parameters)
         typenames = {t.split()[1] for t in kernel.template if re.match(r"(typename|class)\s+\w", t)}
         types = re.sub(r"\w+", lambda word: "dtype" if word.group() in typenames else word.group(), types)
         function += f"({types})"
-    including = f"  # or {' or '.join(found.includers)}, which includes it" if found.includers else ""
-    include = [os.path.relpath(path, folder.resolve()) for path in found.source.include]
+    including = f"  # or {' or '.join(facts.includers)}, which includes it" if facts.includers else ""
+    include = [os.path.relpath(path, folder.resolve()) for path in facts.source.include]
     macros, arguments = list(d.macros()), list(d.arguments())
     outputs = [p.name for i, p in enumerate(kernel.parameters) if p.pointers and d.role(i, p.name) != "in"]
     outputs += [p.name for p in kernel.parameters if p.type.split()[-1] == "cudaSurfaceObject_t"]
     is_default = not overloads and function == kernel.name.rpartition("::")[2] == kernel.name
     lines = [
         f"# Fill in each {BLANK}, and check each comment with a question. docs/kernel-yaml.md explains every key.",
-        *(f"# Launched in the file as {launch}" for launch in found.launches),
-        f"source: {os.path.relpath(found.source.path, folder)}{including}",
+        *(f"# Launched in the file as {launch}" for launch in facts.launches),
+        f"source: {os.path.relpath(facts.source.path, folder)}{including}",
         f"include: [{', '.join(include)}]" if include else "",
         "" if is_default else f"function: {function}",
         'summary: ""',
@@ -225,7 +225,7 @@ def written(found: Found, folder: Path, tuning: Tuning, *, overloads: bool) -> s
             if any(f"dtype: {half}," in line for line in arguments)
         ),
         f"grid: {grid}  # as many blocks as are launched?",
-        *(f"shared: {_bytes(s.type)} * block  # bytes of {s.type} {s.name}[]: as many?" for s in found.shared[:1]),
+        *(f"shared: {_bytes(s.type)} * block  # bytes of {s.type} {s.name}[]: as many?" for s in facts.shared[:1]),
         "constraints:" if tuning.restrictions else "",
         *(f'  "{d.expression(text)}": a restriction of the tuning script' for text in tuning.restrictions),
         "reference:  # the expected outputs, as expressions over the arrays, or a Python function: module.function",

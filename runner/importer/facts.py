@@ -41,7 +41,7 @@ class Array:
 
 
 @dataclass(frozen=True)
-class Found:
+class Facts:
     """A kernel and the facts found in its source."""
 
     kernel: Kernel
@@ -57,7 +57,7 @@ class Found:
     launches: tuple[str, ...]  # launches in the files, as written
 
 
-def find(source: Source, kernel: Kernel) -> Found:
+def find_facts(source: Source, kernel: Kernel) -> Facts:
     """Analyse a kernel of a source and of the files that it includes."""
     files = dict(parsed_files(source))
     items = [item for part in needed_items(source, files).values() for item in part]
@@ -69,7 +69,7 @@ def find(source: Source, kernel: Kernel) -> Found:
     macros = (name for name in _undeclared(body) if name not in declared and not _KNOWN.fullmatch(name))
     shared = (Array(kind, name) for _, kind, name in _arrays(body, "extern", "__shared__"))
     types = [*(p.type for p in kernel.parameters), *(c.type for c in constants)]
-    return Found(
+    return Facts(
         kernel=kernel,
         source=source,
         includers=tuple(includers(source.path)),
