@@ -316,7 +316,7 @@ def test_whose_lines_are_counted(tmp_path):
 
 def test_arrays_that_the_host_cannot_hold_are_not_counted(tmp_path, monkeypatch):
     """A case of a GPU with more memory than the host has is told in a sentence; the same case of the CPU device is counted."""
-    monkeypatch.setattr(line_stage, "MOST_MEMORY", 1e-9)
+    monkeypatch.setattr(line_stage, "MAX_MEMORY", 1e-9)
     job = Job(case_of(shipped("reduceShfl"), size=1024), DeviceConfig(), TimingConfig(), "nvcc", 0)
     _, said = counted(tmp_path / "gpu", [job], {"status": "ok", "device": "cuda"})
     assert re.search(r"the arrays need \d+ bytes of the host's memory", said[0])

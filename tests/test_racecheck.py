@@ -19,8 +19,8 @@ from runner.jobs.settings import TimingConfig
 from runner.kernel.resolve import make
 from runner.record.folder import RunFolder
 from runner.stages.races import stage as looking
-from runner.stages.races.small import small_case, words
 from runner.stages.races.stage import Races
+from runner.stages.races.variants import changed_parameters, small_case
 from runner.sweep.pool import Pool
 from runner.sweep.stage import Bench
 
@@ -275,7 +275,7 @@ def rows_on_gpu(names, sizes, **given):
 
 def test_on_a_gpu_the_time_ends_it_and_what_was_not_reached_says_so(monkeypatch, tmp_path):
     """Nothing is launched without time, and all is with racecheck=all; the rows keep their times."""
-    monkeypatch.setattr(looking, "LEAST_S", 0.0)
+    monkeypatch.setattr(looking, "MIN_LIMIT_S", 0.0)
     given = rows_on_gpu(["reduceShfl", "reduceSmem"], [2**14])
     for racecheck in ("default", "all"):
         rows = {job.number: row for job, row in given}
@@ -305,5 +305,5 @@ def test_a_small_case_has_three_blocks_and_an_odd_remainder(kernel, given, at):
     """One that is small is taken as it is."""
     case = make(shipped(kernel), given, 0)
     small = small_case(case)
-    assert words(case, small) == at
+    assert changed_parameters(case, small) == at
     assert small.grid[0] >= 3

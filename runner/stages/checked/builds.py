@@ -35,28 +35,23 @@ def compiler(limits: Limits) -> CpuCompiler:
 
 
 def build(compiler: CpuCompiler, source: Source) -> Binary:
-    """Compile a kernel and record the build in the cache.
-
-    Raises:
-        CompileError: The host's compiler rejects the source.
-        OSError: The cache cannot be written.
-    """
+    """Compile a kernel and record the build in the cache."""
     binary = compiler.compile(source)
     with suppress(OSError):
-        atomic.write_text(_note(source), f"{binary.path}\n{compiler.library}")
+        atomic.write_text(_build_path(source), f"{binary.path}\n{compiler.library}")
     return binary
 
 
-def built_before(source: Source) -> Binary | None:
+def cached_build(source: Source) -> Binary | None:
     """Return the cached build of a source, or `None`. This neither starts the compiler nor parses the kernel."""
     try:
-        binary, library = map(Path, _note(source).read_text(encoding="utf-8").split("\n"))
+        binary, library = map(Path, _build_path(source).read_text(encoding="utf-8").split("\n"))
     except (OSError, ValueError):
         return None
     return Binary(binary, cache.digest(binary), 0.0, cached=True) if all(map(cache.intact, (binary, library))) else None
 
 
-def _note(source: Source) -> Path:
+def _build_path(source: Source) -> Path:
     """The cache file that names a source's build. Its key covers the source, its headers and the compilers."""
     headers = (cache.read(path) for path in cache.includes(source.text, source.folders))
     key = cache.key(*tools(os.environ.get("CXX", "")), repr(source), *headers)
@@ -64,42 +59,34 @@ def _note(source: Source) -> Path:
 
 
 @functools.cache
-def tools(wanted: str) -> tuple[str, ...]:
-    """Fingerprint the C++ compilers and the device package's files by time and size.
-
-    Args:
-        wanted: The value of the variable CXX.
-    """
-    found = map(shutil.which, (*wanted.split()[:1], "c++", "g++", "clang++"))
-    files = [Path(path).resolve() for path in found if path]
+def tools(cxx: str) -> tuple[str, ...]:
+    """Fingerprint the C++ compilers and the device package's files by time and size. `cxx` is the variable CXX."""
+    compilers = map(shutil.which, (*cxx.split()[:1], "c++", "g++", "clang++"))
+    files = [Path(path).resolve() for path in compilers if path]
     own = Path(cache.__file__).parent.rglob("*")
     files += sorted(path for path in own if path.suffix != ".pyc" and path.is_file())
     stats = ((path, path.stat()) for path in files)
-    return (wanted, *(f"{path} {stat.st_mtime_ns} {stat.st_size}" for path, stat in stats))
+    return (cxx, *(f"{path} {stat.st_mtime_ns} {stat.st_size}" for path, stat in stats))
 
 
-def note_of(what: str, case: Case, binary: Binary, *further: str) -> Path:
-    """The cache file of what a stage found in a case.
+def result_path(stage: str, case: Case, binary: Binary, *settings: str) -> Path:
+    """The cache file of a stage's result for a build of a case.
 
-    Args:
-        what: The stage's folder in the cache, such as `lines`.
-        case: The case; its launches, arrays and seed enter the key.
-        binary: The build that is launched; its digest enters the key.
-        further: Settings that change the result, such as the number of schedules.
+    The key has the case's launches, arrays and seed, and settings such as the number of schedules.
     """
     launch = repr(case.launches), repr(case.arrays()), str(case.seed)
-    known = __version__, *tools(os.environ.get("CXX", "")), *further
-    return cache.default_folder(CHECKED) / what / f"{cache.key(binary.digest, *launch, *known)}.json"
+    versions = __version__, *tools(os.environ.get("CXX", ""))
+    return cache.default_folder(CHECKED) / stage / f"{cache.key(binary.digest, *launch, *versions, *settings)}.json"
 
 
-def noted(path: Path) -> Any:
+def cached_result(path: Path) -> Any:
     """Read a cached result; `None` if it is missing or unreadable."""
     with suppress(OSError, ValueError):
         return json.loads(path.read_text(encoding="utf-8"))
     return None
 
 
-def note(path: Path, found: Any) -> None:
+def cache_result(path: Path, result: Any) -> None:
     """Cache a result. If the disk is full, the next run computes it again."""
     with suppress(OSError):
-        atomic.write_text(path, json.dumps(found))
+        atomic.write_text(path, json.dumps(result))

@@ -14,16 +14,16 @@ from runner.device.config import DeviceConfig
 from runner.device.kinds import CHECKED
 from runner.device.limits import Limits
 from runner.errors import DeviceUnavailable
-from runner.stages.checked.builds import build, built_before, compiler, host_source
+from runner.stages.checked.builds import build, cached_build, compiler, host_source
 from runner.sweep.worker import GRACE_S, Answer, Worker
 
 if TYPE_CHECKING:
     from runner.device.cpu.build import CpuCompiler
     from runner.kernel.case import Case
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
-INPUTS_S = 60.0  # allowed for making a case's inputs
+INPUTS_LIMIT_S = 60.0  # for making a case's inputs
 
 
 class Pool:
@@ -34,22 +34,18 @@ class Pool:
 
     def __init__(self) -> None:
         """Create an empty pool; `start` and `call` open threads and workers."""
-        self.most = len(os.sched_getaffinity(0))
+        self.size = len(os.sched_getaffinity(0))
         self._workers: dict[int, Worker] = {}  # by thread
         self._threads: ThreadPoolExecutor | None = None
         self._compiler: CpuCompiler | None = None
         self._lock = threading.Lock()
         self._ended = False
 
-    def start(self, work: Callable[..., Found], *given: Any) -> Future[Found]:
-        """Call `work(pool, *given)` in a thread. At most `most` calls run at once.
-
-        Returns:
-            The future of what `work` returns.
-        """
+    def start(self, work: Callable[..., Result], *arguments: Any) -> Future[Result]:
+        """Call `work(pool, *arguments)` in a thread. At most `size` calls run at once."""
         if self._threads is None:
-            self._threads, self._ended = ThreadPoolExecutor(self.most, "checked"), False
-        return self._threads.submit(work, self, *given)
+            self._threads, self._ended = ThreadPoolExecutor(self.size, "checked"), False
+        return self._threads.submit(work, self, *arguments)
 
     def compiled(self, case: Case, limits: Limits) -> Binary:
         """Compile a case's kernel for the checked device, or take it from the cache.
@@ -60,27 +56,27 @@ class Pool:
             OSError: The cache cannot be written.
         """
         source = host_source(case)
-        if found := built_before(source):
-            return found
+        if binary := cached_build(source):
+            return binary
         with self._lock:
             self._compiler = self._compiler or compiler(limits)
         return build(self._compiler, source)
 
-    def call(self, config: DeviceConfig, function: Callable[..., Any], *given: Any, limit_s: float) -> Answer:
-        """Call `function(device, heartbeat, *given)` in this thread's worker.
+    def call(self, config: DeviceConfig, function: Callable[..., Any], *arguments: Any, limit_s: float) -> Answer:
+        """Call `function(device, heartbeat, *arguments)` in this thread's worker.
 
         Args:
             config: The sweep's device settings; the checked device takes its schedules, sandbox and limits from them.
             function: A module-level function that returns plain data.
-            given: Its further arguments.
+            arguments: Its further arguments.
             limit_s: Time limit of one launch, in seconds. The worker is ended after twice that, a grace period and
-                `INPUTS_S` without a heartbeat.
+                `INPUTS_LIMIT_S` without a heartbeat.
 
         Returns:
             An answer with the function's value, or with the reason why there is no value.
         """
         try:
-            return self._worker(config).call(function, *given, limit=2 * limit_s + GRACE_S + INPUTS_S)
+            return self._worker(config).call(function, *arguments, limit=2 * limit_s + GRACE_S + INPUTS_LIMIT_S)
         except (DeviceUnavailable, OSError) as e:  # OSError if `close` ended the worker meanwhile
             return Answer(reason=str(e))
 
@@ -100,14 +96,14 @@ class Pool:
 
     def _worker(self, config: DeviceConfig) -> Worker:
         """The live worker of this thread for a configuration; opens one if needed."""
-        wanted = replace(config, kind=CHECKED, threads=1, same_value_races="hazard")
-        mine, before = threading.get_ident(), self._workers.get(threading.get_ident())
-        if before and before.takes(wanted):
-            return before
-        if before:
-            before.kill()
+        config = replace(config, kind=CHECKED, threads=1, same_value_races="hazard")
+        thread = threading.get_ident()
+        if worker := self._workers.get(thread):
+            if worker.takes(config):
+                return worker
+            worker.kill()
         with self._lock:
             if self._ended:
                 raise DeviceUnavailable("the pool of checked devices was closed")
-            self._workers[mine] = worker = Worker(wanted)
+            self._workers[thread] = worker = Worker(config)
         return worker

@@ -14,8 +14,10 @@ that the instructions below it were compiled from:
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -23,9 +25,9 @@ from pathlib import PurePosixPath
 from runner.errors import UsageError
 from runner.record.folder import RunFolder
 
-MOST_INSTRUCTIONS = 4000  # per binary; the file says how many lines are left out
-MOST_COMPARED = 3000  # lines per binary
-MOST_BYTES = 1 << 20
+MAX_INSTRUCTIONS = 4000  # per binary; the file says how many lines are left out
+MAX_COMPARED = 3000  # lines per binary
+MAX_BYTES = 1 << 20
 
 _FILE_AND_LINE = re.compile(r'\s*//## File "([^"]*)", line (\d+)')
 _FUNCTION = re.compile(r"\.text\.([^\s:]+):")
@@ -46,35 +48,26 @@ class Difference:
 
 def text_of(disassembly: str) -> str:
     """Convert nvdisasm's output to the file's form, without directives and trailing padding."""
-    return "\n".join([*_short(_entries(disassembly.splitlines())), ""])
-
-
-def _entries(lines: Iterable[str]) -> Iterator[str]:
-    place = ""
-    for line in lines:
-        if (found := _FUNCTION.match(line)) or (found := _LABEL.match(line)):
-            yield f"{found[1]}:"
-        elif found := _FILE_AND_LINE.match(line):
-            place = f" @ {PurePosixPath(found[1]).name}:{found[2]}"
-        elif found := _INSTRUCTION.match(line):
-            if place:
-                yield place
-                place = ""
-            yield f" {found[1]} {found[2]}"
-
-
-def _short(entries: Iterable[str]) -> list[str]:
     kept: list[str] = []
+    place = ""  # of the next instructions, until it is written
     count = left_out = 0
-    for entry in entries:
-        count += entry[0] == " " and entry[1] != "@"
-        if count > MOST_INSTRUCTIONS:
-            left_out += 1
-        else:
-            kept.append(entry)
+    for line in disassembly.splitlines():
+        entries = []
+        if (match := _FUNCTION.match(line)) or (match := _LABEL.match(line)):
+            entries = [f"{match[1]}:"]
+        elif match := _FILE_AND_LINE.match(line):
+            place = f" @ {PurePosixPath(match[1]).name}:{match[2]}"
+        elif match := _INSTRUCTION.match(line):
+            entries, place = [*([place] if place else []), f" {match[1]} {match[2]}"], ""
+        for entry in entries:
+            count += entry[0] == " " and entry[1] != "@"
+            if count > MAX_INSTRUCTIONS:
+                left_out += 1
+            else:
+                kept.append(entry)
     while kept and re.search(r" NOP$|^\.L_\w+:$", kept[-1]):
         kept.pop()
-    return [*kept, *([f"; {left_out} further lines are left out"] if left_out else [])]
+    return "\n".join([*kept, *([f"; {left_out} further lines are left out"] if left_out else []), ""])
 
 
 def instructions(text: str) -> list[str]:
@@ -84,12 +77,7 @@ def instructions(text: str) -> list[str]:
 
 
 def with_lines(text: str, lined: str) -> str:
-    """Return `lined` if its instructions equal those of `text`, otherwise `text`.
-
-    Args:
-        text: The code of the measured binary.
-        lined: The code of a second compilation with line numbers.
-    """
+    """Return `lined`, compiled with line numbers, if its instructions equal those of `text`, otherwise `text`."""
     return lined if instructions(lined) == instructions(text) else text
 
 
@@ -105,65 +93,51 @@ def spills(text: str) -> int:
 
 def difference(before: str, after: str) -> Difference:
     """Compare two binaries. Label names are ignored; register names are ignored if that gives a shorter diff."""
-    sides = [instructions(text)[:MOST_COMPARED] for text in (before, after)]
+    sides = [instructions(text)[:MAX_COMPARED] for text in (before, after)]
     diffs = [_unified(sides, [_renamed(side, registers=renamed) for side in sides]) for renamed in (False, True)]
-    best = min(diffs, key=lambda lines: sum(line[0] in "+-" for line in lines))
-    gone, new = (sum(line[0] == sign and not line.endswith(":") for line in best) for sign in "-+")
-    return Difference(gone, new, "\n".join(best))
+    shortest = min(diffs, key=lambda lines: sum(line[0] in "+-" for line in lines))
+    removed, added = (sum(line[0] == sign and not line.endswith(":") for line in shortest) for sign in "-+")
+    return Difference(removed, added, "\n".join(shortest))
 
 
 def _unified(sides: Sequence[Sequence[str]], keys: Sequence[Sequence[str]]) -> list[str]:
     """Make a unified diff of two lists of lines, which are compared by their keys."""
-    found = []
+    diff = []
     for group in difflib.SequenceMatcher(None, keys[0], keys[1], autojunk=False).get_grouped_opcodes(3):
-        found.append(f"@@ -{group[0][1] + 1} +{group[0][3] + 1} @@")
+        diff.append(f"@@ -{group[0][1] + 1} +{group[0][3] + 1} @@")
         for tag, begin, end, new_begin, new_end in group:
             if tag != "equal":
-                found += [f"-{line}" for line in sides[0][begin:end]]
-            found += [f"{' ' if tag == 'equal' else '+'}{line}" for line in sides[1][new_begin:new_end]]
-    return found
+                diff += [f"-{line}" for line in sides[0][begin:end]]
+            diff += [f"{' ' if tag == 'equal' else '+'}{line}" for line in sides[1][new_begin:new_end]]
+    return diff
 
 
 def _renamed(lines: Sequence[str], *, registers: bool) -> list[str]:
     """Number labels, and registers if wanted, in the order of their first use."""
-    known: dict[str, str] = {}
-    numbers: dict[str, int] = {}
+    names: dict[str, str] = {}
+    numbers: dict[str, Iterator[int]] = defaultdict(itertools.count)
 
-    def name(found: re.Match[str]) -> str:
-        kind = found[1] or ".L"
+    def name(match: re.Match[str]) -> str:
+        kind = match[1] or ".L"
         if kind != ".L" and not registers:
-            return found[0]
-        if found[0] not in known:
-            numbers[kind] = numbers.get(kind, -1) + 1
-            known[found[0]] = f"{kind}{numbers[kind]}"
-        return known[found[0]]
+            return match[0]
+        if match[0] not in names:
+            names[match[0]] = f"{kind}{next(numbers[kind])}"
+        return names[match[0]]
 
     return [_NAMED.sub(name, line) for line in lines]
 
 
 def keep(folder: RunFolder, binary: str, text: str, ptx: str) -> None:
-    """Write a binary's machine code, and its PTX cut off at `MOST_BYTES`.
-
-    Args:
-        folder: The run folder.
-        binary: The binary's name, as in the column `binary`.
-        text: The machine code, as `text_of` returns it.
-        ptx: The PTX; empty if unknown.
-    """
+    """Write a binary's machine code, as `text_of` returns it, and its PTX cut off at `MAX_BYTES`."""
     folder.write(folder.machine_code(binary), text)
-    folder.write(folder.ptx(binary), ptx.encode()[:MOST_BYTES].decode(errors="ignore"))
+    folder.write(folder.ptx(binary), ptx.encode()[:MAX_BYTES].decode(errors="ignore"))
 
 
 def read(folder: RunFolder, binary: str, *, ptx: bool = False) -> str:
-    """Read a binary's machine code or PTX; empty if the folder does not have it.
-
-    Args:
-        folder: The run folder.
-        binary: The binary's name, as in the column `binary`.
-        ptx: Read the PTX instead of the machine code.
-    """
+    """Read the machine code or PTX of the binary of this name; empty if the folder does not have it."""
     if not _BINARY.fullmatch(binary):
         return ""
     with suppress(OSError, UsageError):
-        return folder.read((folder.ptx if ptx else folder.machine_code)(binary), MOST_BYTES).decode(errors="replace")
+        return folder.read((folder.ptx if ptx else folder.machine_code)(binary), MAX_BYTES).decode(errors="replace")
     return ""

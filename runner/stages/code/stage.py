@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from os import sched_getaffinity
 from typing import Any
 
-from runner.device import Binary, Compiler, cache
+from runner.device import Compiler, cache
 from runner.errors import CompileError
 from runner.files import atomic
 from runner.jobs.job import Job
@@ -17,7 +17,7 @@ from runner.record.folder import RunFolder
 from runner.stages.code import machine_code
 from runner.sweep.stage import Bench, Stage
 
-MOST = 64  # binaries per sweep
+MAX_BINARIES = 64  # per sweep
 ENDINGS = (".sass", ".ptx")  # the cache keeps both beside a binary, since disassembling takes a second
 
 Row = Mapping[str, Any]
@@ -26,9 +26,9 @@ Row = Mapping[str, Any]
 class MachineCode(Stage):
     """Writes machine/BINARY.txt and .ptx for the correct cases of a GPU.
 
-    If there are more than `MOST` binaries, the fastest of each family and size come first. The source is compiled a
-    second time with line numbers, which do not change the code. This takes longer than measuring a case, so a search
-    writes only the code of its best cases.
+    At most `MAX_BINARIES` are written, the fastest of each family and size first. The source is compiled a second time
+    with line numbers, which do not change the code. This takes longer than measuring a case, so a search writes only
+    the code of its best cases.
     """
 
     def lacks(self, job: Job, row: Row, folder: RunFolder) -> bool:
@@ -45,10 +45,9 @@ class MachineCode(Stage):
             if job.profile.code and not job.look and job.number in bench.devices
             if rows.get(job.number, {}).get("status") == "ok" and rows[job.number].get("median_us")
         ]
-        by_number = {job.number: job for job in timed}
         missing = [
-            _Wanted(name, by_number[number], bench.devices[number].compiler)
-            for name, number in fastest(timed, rows)
+            (name, job, bench.devices[job.number].compiler)
+            for name, job in fastest(timed, rows).items()
             if not bench.folder.has(bench.folder.machine_code(name))
         ]
         if not missing:
@@ -56,9 +55,9 @@ class MachineCode(Stage):
         bench.progress.stage("disassembling", len(missing))
         with ThreadPoolExecutor(len(sched_getaffinity(0))) as pool:
             try:
-                for wanted, found in zip(missing, pool.map(_code, missing), strict=True):
-                    if found:
-                        machine_code.keep(bench.folder, wanted.name, *found)
+                for (name, _, _), code in zip(missing, pool.map(_code, *zip(*missing, strict=True)), strict=True):
+                    if code:
+                        machine_code.keep(bench.folder, name, *code)
                     bench.progress.step()
             except OSError as e:
                 bench.progress.say(f"no machine code: {e}")
@@ -66,65 +65,41 @@ class MachineCode(Stage):
                 pool.shutdown(cancel_futures=True)
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    """A binary to disassemble."""
-
-    name: str
-    job: Job
-    compiler: Compiler
-
-
-def fastest(timed: Sequence[Job], rows: Mapping[int, Row]) -> list[tuple[str, int]]:
-    """Choose up to `MOST` binaries, those of the fastest cases of each family and size first.
-
-    Args:
-        timed: The jobs with times.
-        rows: Their rows by job number.
+def fastest(timed: Sequence[Job], rows: Mapping[int, Row]) -> dict[str, Job]:
+    """Choose up to `MAX_BINARIES` binaries, those of the fastest cases of each family and size first.
 
     Returns:
-        Pairs of a binary's name and the number of a job that uses it.
+        A job that uses the binary, by the binary's name.
     """
     groups: dict[tuple[Any, ...], list[Job]] = {}
     for job in sorted(timed, key=lambda job: float(rows[job.number]["median_us"])):
         row = rows[job.number]
         groups.setdefault((row["family"], row.get("size"), row.get("rows")), []).append(job)
-    wanted: dict[str, int] = {}  # job number by binary
-    for _, number in sorted((rank, job.number) for group in groups.values() for rank, job in enumerate(group)):
-        wanted.setdefault(str(rows[number]["binary"]), number)
-    return list(wanted.items())[:MOST]
+    ranked = [(rank, job.number, job) for group in groups.values() for rank, job in enumerate(group)]
+    binaries: dict[str, Job] = {}
+    for _, number, job in sorted(ranked, key=lambda entry: entry[:2]):
+        binaries.setdefault(str(rows[number]["binary"]), job)
+    return dict(itertools.islice(binaries.items(), MAX_BINARIES))
 
 
-def _code(wanted: _Wanted) -> tuple[str, str] | None:
+def _code(name: str, job: Job, compiler: Compiler) -> tuple[str, str] | None:
     """Machine code and PTX of a binary, from the cache or disassembled now; `None` if the compiler has changed."""
-    source, compiler = wanted.job.case.source(), wanted.compiler
+    source = job.case.source()
     with suppress(CompileError):  # if the toolkit has changed since the sweep
         binary = compiler.compile(source)  # from the cache
-        if binary.name != wanted.name:
+        if binary.name != name:
             return None
-        if known := _known(binary):
-            return known
+        files = [binary.path.with_suffix(ending) for ending in ENDINGS]
+        if all(map(cache.intact, files)):
+            code, ptx = (file.read_text(encoding="utf-8") for file in files)
+            return code, ptx
         if both := compiler.disassembled(source, binary):
-            ptx = ""
+            code, ptx = machine_code.with_lines(*map(machine_code.text_of, both)), ""
             with suppress(CompileError):
                 ptx = compiler.ptx(source)
-            found = machine_code.with_lines(*map(machine_code.text_of, both)), ptx
-            _note(binary, found)
-            return found
+            for file, text in zip(files, (code, ptx), strict=True):
+                with suppress(OSError):
+                    atomic.write_text(file, text)
+                    cache.seal(file)
+            return code, ptx
     return None
-
-
-def _known(binary: Binary) -> tuple[str, str] | None:
-    """Machine code and PTX that the cache keeps beside a binary."""
-    code, ptx = (binary.path.with_suffix(ending) for ending in ENDINGS)
-    if not (cache.intact(code) and cache.intact(ptx)):
-        return None
-    return code.read_text(encoding="utf-8"), ptx.read_text(encoding="utf-8")
-
-
-def _note(binary: Binary, found: tuple[str, str]) -> None:
-    for ending, text in zip(ENDINGS, found, strict=True):
-        path = binary.path.with_suffix(ending)
-        with suppress(OSError):
-            atomic.write_text(path, text)
-            cache.seal(path)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any
 
@@ -64,84 +65,73 @@ class LineCost:
         return UNITS.get(self.memory, "divergent branches")
 
 
-Key = tuple[str, int, str, str]
+REQUIRED = {f.name: f.default is MISSING for f in fields(LineCost)}
+_TYPES: dict[str, type[str | int | float]] = {"text": str, "integer": int, "real": float}
+TYPE_OF = {c.name: _TYPES[c.type] for c in columns.OF_LINES}
 
 
-def key(cost: LineCost) -> Key:
+def key(cost: LineCost) -> tuple[str, int, str, str]:
     """Identify a cost within a case: file, line, memory, kind."""
     return cost.file, cost.line, cost.memory, cost.kind
-
-
-def column(memory: str, kind: str) -> str:
-    """Name the column of results.csv for a kind of access, such as `shared_load_wavefronts`."""
-    return f"{memory}_{kind}_{UNITS[memory]}"
-
-
-REQUESTED = tuple((memory, kind) for memory in (SHARED, GLOBAL) for kind in (LOAD, STORE))
 
 
 def averages(costs: Sequence[LineCost]) -> dict[str, float | None]:
     """Average the sectors or wavefronts per request over all lines.
 
     Returns:
-        A value by column of results.csv; `None` if the case has no such access.
+        A value by column of results.csv, such as `shared_load_wavefronts`; `None` if the case has no such access.
     """
     row: dict[str, float | None] = {}
-    for memory, kind in REQUESTED:
+    for memory, kind in itertools.product((SHARED, GLOBAL), (LOAD, STORE)):
         own = [cost for cost in costs if (cost.memory, cost.kind) == (memory, kind)]
         requests = sum(cost.requests for cost in own)
         total = sum(cost.actual * cost.requests for cost in own)
-        row[column(memory, kind)] = round(total / requests, DIGITS) if requests else None
+        row[f"{memory}_{kind}_{UNITS[memory]}"] = round(total / requests, DIGITS) if requests else None
     return row
 
 
 def keep(folder: RunFolder, job: int, case: str, kernel: str, costs: Iterable[LineCost], reason: str = "") -> None:
     """Write N/lines.json: the costs of a job's case, or the reason why they could not be counted."""
-    why = {"reason": reason} if reason else {}
-    known = {"case": case, "kernel": kernel, "lines": [asdict(cost) for cost in costs], **why}
-    folder.write_json(folder.line_costs(job), known)
+    record = {"case": case, "kernel": kernel, "lines": [asdict(cost) for cost in costs]}
+    folder.write_json(folder.line_costs(job), {**record, **({"reason": reason} if reason else {})})
 
 
 def write(folder: RunFolder) -> None:
     """Write lines.csv from the jobs' records, if there are any."""
-    if found := _of_jobs(folder):
-        folder.write(folder.lines, as_csv(found))
+    if records := _records(folder):
+        folder.write(folder.lines, as_csv(records))
 
 
-def _of_jobs(folder: RunFolder) -> list[dict[str, Any]]:
+def _records(folder: RunFolder) -> list[dict[str, Any]]:
     """The valid records of the jobs whose lines were counted."""
-    found = (folder.json(folder.line_costs(job)) for job in folder.jobs())
-    return [one for one in found if _is_record(one) and not one.get("reason")]
+    records = (folder.json(folder.line_costs(job)) for job in folder.jobs())
+    return [record for record in records if _is_record(record) and not record.get("reason")]
 
 
-def _is_record(one: Any) -> bool:
+def _is_record(record: Any) -> bool:
     """Whether a record has the form that `keep` writes; the folder may come from an untrusted source."""
-    kinds: dict[str, Any] = {"text": str, "integer": int, "real": (int, float)}
-    of = {c.name: kinds[c.type] for c in columns.OF_LINES}
-    needed = {f.name for f in fields(LineCost) if f.default is MISSING}
+
+    def fits(name: str, value: Any) -> bool:
+        number = isinstance(value, int) and TYPE_OF[name] is float
+        return number or isinstance(value, TYPE_OF[name]) or (value is None and not REQUIRED[name])
+
     return (
-        isinstance(one, dict)
-        and isinstance(one.get("case"), str)
-        and isinstance(one.get("kernel"), str)
-        and isinstance(one.get("lines"), list)
-        and all(
-            isinstance(line, dict)
-            and line.keys() == {f.name for f in fields(LineCost)}
-            and all(isinstance(v, of[n]) or (v is None and n not in needed) for n, v in line.items())
-            for line in one["lines"]
-        )
+        isinstance(record, dict)
+        and isinstance(record.get("case"), str)
+        and isinstance(record.get("kernel"), str)
+        and isinstance(record.get("lines"), list)
+        and all(isinstance(line, dict) and line.keys() == REQUIRED.keys() for line in record["lines"])
+        and all(fits(*item) for line in record["lines"] for item in line.items())
     )
 
 
 def as_csv(jobs: Iterable[Mapping[str, Any]]) -> str:
     """Format jobs' records as CSV. A case that ran on several devices appears once."""
     target = io.StringIO()
-    lines = csv.writer(target, lineterminator="\n")
-    lines.writerow([c.name for c in columns.OF_LINES])
+    table = csv.DictWriter(target, list(TYPE_OF), lineterminator="\n")  # `None` becomes an empty cell
+    table.writeheader()
     for case, job in {str(job["case"]): job for job in jobs}.items():
-        for line in job["lines"]:
-            row = {"case": case, "kernel": job["kernel"], **line}
-            lines.writerow(["" if row[c.name] is None else row[c.name] for c in columns.OF_LINES])
+        table.writerows({"case": case, "kernel": job["kernel"], **line} for line in job["lines"])
     return target.getvalue()
 
 
@@ -155,23 +145,16 @@ def read(folder: RunFolder) -> dict[str, list[LineCost]]:
         UsageError: lines.csv cannot be read.
     """
     if not folder.has(folder.lines):
-        jobs = _of_jobs(folder) if folder.path.is_dir() else []
-        return {str(job["case"]): [LineCost(**line) for line in job["lines"]] for job in jobs}
-    found: dict[str, list[LineCost]] = {}
+        records = _records(folder) if folder.path.is_dir() else []
+        return {str(record["case"]): [LineCost(**line) for line in record["lines"]] for record in records}
+    costs: dict[str, list[LineCost]] = {}
     try:
         head, *rows = limited.read_csv(folder.read(folder.lines))
-        for case, cost in _parsed(dict(zip(head, row, strict=True)) for row in rows):
-            found.setdefault(case, []).append(cost)
+        for row in rows:
+            cells = dict(zip(head, row, strict=True))
+            values: dict[str, Any] = {n: TYPE_OF[n](text) for n in REQUIRED if (text := cells[n]) or n == "memory"}
+            costs.setdefault(cells["case"], []).append(LineCost(**values))
     except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
         what = f"no column {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
         raise UsageError(f"{folder.lines}: cannot be read as a table of lines ({what}); remove it") from None
-    return found
-
-
-def _parsed(rows: Iterable[Mapping[str, str]]) -> Iterator[tuple[str, LineCost]]:
-    kinds: dict[str, Callable[[str], Any]] = {"text": str, "integer": int, "real": float}
-    read = {c.name: kinds[c.type] for c in columns.OF_LINES}
-    for row in rows:
-        values: dict[str, Any] = {f.name: row[f.name] for f in fields(LineCost)}
-        known = {name: read[name](text) for name, text in values.items() if text or name == "memory"}
-        yield row["case"], LineCost(**known)
+    return costs

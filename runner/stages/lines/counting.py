@@ -21,21 +21,14 @@ if TYPE_CHECKING:
     from runner.device.checked.counting import InstructionCost
     from runner.device.checked.device import CheckedDevice
 
-FEW = 3  # blocks that are run: the first, the middle one, the last
+MAX_BLOCKS = 3  # that are run: the first, the middle one, the last
 LIMIT_S = 2.0  # time limit of a counting launch
 
 
 def count(
     device: Device, heartbeat: Callable[[str], Any], case: Case, binary: Binary, limit_s: float
 ) -> list[dict[str, Any]]:
-    """Count a case's lines in a worker of the pool.
-
-    Args:
-        device: The worker's checked device.
-        heartbeat: Tells the pool which phase begins.
-        case: The case.
-        binary: Its kernel, compiled for the checked device.
-        limit_s: Time limit of a launch, in seconds.
+    """Count a case's lines in a worker of the pool, whose parent gets the heartbeat.
 
     Returns:
         The fields of each `LineCost`.
@@ -46,8 +39,8 @@ def count(
     heartbeat("inputs")
     inputs = contents(case)
     heartbeat("checking")
-    instructions, blocks = counted(cast("CheckedDevice", device), case, binary, inputs, limit_s)
-    return [asdict(line) for line in summed(instructions, blocks)]
+    instructions, blocks = count_instructions(cast("CheckedDevice", device), case, binary, inputs, limit_s)
+    return [asdict(line) for line in by_line(instructions, blocks)]
 
 
 def of_case(case: Case) -> tuple[list[InstructionCost], list[LineCost]]:
@@ -57,25 +50,22 @@ def of_case(case: Case) -> tuple[list[InstructionCost], list[LineCost]]:
     binary = builds.compiler(Limits()).compile(case.source())
     device = CheckedDevice(threads=1)  # one thread, so that atomics run in a fixed order
     try:
-        instructions, blocks = counted(device, case, binary, contents(case))
+        instructions, blocks = count_instructions(device, case, binary, contents(case))
     finally:
         device.close()
-    return instructions, list(summed(instructions, blocks))
+    return instructions, list(by_line(instructions, blocks))
 
 
-_with_first_blocks: set[str] = set()  # digests of kernels in which a block waits for the blocks before it
+_waiting_kernels: set[str] = set()  # digests of kernels in which a block waits for the blocks before it
 
 
-def counted(
+def count_instructions(
     device: CheckedDevice, case: Case, binary: Binary, inputs: Contents, limit_s: float = LIMIT_S
 ) -> tuple[list[InstructionCost], int]:
-    """Count the costs of each instruction.
+    """Count the costs of each instruction in the first, the middle and the last block.
 
-    The first, the middle and the last block run. If that times out because a block waits for the blocks before it, the
-    first blocks run instead.
-
-    Returns:
-        The costs, and the number of blocks that ran.
+    If that times out because a block waits for the blocks before it, the first blocks run instead. Returns the costs,
+    and the number of blocks that ran.
     """
     program = device.load(case.source(), binary)
     with ExitStack() as stack:
@@ -86,35 +76,32 @@ def counted(
             return device.count(launch, choose, limit_s)
 
         blocks = len(_spread(math.prod(case.grid)))
-        if binary.digest not in _with_first_blocks:
+        if binary.digest not in _waiting_kernels:
             try:
                 return run(_spread), blocks
             except LaunchTimeout:
-                _with_first_blocks.add(binary.digest)
-        return run(lambda number: list(range(min(number, FEW)))), blocks
+                _waiting_kernels.add(binary.digest)
+        return run(lambda number: list(range(min(number, MAX_BLOCKS)))), blocks
 
 
 def _spread(number: int) -> list[int]:
-    """Up to `FEW` of a number of blocks: the first, the middle one, the last."""
+    """Up to `MAX_BLOCKS` of a number of blocks: the first, the middle one, the last."""
     return sorted({0, number // 2, number - 1})
 
 
-def summed(instructions: Iterable[InstructionCost], blocks: int) -> Iterator[LineCost]:
+def by_line(instructions: Iterable[InstructionCost], blocks: int) -> Iterator[LineCost]:
     """Sum the costs of instructions by line, memory and kind."""
-    by_line: dict[tuple[str, int, str, str], list[InstructionCost]] = {}
-    for one in instructions:
-        by_line.setdefault((one.file, one.line, one.memory, one.kind), []).append(one)
-    for (file, line, memory, kind), group in sorted(by_line.items()):
-        requests = sum(one.requests for one in group)
-
-        def average(name: str, group: list[InstructionCost] = group, requests: int = requests) -> float:
-            total: float = sum(getattr(one, name) / one.counted * one.requests for one in group)
-            return round(total / requests, DIGITS)
-
-        actual, ideal, lanes = average("actual"), average("ideal"), average("lanes")
+    groups: dict[tuple[str, int, str, str], list[InstructionCost]] = {}
+    for cost in instructions:
+        groups.setdefault((cost.file, cost.line, cost.memory, cost.kind), []).append(cost)
+    for (file, line, memory, kind), group in sorted(groups.items()):
+        requests = sum(cost.requests for cost in group)
+        names = ("actual", "ideal", "lanes", "bytes")
+        totals = (sum(getattr(cost, name) / cost.counted * cost.requests for cost in group) for name in names)
+        actual, ideal, lanes, size = (round(total / requests, DIGITS) for total in totals)
         if kind == BRANCH:
             diverged = round(actual * requests)
             yield LineCost(file, line, memory, kind, blocks, requests, lanes, divergent_branches=diverged)
             continue
         units = {GLOBAL: (actual, ideal, None, None), SHARED: (None, None, actual, ideal)}[memory]
-        yield LineCost(file, line, memory, kind, blocks, requests, lanes, average("bytes"), *units)
+        yield LineCost(file, line, memory, kind, blocks, requests, lanes, size, *units)

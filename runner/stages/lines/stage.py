@@ -22,8 +22,8 @@ from runner.stages.lines.costs import LineCost
 from runner.stages.lines.counting import LIMIT_S, count
 from runner.sweep.stage import Bench, Stage
 
-MOST_MEMORY = 1 / 8  # of the host's memory, for the arrays of a GPU case, and of all cases that are counted at once
-SOON_S = 0.5  # between two checks for Ctrl-C
+MAX_MEMORY = 1 / 8  # of the host's memory, for the arrays of a GPU case, and of all cases that are counted at once
+POLL_S = 0.5  # between two checks for Ctrl-C
 
 Row = dict[str, Any]
 
@@ -56,9 +56,8 @@ class LineCosts(Stage):
                 self.gather(folder)
             return
         folder.lines.unlink(missing_ok=True)  # without the table, readers use the records, which are complete
-        counting = _Counting(rows, bench)
         try:
-            counting.run()
+            _Counting(rows, bench).run()
         finally:
             self.gather(folder)
 
@@ -84,35 +83,37 @@ class _Counting:
     def run(self) -> None:
         self._bench.progress.stage("counting what lines cost", len(self._waiting))
         while self._begin() or self._running:
-            done, _ = wait(self._running, SOON_S, FIRST_COMPLETED)
+            done, _ = wait(self._running, POLL_S, FIRST_COMPLETED)
             interruption.check()
             for future in done:
                 self._take(*self._running.pop(future), future.result())
 
     def _begin(self) -> bool:
         """Start cases while workers and memory are free. Returns whether any is running."""
-        while self._waiting and len(self._running) < self._pool.most:
+        while self._waiting and len(self._running) < self._pool.size:
             job, row = self._waiting[0]
             if reason := _too_large(job, row):
-                self._take(*self._waiting.popleft(), Counted(reason=reason))
-            elif known := _known(job):
-                self._take(*self._waiting.popleft(), known)
-            elif self._running and _bytes(job, *(other for other, _ in self._running.values())) > _most_bytes():
+                self._take(job, row, Counted(reason=reason))
+            elif counted := _cached(job):
+                self._take(job, row, counted)
+            elif self._running and _bytes(job, *(other for other, _ in self._running.values())) > _max_bytes():
                 break
             else:
                 self._bench.progress.now(job.case.label)
-                self._running[self._pool.start(_count, job)] = self._waiting.popleft()
+                self._running[self._pool.start(_count, job)] = job, row
+            self._waiting.popleft()
         return bool(self._running)
 
-    def _take(self, job: Job, row: Row, found: Counted) -> None:
+    def _take(self, job: Job, row: Row, counted: Counted) -> None:
         """Write a case's costs to its record and its row."""
-        costs.keep(self._bench.folder, job.number, job.case.id, job.case.kernel.name, found.lines, found.reason)
-        if found.reason and not {job.case.kernel.name, found.reason} & self._reported:
-            self._bench.progress.say(f"the cost of lines is not counted: {job.case.kernel.name}: {found.reason}")
-        if found.reason:
-            self._reported.update((job.case.kernel.name, found.reason))
+        kernel, reason = job.case.kernel.name, counted.reason
+        costs.keep(self._bench.folder, job.number, job.case.id, kernel, counted.lines, reason)
+        if reason:
+            if not {kernel, reason} & self._reported:
+                self._bench.progress.say(f"the cost of lines is not counted: {kernel}: {reason}")
+            self._reported.update((kernel, reason))
         else:
-            new = {**row, **costs.averages(found.lines)}
+            new = {**row, **costs.averages(counted.lines)}
             self._bench.ledger.add(job, {**new, **metrics.row_values(job.metrics, job.case.variables, new)})
         self._bench.progress.step()
 
@@ -125,19 +126,19 @@ def _count(pool: Pool, job: Job) -> Counted:
     except (CompileError, DeviceUnavailable, OSError) as error:
         return Counted(reason=str(error).partition("\n")[0])
     answer = pool.call(job.device, count, case, binary, limit_s, limit_s=limit_s)
-    if (found := _read(answer.value)) is None:
+    if (counted := _parsed(answer.value)) is None:
         return Counted(reason=f"{case.label}: {answer.reason}")
-    builds.note(builds.note_of("lines", case, binary), answer.value)
-    return found
+    builds.cache_result(builds.result_path("lines", case, binary), answer.value)
+    return counted
 
 
-def _known(job: Job) -> Counted | None:
+def _cached(job: Job) -> Counted | None:
     """The costs that the cache has from an earlier sweep, or `None`."""
-    binary = builds.built_before(builds.host_source(job.case))
-    return _read(builds.noted(builds.note_of("lines", job.case, binary))) if binary else None
+    binary = builds.cached_build(builds.host_source(job.case))
+    return _parsed(builds.cached_result(builds.result_path("lines", job.case, binary))) if binary else None
 
 
-def _read(value: Any) -> Counted | None:
+def _parsed(value: Any) -> Counted | None:
     """Parse the costs in an answer or a cached result; `None` if the form is unknown, as of another version."""
     if not isinstance(value, list) or not all(isinstance(line, Mapping) for line in value):
         return None
@@ -149,9 +150,8 @@ def _read(value: Any) -> Counted | None:
 
 def _too_large(job: Job, row: Row) -> str:
     """Why a GPU case needs too much of the host's memory; empty if it does not."""
-    needed = _bytes(job)
-    if is_gpu(str(row["device"])) and needed > _most_bytes():
-        return f"{job.case.label}: the arrays need {needed} bytes of the host's memory"
+    if is_gpu(str(row["device"])) and _bytes(job) > _max_bytes():
+        return f"{job.case.label}: the arrays need {_bytes(job)} bytes of the host's memory"
     return ""
 
 
@@ -159,5 +159,5 @@ def _bytes(*jobs: Job) -> int:
     return sum(job.case.nbytes for job in jobs)
 
 
-def _most_bytes() -> float:
-    return MOST_MEMORY * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+def _max_bytes() -> float:
+    return MAX_MEMORY * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

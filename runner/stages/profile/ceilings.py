@@ -27,14 +27,13 @@ class Ceilings(ProfileStage):
     def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, StageResult]]:
         """Measure the ceilings in a process of its own."""
         tools.progress.now("measuring the ceilings of the GPU")
-        words = [sys.executable, "-m", "runner.device.cuda.ceilings", str(jobs[0].device.index)]
+        command = [sys.executable, "-m", "runner.device.cuda.ceilings", str(jobs[0].device.index)]
         environment = {**children.environment(), **tools.environment}
         try:
-            done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=True)
-            found = json.loads(done.stdout)
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=True)
+            ceilings = json.loads(done.stdout)
         except (subprocess.SubprocessError, ValueError) as e:
-            said = getattr(e, "stderr", None) or str(e)
-            tools.say(f"no ceilings: {said.strip().splitlines()[-1] if said.strip() else type(e).__name__}")
+            message = (getattr(e, "stderr", None) or str(e)).strip() or type(e).__name__
+            tools.say(f"no ceilings: {message.splitlines()[-1]}")
             return
-        for job in jobs:
-            yield job, StageResult({"ceilings": found})
+        yield from ((job, StageResult({"ceilings": ceilings})) for job in jobs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -76,55 +77,50 @@ class Ncu(ProfileStage):
         if shutil.which("ncu") is None:
             tools.say("no counters: ncu (Nsight Compute) is not on the PATH; it comes with the CUDA toolkit")
             return
-        asked = metrics(jobs[0].profile.metrics, operations=jobs[0].profile.roofline)
-        lacking: set[str] = set()
-        for seen in watch_all(command(asked), jobs, tools):
-            if NO_PERMISSION in f"{seen.output}{seen.said}":
+        names = metrics(jobs[0].profile.metrics, operations=jobs[0].profile.roofline)
+        lacking = {STALL.format(reason) for reason in STALLS}  # metrics that no message names
+        for run in watch_all(command(names), jobs, tools):
+            if NO_PERMISSION in f"{run.output}{run.printed}":
                 tools.say(
                     f"no counters: this user has no permission to read them ({NO_PERMISSION}); an administrator sets "
                     f"the driver's option NVreg_RestrictProfilingToAdminUsers=0, or run the sweep with CAP_SYS_ADMIN"
                 )
                 return
-            if seen.broken:
-                tools.say(f"no counters: {seen.reason}")
-            launches = read(seen.output, asked)
-            if seen.done and not launches:
-                errors = [line for line in seen.output.splitlines() if line.startswith("==ERROR==")]
+            if run.broken:
+                tools.say(f"no counters: {run.reason}")
+            launches = read(run.output, names)
+            if run.done and not launches:
+                errors = [line for line in run.output.splitlines() if line.startswith("==ERROR==")]
                 tools.say(f"no counters: ncu returned no metrics{': ' if errors else ''}{'; '.join(errors[:2])}")
                 return
-            for job, result in _results(seen.done, launches, asked):
-                unknown = set(result.record.get("missing", ())) - lacking - {STALL.format(reason) for reason in STALLS}
-                if unknown:
+            for job, result in _results(run.done, launches, names):
+                if unknown := set(result.record.get("missing", ())) - lacking:
                     tools.say(f"{', '.join(sorted(unknown))}: not counted; this GPU or this ncu lacks the metric")
                 lacking |= unknown
                 yield job, result
-            if seen.failed:
-                yield seen.failed, StageResult({"reason": f"the launch failed under ncu: {seen.reason}"})
+            if run.failed:
+                yield run.failed, StageResult({"reason": f"the launch failed under ncu: {run.reason}"})
 
 
 def metrics(names: Iterable[str], *, operations: bool = False) -> list[str]:
     """Expand the names of `profile.metrics` to ncu's metrics, each once.
 
-    Args:
-        names: Metrics of ncu, or `default`.
-        operations: Also count floating-point operations, for a roofline.
+    `operations` adds the counts of floating-point operations, for a roofline.
     """
     default = [*(m for used in COUNTERS.values() for m in used), *map(STALL.format, STALLS)]
-    given = [metric for name in names for metric in (default if name == DEFAULT else [name])]
-    counted = [EXECUTED.format(op) for ops in OPERATIONS.values() for op in ops] if operations else []
-    return list(dict.fromkeys([TIME, *given, *counted]))
+    wanted = [metric for name in names for metric in (default if name == DEFAULT else [name])]
+    counts = [EXECUTED.format(op) for ops in OPERATIONS.values() for op in ops] if operations else []
+    return list(dict.fromkeys([TIME, *wanted, *counts]))
 
 
-def command(asked: Sequence[str], caches: str = "all") -> list[str]:
+def command(names: Sequence[str], caches: str = "all") -> list[str]:
     """Build the ncu command line, to be followed by the command to profile. ncu leaves the clocks as they are.
 
-    Args:
-        asked: The metrics to collect.
-        caches: `all` flushes the caches before each launch, as the timing does; `none` does not.
+    `caches`: `all` flushes the caches before each launch, as the timing does; `none` does not.
     """
     options = f"--clock-control none --cache-control {caches} --profile-from-start off --target-processes all"
     form = f"--csv --page raw --print-units base --print-kernel-base function --log-file {OUTPUT}"
-    return ["ncu", *options.split(), *form.split(), "--metrics", ",".join(asked)]
+    return ["ncu", *options.split(), *form.split(), "--metrics", ",".join(names)]
 
 
 @dataclass(frozen=True)
@@ -136,12 +132,8 @@ class CountedLaunch:
     units: Mapping[str, str]  # by metric
 
 
-def read(text: str, asked: Sequence[str]) -> list[CountedLaunch]:
-    """Parse ncu's CSV output, skipping its messages (lines that begin with `==`).
-
-    Args:
-        text: The output.
-        asked: The metrics to return.
+def read(text: str, names: Sequence[str]) -> list[CountedLaunch]:
+    """Parse these metrics in ncu's CSV output, skipping its messages (lines that begin with `==`).
 
     Returns:
         The launches in order; empty if there is no table.
@@ -151,24 +143,23 @@ def read(text: str, asked: Sequence[str]) -> list[CountedLaunch]:
     if "Kernel Name" not in head:
         return []
     units = dict(zip(head, next(lines, []), strict=False))
-    found = []
+    launches = []
     for line in lines:
         row = dict(zip(head, line, strict=False))
-        values = {name: number for name in asked if (number := _number(row.get(name, ""))) is not None}
-        found.append(CountedLaunch(unqualified(row["Kernel Name"]), values, units))
-    return found
+        values = {name: number for name in names if (number := _number(row.get(name, ""))) is not None}
+        launches.append(CountedLaunch(unqualified(row["Kernel Name"]), values, units))
+    return launches
 
 
 def summed(launches: Sequence[CountedLaunch]) -> dict[str, float]:
     """Combine the metrics of a case's launches: `.sum` metrics are added, the others averaged by time."""
-    weights = [launch.values.get(TIME, 1.0) for launch in launches]
-    found = {}
+    combined = {}
     for name in dict.fromkeys(name for launch in launches for name in launch.values):
-        pairs = [(o.values[name], w) for o, w in zip(launches, weights, strict=True) if name in o.values]
-        whole = sum(w for _, w in pairs)
-        mean = sum(v * w for v, w in pairs) / whole if whole else 0.0
-        found[name] = sum(v for v, _ in pairs) if name.endswith(".sum") else mean
-    return found
+        pairs = [(o.values[name], o.values.get(TIME, 1.0)) for o in launches if name in o.values]
+        time = sum(weight for _, weight in pairs)
+        mean = sum(value * weight for value, weight in pairs) / time if time else 0.0
+        combined[name] = sum(value for value, _ in pairs) if name.endswith(".sum") else mean
+    return combined
 
 
 def columns(values: Mapping[str, float]) -> dict[str, Any]:
@@ -184,15 +175,15 @@ def columns(values: Mapping[str, float]) -> dict[str, Any]:
     for integer in ("ncu_dram_read", "ncu_dram_written", "ncu_instructions"):
         if integer in row:
             row[integer] = round(row[integer])
-    if shares := [one for one in stalls(values) if one[0] != "selected"]:
+    if shares := [(reason, share) for reason, share in stalls(values) if reason != "selected"]:
         row["ncu_stalls"] = ", ".join(f"{reason} {100 * share:.0f} %" for reason, share in shares[:3])
-    known = {*metrics([DEFAULT], operations=True)}
-    return row | {f"ncu_{name}": value for name, value in values.items() if name not in known}
+    with_columns = {*metrics([DEFAULT], operations=True)}
+    return row | {f"ncu_{name}": value for name, value in values.items() if name not in with_columns}
 
 
 def functions(case: Case) -> list[str]:
     """List the kernels that a case launches, in order, without namespaces and template arguments."""
-    return [unqualified(one.function or case.source().function) for one in case.launches]
+    return [unqualified(launch.function or case.source().function) for launch in case.launches]
 
 
 def stalls(values: Mapping[str, float]) -> list[tuple[str, float]]:
@@ -200,33 +191,36 @@ def stalls(values: Mapping[str, float]) -> list[tuple[str, float]]:
     waits = {reason: values.get(STALL.format(reason), 0.0) for reason in STALLS}
     total = sum(waits.values())
     shares = [(reason, wait / total) for reason, wait in waits.items() if total and wait]
-    return sorted(shares, key=lambda one: -one[1])
+    return sorted(shares, key=lambda entry: -entry[1])
 
 
 def operations(values: Mapping[str, float], precision: str) -> float | None:
     """Sum the floating-point operations of a precision, such as `float32`; `None` if they were not counted."""
-    counted = [(values.get(EXECUTED.format(op)), each) for op, each in OPERATIONS.get(precision, {}).items()]
-    known = [number * each for number, each in counted if number is not None]
-    return sum(known) if known and len(known) == len(counted) else None
+    counts = [(values.get(EXECUTED.format(op)), each) for op, each in OPERATIONS.get(precision, {}).items()]
+    totals = [number * each for number, each in counts if number is not None]
+    return sum(totals) if totals and len(totals) == len(counts) else None
 
 
 def _results(
-    done: Sequence[Job], launches: Sequence[CountedLaunch], asked: Sequence[str]
+    done: Sequence[Job], launches: Sequence[CountedLaunch], names: Sequence[str]
 ) -> Iterator[tuple[Job, StageResult]]:
     """Assign the launches, which are in order, to their cases."""
-    left = list(launches)
+    remaining = iter(launches)
     for job in done:
-        names = functions(job.case)
-        own, left = left[: len(names)], left[len(names) :]
-        if [launch.kernel for launch in own] != names:
+        expected = functions(job.case)
+        own = list(itertools.islice(remaining, len(expected)))
+        if [launch.kernel for launch in own] != expected:
             counted = ", ".join(launch.kernel for launch in own) or "none"
-            yield job, StageResult({"reason": f"ncu counted the launches {counted} instead of {', '.join(names)}"})
+            yield job, StageResult({"reason": f"ncu counted the launches {counted} instead of {', '.join(expected)}"})
             continue
         values = summed(own)
-        units = {name: own[0].units.get(name, "") for name in values}
-        kept = [{"kernel": launch.kernel, "metrics": dict(launch.values)} for launch in own]
-        missing = [name for name in asked if name not in values]
-        record = {"launches": kept, "units": units, "metrics": values, **({"missing": missing} if missing else {})}
+        record: dict[str, Any] = {
+            "launches": [{"kernel": launch.kernel, "metrics": dict(launch.values)} for launch in own],
+            "units": {name: own[0].units.get(name, "") for name in values},
+            "metrics": values,
+        }
+        if missing := [name for name in names if name not in values]:
+            record["missing"] = missing
         yield job, StageResult(record, columns(values))
 
 

@@ -28,7 +28,7 @@ from runner.sweep.worker import PATIENCE_S, Worker
 NAME = "energy"
 BATCHES = 5
 BATCH_S = 2.0
-ABOUT_S = 4.0  # a batch with its overhead: inputs, warm-up launches, waiting for the counter's next update
+TURN_S = 4.0  # a batch with its overhead: inputs, warm-up launches, waiting for the counter's next update
 
 
 class BoardEnergy(ProfileStage):
@@ -42,7 +42,7 @@ class BoardEnergy(ProfileStage):
 
     def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, StageResult]]:
         """Measure in a worker of its own, in `BATCHES` passes over the cases."""
-        seconds = duration(len(jobs) * BATCHES * ABOUT_S)
+        seconds = duration(len(jobs) * BATCHES * TURN_S)
         tools.progress.say(f"energy: {BATCHES} batches of {BATCH_S:g} s for each case take about {seconds}")
         reported: set[str] = set()
         measured: dict[int, list[Energy]] = {job.number: [] for job in jobs}
@@ -50,25 +50,27 @@ class BoardEnergy(ProfileStage):
         try:
             compiler = compiler_for(jobs[0].device, worker.info, jobs[0].compiler)
             binaries = {job.number: compiler.compile(job.case.source()) for job in jobs}
-            left = list(jobs)
-            for number, job in _turns(left, jobs[0].timing.order_seed):
+            remaining = list(jobs)
+            for number, job in _turns(remaining, jobs[0].timing.order_seed):
                 interruption.check()
                 if not worker.alive:
                     worker.kill()
                     worker = Worker(jobs[0].device, tools.environment)
                 tools.progress.now(f"{job.case.label}: batch {number} of {BATCHES}")
-                found = self._batch(worker, job, binaries[job.number])
-                if isinstance(found, Energy):
-                    measured[job.number].append(found)
+                limit_s = job.device.time_limit_s
+                answer = worker.call(batch, job.case, binaries[job.number], limit_s, limit=PATIENCE_S)
+                if isinstance(answer.value, dict):
+                    measured[job.number].append(Energy(**answer.value))
                     if number == BATCHES:
                         yield job, _result(measured[job.number], tools.rows[job.number])
                     continue
-                left.remove(job)
-                if found not in reported:
-                    tools.say(f"no energy of {job.case.label}: {found}")
-                reported.add(found)
-                yield job, StageResult({"reason": found})
-            if not all(one.exclusive for batches in measured.values() for one in batches):
+                reason = answer.value or answer.reason
+                remaining.remove(job)
+                if reason not in reported:
+                    tools.say(f"no energy of {job.case.label}: {reason}")
+                reported.add(reason)
+                yield job, StageResult({"reason": reason})
+            if not all(energy.exclusive for batches in measured.values() for energy in batches):
                 tools.say(
                     "another process used the GPU during the energy measurement, so the joules include its energy"
                 )
@@ -78,22 +80,11 @@ class BoardEnergy(ProfileStage):
         finally:
             worker.kill()
 
-    def _batch(self, worker: Worker, job: Job, binary: Binary) -> Energy | str:
-        answer = worker.call(batch, job.case, binary, job.device.time_limit_s, limit=PATIENCE_S)
-        return Energy(**answer.value) if isinstance(answer.value, dict) else answer.value or answer.reason
-
 
 def batch(
-    on: Device, heartbeat: Callable[[str], Any], case: Case, binary: Binary, time_limit_s: float
+    device: Device, heartbeat: Callable[[str], Any], case: Case, binary: Binary, time_limit_s: float
 ) -> dict[str, Any] | str:
-    """Measure one batch of a case; runs in the worker.
-
-    Args:
-        on: The worker's device.
-        heartbeat: Tells the parent which phase begins.
-        case: The case.
-        binary: Its compiled kernel.
-        time_limit_s: Time limit of a launch, in seconds.
+    """Measure one batch of a case; runs in the worker, whose parent gets the heartbeat.
 
     Returns:
         The fields of `runner.device.Energy`, or the reason why the energy is unknown.
@@ -103,33 +94,31 @@ def batch(
     """
     heartbeat("inputs")
     with ExitStack() as stack:
-        launch, _ = upload(on, on.load(case.source(), binary), case, contents(case), stack)
+        launch, _ = upload(device, device.load(case.source(), binary), case, contents(case), stack)
         heartbeat("checking")
-        on.launch(launch, time_limit_s)
+        device.launch(launch, time_limit_s)
         heartbeat("energy")
-        found = on.energy(launch, BATCH_S, time_limit_s)
-    return found if isinstance(found, str) else dataclasses.asdict(found)
+        energy = device.energy(launch, BATCH_S, time_limit_s)
+    return energy if isinstance(energy, str) else dataclasses.asdict(energy)
 
 
-def _turns(left: list[Job], seed: int) -> Iterator[tuple[int, Job]]:
-    """Yield the number of a pass and a job of it, each pass in a random order. Callers may remove jobs from `left`."""
+def _turns(jobs: list[Job], seed: int) -> Iterator[tuple[int, Job]]:
+    """Yield the number of a pass and a job of it, each pass in a random order. Callers may remove jobs from `jobs`."""
     for number in range(1, BATCHES + 1):
-        random.Random(f"{seed} {number}").shuffle(left)  # noqa: S311  (an order)
-        yield from ((number, job) for job in list(left))
+        random.Random(f"{seed} {number}").shuffle(jobs)  # noqa: S311  (an order)
+        yield from ((number, job) for job in list(jobs))
 
 
 def _result(batches: Sequence[Energy], row: Row) -> StageResult:
     """Average a case's batches into columns."""
-    joules, half = mean_interval([one.joules for one in batches])
-    watts, _ = mean_interval([one.watts for one in batches])
-    us, _ = mean_interval([one.us for one in batches])
+    joules, half = mean_interval([energy.joules for energy in batches])
     moved = sum(row.get(name) or 0 for name in ("bytes_read", "bytes_written"))
     columns: dict[str, Any] = {
         "joules": joules,
         "joules_ci": half,
         "gbps_per_watt": moved / joules / 1e9 if moved else None,
-        "energy_us": us,
-        "energy_w": watts,
+        "energy_us": mean_interval([energy.us for energy in batches])[0],
+        "energy_w": mean_interval([energy.watts for energy in batches])[0],
         "idle_w": batches[0].idle_w,
     }
-    return StageResult({"batches": [dataclasses.asdict(one) for one in batches]}, columns)
+    return StageResult({"batches": [dataclasses.asdict(energy) for energy in batches]}, columns)

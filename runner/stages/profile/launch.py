@@ -41,38 +41,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--checked", action="store_true", help="compile with line numbers, and leave outputs uninitialized"
     )
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
 
     def log(job: int, state: str) -> None:
-        if given.log:
-            with given.log.open("a") as file:
+        if options.log:
+            with options.log.open("a") as file:
                 file.write(json.dumps({"job": job, "state": state}) + "\n")
 
-    numbers = set(given.job)
-    jobs = [job for job in stored_sweep.jobs_of(RunFolder(given.folder.absolute()), numbers) if job.number in numbers]
+    numbers = set(options.job)
+    jobs = [job for job in stored_sweep.jobs_of(RunFolder(options.folder.absolute()), numbers) if job.number in numbers]
     from runner.device.cuda.exact import open_gpu  # noqa: PLC0415  (only where there is a GPU)
 
-    device = open_gpu(jobs[0].device.index, exact=given.checked)
-    _compile(device, jobs, lines=given.checked)
+    device = open_gpu(jobs[0].device.index, exact=options.checked)
+    _compile(device, jobs, lines=options.checked)
     for job in jobs:
-        if not launched(device, job, log, checked=given.checked):
+        if not launch_case(device, job, log, checked=options.checked):
             sys.stdout.flush()
             os._exit(LOST)  # after a fault, normal exit fails in the driver
     device.close()
     return 0
 
 
-def launched(device: Device, job: Job, log: Log, *, checked: bool) -> bool:
-    """Launch a case and wait until it ends.
+def launch_case(device: Device, job: Job, log: Log, *, checked: bool) -> bool:
+    """Launch a case and wait until it ends. `log` gets its number and `launching`, then `done` or the error.
 
-    Args:
-        device: The GPU.
-        job: The case's job.
-        log: Called with the job's number and `launching`, then `done` or the error.
-        checked: Compile with line numbers and leave outputs uninitialized, for compute-sanitizer.
-
-    Returns:
-        Whether the GPU can be used further.
+    `checked` compiles with line numbers and leaves outputs uninitialized, for compute-sanitizer. Returns whether the
+    GPU can be used further.
     """
     from runner.device.cuda.exact import profiler  # noqa: PLC0415  (only where there is a GPU)
 
@@ -95,7 +89,7 @@ def launched(device: Device, job: Job, log: Log, *, checked: bool) -> bool:
 
 
 def _compile(device: Device, jobs: Sequence[Job], *, lines: bool) -> None:
-    """Fill the compiler's cache on all cores. `launched` reports the errors."""
+    """Fill the compiler's cache on all cores. `launch_case` reports the errors."""
 
     def work(job: Job) -> None:
         with suppress(RunnerError):
@@ -106,11 +100,9 @@ def _compile(device: Device, jobs: Sequence[Job], *, lines: bool) -> None:
 
 
 def _compiler(device: Device, job: Job, *, lines: bool) -> Compiler:
-    if not lines:
-        return compiler_for(job.device, device.info, job.compiler)
-    from runner.device.cuda.compiler import find_nvcc  # noqa: PLC0415
+    from runner.device.cuda.compiler import find_nvcc  # noqa: PLC0415  (only where there is a GPU)
 
-    if find_nvcc() is None:
+    if not lines or find_nvcc() is None:
         return compiler_for(job.device, device.info, job.compiler)
     config = replace(job.device, nvcc_options=[*job.device.nvcc_options, "-lineinfo"])
     return compiler_for(config, device.info, "nvcc")

@@ -41,7 +41,7 @@ class Record:
     """One error record of compute-sanitizer."""
 
     kernel: str  # the function in which it happened
-    words: str  # the record's first line, without positions
+    message: str  # the record's first line, without positions
     lines: tuple[int, ...]  # source lines, in the record's order
     files: tuple[str, ...] = ()  # names of their files
     threads: tuple[Place, ...] = ()  # in the record's order
@@ -51,29 +51,22 @@ class Record:
 
 
 def sanitizer_records(text: str, kernels: Collection[str]) -> list[Record]:
-    """Parse compute-sanitizer's log.
-
-    Args:
-        text: The log.
-        kernels: Names of functions; records of other functions are skipped.
-    """
-    found = []
-    for record in _records(text):
-        named = [function.rpartition(":")[2] for line in record for function in _FUNCTION.findall(line)]
-        kernel = next((name for name in named if name in kernels), "")
-        joined = " ".join(record)
+    """Parse compute-sanitizer's log. Records of functions that are not among `kernels` are skipped."""
+    records = []
+    for lines in _records(text):
+        joined = " ".join(lines)
+        names = [function.rpartition(":")[2] for line in lines for function in _FUNCTION.findall(line)]
+        kernel = next((name for name in names if name in kernels), "")
         if not kernel:
             kernel = next((name for name in kernels if re.search(rf"\b{name}\b", joined)), "")
         if kernel:
-            places = dict.fromkeys((file, int(number)) for line in record for file, number in _LINE.findall(line))
-            words = re.split(r" at | between ", record[0])[0].strip()
-            near = _NEAR.search(joined)
+            places = dict.fromkeys((file, int(number)) for line in lines for file, number in _LINE.findall(line))
+            near, hazards = _NEAR.search(joined), _HAZARDS.search(joined)
             where = f"{near[1]} an allocation of {near[2]} bytes" if near else ""
-            hazards = _HAZARDS.search(joined)
-            found.append(
+            records.append(
                 Record(
                     kernel,
-                    words,
+                    re.split(r" at | between ", lines[0])[0].strip(),
                     tuple(line for _, line in places),
                     tuple(file for file, _ in places),
                     tuple(_place(numbers) for numbers in _THREAD.findall(joined)),
@@ -82,16 +75,17 @@ def sanitizer_records(text: str, kernels: Collection[str]) -> list[Record]:
                     int(hazards[1]) if hazards else 1,
                 )
             )
-    return found
+    return records
 
 
 def findings(records: Sequence[Record], tool: str) -> list[Finding]:
     """Merge records of the same kind at the same lines into one finding, with its first thread."""
     groups: dict[tuple[str, frozenset[tuple[str, int]]], list[Record]] = {}
-    for one in records:
-        if not one.words.startswith(("Warning", "Info", "Unused")):
-            groups.setdefault((_kind(one, tool), frozenset(zip(one.files, one.lines, strict=True))), []).append(one)
-    return [_finding(kind, sorted(group, key=lambda one: not one.threads), tool) for (kind, _), group in groups.items()]
+    for record in records:
+        if not record.message.startswith(("Warning", "Info", "Unused")):
+            places = frozenset(zip(record.files, record.lines, strict=True))
+            groups.setdefault((_kind(record, tool), places), []).append(record)
+    return [_finding(kind, sorted(group, key=lambda r: not r.threads), tool) for (kind, _), group in groups.items()]
 
 
 class Sanitizer(ProfileStage):
@@ -112,17 +106,17 @@ class Sanitizer(ProfileStage):
         failed: dict[int, list[str]] = {job.number: [] for job in jobs}
         for tool in jobs[0].profile.sanitizer:
             tools.progress.stage(f"profiling ({tool})", len(jobs))
-            for job, seen in self._alone(tool, jobs, tools):
-                if seen.broken:
-                    tools.say(f"no sanitizer: {tool}: {seen.reason}")
+            for job, run in self._alone(tool, jobs, tools):
+                if run.broken:
+                    tools.say(f"no sanitizer: {tool}: {run.reason}")
                     return
-                found[job.number] += findings(sanitizer_records(seen.output, functions(job.case)), tool)
-                if seen.failed is job:
-                    failed[job.number].append(f"{tool}: {seen.reason}")
+                found[job.number] += findings(sanitizer_records(run.output, functions(job.case)), tool)
+                if run.failed is job:
+                    failed[job.number].append(f"{tool}: {run.reason}")
         tools.progress.stage("profiling (sanitizer)", len(jobs))
         for job in jobs:
-            own = {one.key: one for one in reversed(found[job.number])}
-            kept = tuple(reversed(own.values()))
+            by_key = {finding.key: finding for finding in reversed(found[job.number])}
+            kept = tuple(reversed(by_key.values()))
             record: dict[str, object] = {"tools": jobs[0].profile.sanitizer, "findings": len(kept)}
             if failed[job.number] and not kept:
                 record["reason"] = f"the launch failed under {'; '.join(failed[job.number])}"
@@ -130,18 +124,15 @@ class Sanitizer(ProfileStage):
 
     def _alone(self, tool: str, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, ToolRun]]:
         """Yield each case with errors, and a run of the tool that launched only this case."""
-        for seen in watch_all(command(tool), jobs, tools, "--checked"):
-            if seen.broken:
-                yield jobs[0], seen
-            launched = [*seen.done, *([seen.failed] if seen.failed else [])]
+        for run in watch_all(command(tool), jobs, tools, "--checked"):
+            if run.broken:
+                yield jobs[0], run
+            launched = [*run.done, *([run.failed] if run.failed else [])]
             kernels = {name for job in launched for name in functions(job.case)}
-            named = {one.kernel for one in sanitizer_records(seen.output, kernels)}
-            suspects = [job for job in launched if job is seen.failed or named.intersection(functions(job.case))]
-            if len(launched) == 1 or not suspects:
-                yield from ((job, seen) for job in suspects)
-                continue
+            named = {record.kernel for record in sanitizer_records(run.output, kernels)}
+            suspects = [job for job in launched if job is run.failed or named.intersection(functions(job.case))]
             for job in suspects:
-                yield job, watch(command(tool), [job], tools, "--checked")
+                yield job, run if len(launched) == 1 else watch(command(tool), [job], tools, "--checked")
 
 
 def command(tool: str) -> list[str]:
@@ -155,61 +146,53 @@ def _hazard(tools: Tools, job: Job, found: tuple[Finding, ...]) -> Row:
     """Write a case's findings to its hazards.json, and return the columns that they change."""
     if not found:
         return {}
-    tools.folder.write_json(tools.folder.hazards(job.number), [asdict(one) for one in found])
+    tools.folder.write_json(tools.folder.hazards(job.number), [asdict(finding) for finding in found])
     before = tools.rows[job.number]
     also = f"; without the sanitizer: {before['status']}: {before['reason']}" if before.get("reason") else ""
-    return {"status": "hazard", "reason": join_findings([one.text for one in found]) + also}
+    return {"status": "hazard", "reason": join_findings([finding.text for finding in found]) + also}
 
 
 def _records(text: str) -> Iterator[list[str]]:
     """Split a log into the lines of each record, without the bar. A record begins with a word such as `Error`."""
     record: list[str] = []
-    for line in text.splitlines():
+    for line in (*text.splitlines(), _BAR):  # an empty line ends the last record
         if not line.startswith(_BAR):
             continue
-        words = line.removeprefix(_BAR)
-        if _STARTS.match(words.strip()) and not words.startswith("     "):
-            if record:
-                yield record
-            record = [words.strip()]
-        elif not words.strip() or "SUMMARY" in words:
-            if record:
-                yield record
-            record = []
+        content = line.removeprefix(_BAR)
+        starts = _STARTS.match(content.strip()) and not content.startswith("     ")
+        ends = not content.strip() or "SUMMARY" in content
+        if record and (starts or ends):
+            yield record
+        if starts or ends:
+            record = [content.strip()] if starts else []
         elif record:
-            record.append(words.strip())
-    if record:
-        yield record
+            record.append(content.strip())
 
 
-def _kind(one: Record, tool: str) -> str:
-    if tool == "racecheck":
-        return "race"
-    if tool == "initcheck":
-        return "unwritten"
-    if tool == "synccheck":
-        return "barrier"
-    return "misaligned" if "isaligned" in f"{one.words} {one.near}" else "outside"
+def _kind(record: Record, tool: str) -> str:
+    other = "misaligned" if "isaligned" in f"{record.message} {record.near}" else "outside"
+    return {"racecheck": "race", "initcheck": "unwritten", "synccheck": "barrier"}.get(tool, other)
 
 
 def _finding(kind: str, group: Sequence[Record], tool: str) -> Finding:
-    one = group[0]
-    places = [f"{Path(file).name}:{line}" for file, line in zip(one.files, one.lines, strict=True)]
+    first = group[0]
+    places = [f"{Path(file).name}:{line}" for file, line in zip(first.files, first.lines, strict=True)]
     line, other = (*places, "", "")[:2]
-    block, threads = one.block or _NOWHERE, (*one.threads, _NOWHERE, _NOWHERE)
-    words = one.words.removeprefix("Error: ").removesuffix(" detected").replace(" detected. ", ": ").rstrip(".")
-    text = f"{line or one.kernel}: {words[:1].lower()}{words[1:]}"
+    block, threads = first.block or _NOWHERE, (*first.threads, _NOWHERE, _NOWHERE)
+    two_threads = kind == "race" and len(first.threads) > 1
+    message = first.message.removeprefix("Error: ").removesuffix(" detected").replace(" detected. ", ": ").rstrip(".")
+    text = f"{line or first.kernel}: {message[:1].lower()}{message[1:]}"
     if other:
         text += f" with {other}"
-    if one.near:
-        text += f", {one.near}"
-    if one.threads:
-        text += f"; block {_words(block)}, thread {_words(threads[0])}"
-        text += f" and thread {_words(threads[1])}" if kind == "race" and len(one.threads) > 1 else ""
-    count = max(sum(each.count for each in group if not each.threads), sum(1 for each in group if each.threads), 1)
+    if first.near:
+        text += f", {first.near}"
+    if first.threads:
+        text += f"; block {_numbers(block)}, thread {_numbers(threads[0])}"
+        text += f" and thread {_numbers(threads[1])}" if two_threads else ""
+    count = max(sum(r.count for r in group if not r.threads), sum(1 for r in group if r.threads), 1)
     text += f" ({count} times, {tool})" if count > 1 else f" ({tool})"
-    space = "shared" if "__shared__" in one.words or kind in ("race", "barrier") else "global"
-    others = (block, threads[1]) if kind == "race" and len(one.threads) > 1 else (None, None)
+    space = "shared" if "__shared__" in first.message or kind in ("race", "barrier") else "global"
+    others = (block, threads[1]) if two_threads else (None, None)
     return Finding(kind, text, line, other, "", space, 0, count, block, threads[0], *others)
 
 
@@ -218,5 +201,5 @@ def _place(numbers: Sequence[str]) -> Place:
     return x, y, z
 
 
-def _words(place: Place) -> str:
+def _numbers(place: Place) -> str:
     return str(place[0]) if place[1:] == (0, 0) else str(place)

@@ -64,19 +64,18 @@ class ProfileStage(Stage):
         """Whether a timed job lacks this stage's record. `profile.cases` is not considered."""
         if not job.profile.needs_profiling or not is_gpu(str(row["device"])):
             return False
-        return self.wants(job, row) and self.name not in known(folder, job.number)
+        return self.wants(job, row) and self.name not in records(folder, job.number)
 
     def run(self, bench: Bench) -> None:
         """Measure the jobs that lack a record, and write each result as soon as it is known."""
         ledger, folder = bench.ledger, bench.folder
-        asking = [job for job in ledger.jobs if job.profile.needs_profiling and ledger.row(job)]
-        kinds = {str((ledger.row(job) or {})["device"]) for job in asking}
+        asking = [(job, row) for job in ledger.jobs if job.profile.needs_profiling and (row := ledger.row(job))]
+        kinds = {str(row["device"]) for _, row in asking}
         if asking and not any(map(is_gpu, kinds)):
-            where = label(next(iter(kinds)))
-            bench.say_once(f"profile: cannot profile on {where}: counters and energy need a GPU")
+            bench.say_once(f"profile: cannot profile on {label(kinds.pop())}: counters and energy need a GPU")
             return
-        lacking = [job for job in asking if (row := ledger.row(job)) and self.lacks(job, row, folder)]
-        chosen = self._chosen(lacking, ledger, folder)
+        lacking = [job for job, row in asking if self.lacks(job, row, folder)]
+        chosen = self._chosen(lacking, ledger)
         for job in lacking:
             if job not in chosen:
                 _keep(folder, job.number, self.name, {"reason": f"not selected by profile.cases={job.profile.cases}"})
@@ -89,21 +88,24 @@ class ProfileStage(Stage):
             bench.pool.together({slot: partial(self._measure, slot, jobs, bench) for slot, jobs in by_slot.items()})
         ledger.write()
 
-    def _chosen(self, jobs: Sequence[Job], ledger: Rows, folder: RunFolder) -> list[Job]:
+    def _chosen(self, jobs: Sequence[Job], ledger: Rows) -> list[Job]:
         """Select the jobs of `profile.cases`, by the rule that the report uses."""
         if all(job.profile.cases == "all" for job in jobs):
             return list(jobs)
         from runner.record.ranking import best_jobs  # noqa: PLC0415  (slow to import; only `profile.cases` needs it)
 
         ledger.write()
-        fastest, tied = best_jobs(folder.path)
-        wanted = {"all": lambda _: True, "tied": (fastest | tied).__contains__, "fastest": fastest.__contains__}
-        return [job for job in jobs if wanted[job.profile.cases](job.number)]
+        fastest, tied = best_jobs(ledger.folder.path)
+        chosen = {"all": {job.number for job in jobs}, "tied": fastest | tied, "fastest": fastest}
+        return [job for job in jobs if job.number in chosen[job.profile.cases]]
 
     def _measure(self, slot: Slot, jobs: Sequence[Job], bench: Bench) -> None:
         """Measure jobs on the GPU of a slot."""
         progress = PartOfProgress(bench.progress, slot.number, {}) if bench.pool.size > 1 else bench.progress
-        for group in _alike(jobs):
+        groups: dict[tuple[str, ...], list[Job]] = {}
+        for job in jobs:
+            groups.setdefault((*job.device.key, job.compiler, str(job.profile)), []).append(job)
+        for group in groups.values():
             rows = {job.number: row for job in group if (row := bench.ledger.row(job))}
             for job, result in self.measure(group, Tools(bench.folder, rows, progress, slot.environment)):
                 interruption.check()
@@ -115,23 +117,11 @@ class ProfileStage(Stage):
                 progress.step()
 
 
-def known(folder: RunFolder, job: int) -> dict[str, Any]:
-    """Read N/profile.json.
-
-    Returns:
-        A record by stage name; empty if the job was not profiled.
-    """
+def records(folder: RunFolder, job: int) -> dict[str, Any]:
+    """Read N/profile.json: a record by stage name; empty if the job was not profiled."""
     content = folder.json(folder.profile(job))
     return content if isinstance(content, dict) else {}
 
 
-def _alike(jobs: Sequence[Job]) -> list[list[Job]]:
-    """Group jobs by device configuration, compiler and profile settings."""
-    groups: dict[tuple[str, ...], list[Job]] = {}
-    for job in jobs:
-        groups.setdefault((*job.device.key, job.compiler, str(job.profile)), []).append(job)
-    return list(groups.values())
-
-
 def _keep(folder: RunFolder, job: int, name: str, record: Mapping[str, Any]) -> None:
-    folder.write_json(folder.profile(job), {**known(folder, job), name: dict(record)})
+    folder.write_json(folder.profile(job), {**records(folder, job), name: dict(record)})

@@ -19,7 +19,7 @@ from runner.jobs.job import Job
 from runner.stages.profile.stage import Tools
 
 POLL_S = 0.1
-SILENT_S = 120.0  # added to a launch's time limit, since a tool replays a launch and slows it down
+SILENCE_LIMIT_S = 120.0  # added to a launch's time limit, since a tool replays a launch and slows it down
 OUTPUT = "{output}"  # in a command: the tool's output file
 
 
@@ -31,7 +31,7 @@ class ToolRun:
     failed: Job | None  # the job that stopped the process; None if all ended, or no launch began
     reason: str  # why it stopped
     output: str  # the tool's output file
-    said: str  # stdout and stderr
+    printed: str  # stdout and stderr
 
     @property
     def broken(self) -> bool:
@@ -48,59 +48,57 @@ def watch_all(command: Sequence[str], jobs: Sequence[Job], tools: Tools, *option
         tools: The sweep's folder and progress.
         options: Options of `runner.stages.profile.launch`.
     """
-    left = list(jobs)
-    while left:
-        seen = watch(command, left, tools, *options)
-        yield seen
-        if seen.broken:
+    remaining = list(jobs)
+    while remaining:
+        run = watch(command, remaining, tools, *options)
+        yield run
+        if run.broken:
             return
-        left = [job for job in left if job not in seen.done and job is not seen.failed]
+        remaining = [job for job in remaining if job not in run.done and job is not run.failed]
 
 
 def watch(command: Sequence[str], jobs: Sequence[Job], tools: Tools, *options: str) -> ToolRun:
     """Launch jobs in order until one fails; the arguments are those of `watch_all`."""
     with tempfile.TemporaryDirectory(prefix="runner-profile-") as scratch:
-        log, output, said = (Path(scratch) / name for name in ("log", "output", "said"))
+        log, output, printed = (Path(scratch) / name for name in ("log", "output", "printed"))
         numbers = [str(job.number) for job in jobs]
         sweep = tools.folder.sources.parent.absolute()  # a shard's folder has no sources
         child = [sys.executable, "-m", "runner.stages.profile.launch", str(sweep), *numbers]
         words = [word.replace(OUTPUT, str(output)) for word in command]
-        silent = _run([*words, *child, "--log", str(log), *options], jobs, tools, log, said)
-        states = _states(log)
+        exit_reason = _run([*words, *child, "--log", str(log), *options], jobs, tools, log, printed)
+        states, texts = _states(log), (_text(output), _text(printed))
         done = tuple(job for job in jobs if states.get(job.number) == "done")
-        left = [job for job in jobs if job not in done]
-        reason = ""
-        if left:
-            state = states.get(left[0].number, "")
-            reason = state if state not in ("", "launching") else silent
-        text = [_text(file) for file in (output, said)]
-        if left and reason == silent and (last := text[1].strip().splitlines()):
-            reason = f"{reason}: {' '.join(last[-1].split())[:200]}"
-        failed = left[0] if left and states else None
-        return ToolRun(done, failed, reason, *text)
+        failed = next((job for job in jobs if job not in done), None)
+        if failed is None:
+            return ToolRun(done, None, "", *texts)
+        state = states.get(failed.number, "")
+        reason = exit_reason if state in ("", "launching") else state
+        if reason == exit_reason and (lines := texts[1].strip().splitlines()):
+            reason = f"{reason}: {' '.join(lines[-1].split())[:200]}"
+        return ToolRun(done, failed if states else None, reason, *texts)
 
 
-def _run(command: Sequence[str], jobs: Sequence[Job], tools: Tools, log: Path, said: Path) -> str:
+def _run(command: Sequence[str], jobs: Sequence[Job], tools: Tools, log: Path, printed: Path) -> str:
     """Run a command until it ends or its log is silent for too long. Returns how it ended."""
     labels = {job.number: job.case.label for job in jobs}
-    limit = SILENT_S + max(job.device.time_limit_s for job in jobs)
-    with said.open("wb") as printed:
+    limit = SILENCE_LIMIT_S + max(job.device.time_limit_s for job in jobs)
+    with printed.open("wb") as file:
         process = subprocess.Popen(
             command,
             env={**children.environment(), **tools.environment},
             stdin=subprocess.DEVNULL,
-            stdout=printed,
+            stdout=file,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
         try:
-            heard, since = 0, time.monotonic()
+            seen, since = 0, time.monotonic()
             while process.poll() is None:
                 interruption.check()
                 states = _states(log)
                 steps = len(states) + sum(state == "done" for state in states.values())
-                if steps > heard:
-                    heard, since = steps, time.monotonic()
+                if steps > seen:
+                    seen, since = steps, time.monotonic()
                     tools.progress.now(labels[list(states)[-1]])
                 if time.monotonic() - since > limit:
                     return f"no progress for {limit:g} s; the process was ended"
@@ -114,12 +112,12 @@ def _run(command: Sequence[str], jobs: Sequence[Job], tools: Tools, log: Path, s
 
 def _states(log: Path) -> dict[int, str]:
     """The last logged state of each job."""
-    found: dict[int, str] = {}
+    states: dict[int, str] = {}
     for line in _text(log).splitlines():
         with contextlib.suppress(ValueError, KeyError):  # the last line may be incomplete
-            one = json.loads(line)
-            found[int(one["job"])] = str(one["state"])
-    return found
+            entry = json.loads(line)
+            states[int(entry["job"])] = str(entry["state"])
+    return states
 
 
 def _text(file: Path) -> str:

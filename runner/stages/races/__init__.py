@@ -5,9 +5,7 @@ checked CPU device, in worker processes. A finding turns the variant's rows into
 Takes: jobs and rows. Gives: the columns `races_at` and `races_skipped`, and hazards.json.
 What may not cross: nothing is launched on the measured device, and no time changes.
 
-    stage           which rows are checked, for how long, and how their rows change
-    variants        which cases are one variant, and the order of variants
-    small           the small case of a variant
-    small_launches  the findings of a small case, from the cache or a launch
-    launched        one launch in each schedule; runs in a worker
+    stage     which rows are checked, for how long, and how their rows change
+    variants  which cases are one variant, the order of variants, and the small case of a variant
+    launches  the findings in a small case, from the cache or from a launch in each schedule
 """

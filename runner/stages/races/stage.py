@@ -19,21 +19,20 @@ from runner.kernel.case import Case
 from runner.kernel.sizes import UNMEANT
 from runner.record.folder import RunFolder
 from runner.stages.checked.pool import Pool
-from runner.stages.races.small import small_case, words
-from runner.stages.races.small_launches import Findings, SmallLaunch, found_before, look
-from runner.stages.races.variants import Row, Variant, in_order, variants
+from runner.stages.races.launches import Findings, cached, check
+from runner.stages.races.variants import Row, Variant, changed_parameters, in_order, small_case, variants
 from runner.sweep.stage import Bench, Stage
 
-RIGHT = ("ok", "unproven")
+CORRECT = ("ok", "unproven")
 WRONG = ("mismatch", "hazard")  # findings are added to their reasons, unless these name a line
 _LINE = re.compile(r"\.cuh?:\d+: ")
 
 LIMIT_S = 2.0  # time limit of a launch
 SHARE, SHARE_ON_GPU = 0.25, 0.10  # fraction of the sweep's time that the check may take
-LEAST_S = 2.0  # the check's time limit is at least this
-EACH, EACH_ON_GPU = 8, 1  # variants per worker process; a GPU's machine has idle cores
-SOON_S = 0.5  # between two checks for Ctrl-C
-NAMED = 2  # findings that are added to the reason of a wrong row
+MIN_LIMIT_S = 2.0  # of the check
+VARIANTS_PER_WORKER, VARIANTS_PER_WORKER_ON_GPU = 8, 1  # a GPU's machine has idle cores
+POLL_S = 0.5  # between two checks for Ctrl-C
+MAX_NAMED = 2  # findings that are added to the reason of a wrong row
 
 INTERRUPTED = "interrupted"
 
@@ -48,7 +47,8 @@ class Races(Stage):
     def lacks(self, job: Job, row: Row, folder: RunFolder) -> bool:
         """Whether a finished case is still to be checked for races."""
         _ = folder  # the row has this
-        return _is_wanted(job, row) and not _is_looked_at(row)
+        checked = row.get("races_at") or row.get("races_skipped") not in (None, "", INTERRUPTED)
+        return _is_wanted(job, row) and not checked
 
     def run(self, bench: Bench) -> None:
         """Check the cases that lack it. After Ctrl-C, rows that were not reached get the reason `interrupted`."""
@@ -63,127 +63,122 @@ class Races(Stage):
                 cases.append((job, row))
         for on_gpu in (True, False):
             if own := [(job, row) for job, row in cases if is_gpu(str(row["device"])) == on_gpu]:
-                _Checking(own, bench).run()
+                _Check(own, bench).run()
 
 
-class _Checking:
-    """Checks the variants of a sweep in parallel."""
+class _Check:
+    """Checks the variants of a sweep on one kind of device, in parallel."""
 
     def __init__(self, cases: Sequence[tuple[Job, Row]], bench: Bench) -> None:
         self._ledger, self._folder, self._progress = bench.ledger, bench.folder, bench.progress
         first, others = in_order(variants(cases))
         self._waiting = deque([*first, *others])
         self._on_gpu = is_gpu(str(cases[0][1]["device"]))
-        self._always = set[int]() if self._on_gpu else {id(variant) for variant in first}
+        self._unlimited = set[Variant]() if self._on_gpu else set(first)
         self._share = SHARE_ON_GPU if self._on_gpu else SHARE
-        self._opened = False
-        self._until = time.monotonic() + max(LEAST_S, self._share * bench.spent_s)
+        self._opened = False  # whether a worker has answered
+        self._deadline = time.monotonic() + max(MIN_LIMIT_S, self._share * bench.spent_s)
         self._running: dict[Future[Findings], tuple[Variant, Case]] = {}
-        each = EACH_ON_GPU if self._on_gpu else EACH
         self._pool = bench.shared(Pool)
-        self._most = min(self._pool.most, 1 + len(self._waiting) // each)
+        per_worker = VARIANTS_PER_WORKER_ON_GPU if self._on_gpu else VARIANTS_PER_WORKER
+        self._max_running = min(self._pool.size, 1 + len(self._waiting) // per_worker)
 
     def run(self) -> None:
         """Check all variants, or as many as the time allows."""
         self._progress.stage("looking for races", len(self._waiting))
-        why = f"not reached in {self._share:.0%} of the sweep's time".replace("%", " %")
+        reason = f"not reached in {self._share:.0%} of the sweep's time".replace("%", " %")
         try:
             with closing(self._pool):
                 while self._begin() or self._running:
-                    left = max(self._left(variant) for variant, _ in self._running.values())
-                    if left <= 0:
+                    remaining_s = max(self._remaining_s(variant) for variant, _ in self._running.values())
+                    if remaining_s <= 0:
                         break
-                    done, _ = wait(self._running, min(left, SOON_S), FIRST_COMPLETED)
+                    done, _ = wait(self._running, min(remaining_s, POLL_S), FIRST_COMPLETED)
                     interruption.check()
                     self._progress.now(next(small for _, small in self._running.values()).label)
                     if done and not self._on_gpu and not self._opened:  # starting a worker took part of the time
-                        self._opened, self._until = True, max(self._until, time.monotonic() + LEAST_S)
+                        self._opened, self._deadline = True, max(self._deadline, time.monotonic() + MIN_LIMIT_S)
                     for future in done:
                         self._take(*self._running.pop(future), future.result())
         except (KeyboardInterrupt, OSError):  # OSError if a worker was killed in the middle of a message
             interruption.check()
             raise
         finally:
-            why = INTERRUPTED if interruption.heard() else why
+            reason = INTERRUPTED if interruption.heard() else reason
             for variant in (*(variant for variant, _ in self._running.values()), *self._waiting):
-                self._skip(variant, why)
+                self._skip(variant, reason)
 
     def _begin(self) -> bool:
         """Start variants while workers and time are left. Returns whether any is running."""
-        while self._waiting and len(self._running) < self._most and self._left(self._waiting[0]) > 0:
-            variant = self._waiting[0]
-            job = variant.job
+        while self._waiting and len(self._running) < self._max_running and self._remaining_s(self._waiting[0]) > 0:
+            variant, job = self._waiting[0], self._waiting[0].job
             small = small_case(job.case)
             if isinstance(small, str):
-                self._skip(self._waiting.popleft(), small)
-                continue
-            limit = job.device.time_limit_s if job.racecheck == RACES_ALL else LIMIT_S
-            task = SmallLaunch(small, job.device, min(limit, job.device.time_limit_s))
-            if before := found_before(task):
-                self._take(self._waiting.popleft(), small, before)
+                self._skip(variant, small)
             else:
-                self._running[self._pool.start(look, task)] = variant, small
-                self._waiting.popleft()
+                limit_s = math.inf if job.racecheck == RACES_ALL else LIMIT_S
+                launch = small, job.device, min(limit_s, job.device.time_limit_s)
+                if findings := cached(*launch):
+                    self._take(variant, small, findings)
+                else:
+                    self._running[self._pool.start(check, *launch)] = variant, small
+            self._waiting.popleft()
         return bool(self._running)
 
-    def _left(self, variant: Variant) -> float:
-        """The seconds that are left for a variant."""
-        if id(variant) in self._always or variant.job.racecheck == RACES_ALL:
+    def _remaining_s(self, variant: Variant) -> float:
+        """The time that is left for a variant."""
+        if variant in self._unlimited or variant.job.racecheck == RACES_ALL:
             return math.inf
-        return self._until - time.monotonic()
+        return self._deadline - time.monotonic()
 
-    def _take(self, variant: Variant, small: Case, found: Findings) -> None:
+    def _take(self, variant: Variant, small: Case, findings: Findings) -> None:
         """Write the findings in a variant's small case to the variant's rows."""
-        if found.reason:
-            self._skip(variant, found.reason)
+        if findings.reason:
+            self._skip(variant, findings.reason)
             return
         for job, row in variant.cases:
-            at = words(job.case, small)
-            new = {**row, **_columns(row, at, found), "races_at": at or "its own size", "races_skipped": None}
-            if found.findings and _texts(found):
-                self._folder.write_json(self._folder.hazards(job.number), list(found.findings))
+            size = changed_parameters(job.case, small)
+            new = {**row, **_columns(row, size, findings), "races_at": size or "its own size", "races_skipped": None}
+            if findings.findings and _texts(findings):
+                self._folder.write_json(self._folder.hazards(job.number), list(findings.findings))
             self._ledger.add(job, new)
             if new["status"] != row["status"]:
                 self._progress.row(job.case.label, new)
         self._progress.step()
 
-    def _skip(self, variant: Variant, why: str) -> None:
+    def _skip(self, variant: Variant, reason: str) -> None:
         for job, row in variant.cases:
-            self._ledger.add(job, {**row, "races_skipped": why})
+            self._ledger.add(job, {**row, "races_skipped": reason})
         self._progress.step()
 
 
-def _columns(row: Row, at: str, found: Findings) -> Row:
-    """The columns of a row that findings change; `at` names the small case's size."""
-    where = f" at {at}" if at else ""
-    meant = f"; {UNMEANT}" if at and any(f["kind"] == "outside" for f in found.findings) else ""
-    texts, same = _texts(found), [str(f["text"]) for f in found.findings if f["same_value"]]
-    if row["status"] in RIGHT and texts:
-        return {"status": "hazard", "reason": f"on the checked CPU device{where}: {join_findings(texts)}{meant}"}
+def _columns(row: Row, size: str, found: Findings) -> Row:
+    """The columns of a row that findings change; `size` is that of the small case, empty if it is the row's own."""
+    at = f" at {size}" if size else ""
+    where = f"on the checked CPU device{at}"
+    unmeant = f"; {UNMEANT}" if size and any(f["kind"] == "outside" for f in found.findings) else ""
+    texts, same_value = _texts(found), [str(f["text"]) for f in found.findings if f["same_value"]]
+    if row["status"] in CORRECT and texts:
+        return {"status": "hazard", "reason": f"{where}: {join_findings(texts)}{unmeant}"}
     if row["status"] in WRONG and texts:
-        return {"reason": f"{row['reason']}; the checked CPU device finds{where}: {join_findings(texts[:NAMED])}"}
-    if same:  # a note only, as in compute-sanitizer
-        remark = f"on the checked CPU device{where}: {join_findings(same[:NAMED])}"
-        return {"note": "; ".join(filter(None, (row.get("note"), remark)))}
+        return {"reason": f"{row['reason']}; the checked CPU device finds{at}: {join_findings(texts[:MAX_NAMED])}"}
+    if same_value:  # a note only, as in compute-sanitizer
+        return {"note": "; ".join(filter(None, (row.get("note"), f"{where}: {join_findings(same_value[:MAX_NAMED])}")))}
     return {}
 
 
 def _texts(found: Findings) -> list[str]:
     """The violations, one sentence each, without races in which all threads store the same value."""
-    return [*found.said, *(str(f["text"]) for f in found.findings if not f["same_value"])]
+    return [*found.violations, *(str(f["text"]) for f in found.findings if not f["same_value"])]
 
 
 def _is_wanted(job: Job, row: Row) -> bool:
     """Whether a case is to be checked; in a search, only its best cases are."""
     if job.racecheck == RACES_NONE or job.look or row.get("device") == CHECKED:
         return False
-    if row["status"] in RIGHT:
+    if row["status"] in CORRECT:
         return True
     return row["status"] in WRONG and not job.case.hazard and not _LINE.search(str(row.get("reason") or ""))
-
-
-def _is_looked_at(row: Row) -> bool:
-    return bool(row.get("races_at")) or row.get("races_skipped") not in (None, "", INTERRUPTED)
 
 
 def _refusal(case: Case) -> str:

@@ -1,13 +1,21 @@
-"""Group cases into variants: the same compiled kernel and parameters, apart from the size and the arrays' contents."""
+"""Group cases into variants, which share a compiled kernel, and find a small case of each.
+
+The cases of a variant differ in the size and the arrays' contents only. A small case has few blocks.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from runner.errors import UsageError
 from runner.jobs.job import Job
+from runner.kernel.case import Case
+from runner.kernel.declaration import pair, written
+from runner.kernel.resolve import make
+from runner.kernel.sizes import others
 from runner.stages.checked.builds import host_source
 
 Row = dict[str, Any]
@@ -15,12 +23,20 @@ Row = dict[str, Any]
 APART = ("size", "rows", "cols", "seed", "fill", "cache", "compile_options")
 """Parameters that may differ within a variant: the host's build and the order of accesses do not depend on them."""
 
+MIN_BLOCKS = 3  # of a small case: races between blocks need two, and the last block is often special
+MIN_FULL_BLOCKS = 2  # of a small case, in which each thread has an element
+SMALL_ELEMENTS = 1 << 12  # a case of at most this many elements is launched at its own size
+MAX_THREADS = 1 << 20  # in all blocks of a launch, which then takes about a second
+MAX_BYTES = 64 << 20  # of all arrays
+EXPONENTS = range(5, 18)  # the sizes that are tried are 2**n + 1 and 2**n
+SHAPES = ((33, 65), (65, 129), (64, 64), (64, 128), (129, 257), (128, 256), (256, 512), (512, 512))  # rows, columns
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Variant:
     """The cases of a variant with their rows, the smallest first."""
 
-    cases: tuple[tuple[Job, Row], ...]
+    cases: Sequence[tuple[Job, Row]]
 
     @property
     def job(self) -> Job:
@@ -28,48 +44,109 @@ class Variant:
         return self.cases[0][0]
 
     @property
-    def kernel(self) -> str:
-        """The kernel's name."""
-        return self.job.case.kernel.name
+    def wrong(self) -> bool:
+        """Whether a row is wrong."""
+        return any(row["status"] != "ok" for _, row in self.cases)
 
 
 def variants(cases: Iterable[tuple[Job, Row]]) -> list[Variant]:
     """Group a sweep's cases into variants, in the order of their first cases."""
     groups: dict[tuple[object, ...], list[tuple[Job, Row]]] = {}
     for job, row in cases:
-        groups.setdefault(_key(job), []).append((job, row))
-    return [Variant(tuple(sorted(group, key=lambda one: _size(one[0])))) for group in groups.values()]
+        kernel = job.case.kernel
+        own = tuple((n, v) for n, v in job.case.parameters if n not in APART and n not in kernel.sizes)
+        groups.setdefault((kernel.name, own, job.copy, host_source(job.case)), []).append((job, row))
+    return [Variant(sorted(group, key=lambda case: _size(case[0]))) for group in groups.values()]
 
 
-def in_order(found: Sequence[Variant]) -> tuple[list[Variant], list[Variant]]:
+def in_order(unordered: Sequence[Variant]) -> tuple[list[Variant], list[Variant]]:
     """Order variants for checking.
 
     Returns:
         One variant of each kernel, and the remaining variants. Variants with wrong rows come first, because they need a
         reason most; then the variant that is fastest at the largest size.
     """
+
+    def rank(variant: Variant) -> tuple[bool, int, float]:
+        job, row = variant.cases[-1]
+        return not variant.wrong, -_size(job), float(row.get("median_us") or 0.0)
+
     first: dict[str, Variant] = {}
-    for variant in sorted(found, key=_rank):
-        first.setdefault(variant.kernel, variant)
-    chosen = {id(variant) for variant in first.values()}
-    return list(first.values()), sorted((v for v in found if id(v) not in chosen), key=lambda v: not _wrong(v))
-
-
-def _rank(variant: Variant) -> tuple[bool, int, float]:
-    job, row = variant.cases[-1]
-    return not _wrong(variant), -_size(job), float(row.get("median_us") or 0.0)
-
-
-def _wrong(variant: Variant) -> bool:
-    return any(row["status"] != "ok" for _, row in variant.cases)
-
-
-def _key(job: Job) -> tuple[object, ...]:
-    own = tuple((n, v) for n, v in job.case.parameters if n not in APART and n not in job.case.kernel.sizes)
-    return job.case.kernel.name, own, job.copy, host_source(job.case)
+    for variant in sorted(unordered, key=rank):
+        first.setdefault(variant.job.case.kernel.name, variant)
+    chosen = set(first.values())
+    return list(first.values()), sorted((v for v in unordered if v not in chosen), key=lambda v: not v.wrong)
 
 
 def _size(job: Job) -> int:
     """The product of the parameters of kind `size`; without one, the bytes of all arrays."""
     sizes = job.case.kernel.sizes
     return math.prod(int(job.case.variables[n]) for n in sizes) if sizes else job.case.nbytes
+
+
+def small_case(case: Case) -> Case | str:
+    """Find a small case of the same variant.
+
+    Returns:
+        The smallest case with enough blocks; the case itself if it is small or no other size is allowed; or the reason
+        why every size is too large for the checked device.
+    """
+    reason = _too_large(case)
+    if _elements(case) <= SMALL_ELEMENTS and not reason:
+        return case
+    allowed: list[Case] = []
+    for sizes in (_at_sizes, _at_checked_sizes):  # each gives the smallest first
+        for other in sizes(case):
+            if _elements(other) <= _elements(case) and not _too_large(other):
+                blocks, threads = math.prod(other.grid), math.prod(other.block)
+                if blocks >= MIN_BLOCKS and _elements(other) > MIN_FULL_BLOCKS * threads:
+                    return other
+                allowed.append(other)
+    if not reason:
+        return case
+    if allowed:  # such as a kernel of one block
+        return max(allowed, key=lambda other: (math.prod(other.grid), _elements(other)))
+    return f"{case.label}: {reason}, and no smaller size compiles to the same kernel"
+
+
+def changed_parameters(case: Case, other: Case) -> str:
+    """Format the parameters in which another case of the variant differs, such as `size=2049`; empty if none does."""
+    kinds = {p.name: p.kind for p in case.kernel.parameters}
+    own = dict(case.parameters)
+    return " ".join(f"{n}={written(kinds[n], v)}" for n, v in other.parameters if own[n] != v)
+
+
+def _at_sizes(case: Case) -> Iterator[Case]:
+    """The case at sizes of `EXPONENTS` or `SHAPES` that its constraints allow and that compile to the same kernel."""
+    if len(case.kernel.sizes) != 1:
+        return
+    (name,), values, source = case.kernel.sizes, dict(case.parameters), host_source(case)
+    sizes: list[int | str] = [2**n + more for n in EXPONENTS for more in (1, 0)]
+    if isinstance(size := values[name], str) and "x" in size:
+        rows, cols = pair(size)
+        sizes = [f"{r}x{c}" for r, c in SHAPES if r <= rows and c <= cols]
+    for size in sizes:
+        try:
+            other = make(case.kernel, {**values, name: size}, case.seed)
+        except UsageError:  # an expression is undefined at this size
+            continue
+        if not other.excluded and not other.hazard and host_source(other) == source:
+            yield other
+
+
+def _at_checked_sizes(case: Case) -> list[Case]:
+    """The sizes at which values are checked; they also respect constraints between several parameters."""
+    return sorted(others(case, math.inf).cases, key=_elements)
+
+
+def _too_large(case: Case) -> str:
+    """Why a case is too large for the checked device; empty if it is not."""
+    threads = sum(math.prod(launch.grid) * math.prod(launch.block) for launch in case.launches)
+    if threads > MAX_THREADS:
+        return f"{threads:,} threads are too many for the checked CPU device"
+    return f"its arrays need {case.nbytes >> 20:,} MiB" if case.nbytes > MAX_BYTES else ""
+
+
+def _elements(case: Case) -> int:
+    """Number of elements of the case's largest array."""
+    return max((math.prod(array.shape) for array in case.arrays()), default=0)
