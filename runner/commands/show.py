@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from runner.cli import Parser, run_command
-from runner.display.console import shown
+from runner.display.console import short_path
 from runner.errors import UsageError
 
 NEAR, LIKENESS = 3, 0.75  # most names to suggest, and their least similarity
@@ -53,7 +53,7 @@ def _show(name: str | None, config_dir: str | None) -> int:
 
 
 def _as_written(path: Path) -> str:
-    return f"# {shown(path)}\n{path.read_text(encoding='utf-8').rstrip()}\n"
+    return f"# {short_path(path)}\n{path.read_text(encoding='utf-8').rstrip()}\n"
 
 
 def _kernel(path: Path, content: Any, folders: Sequence[Path]) -> str:
@@ -64,9 +64,9 @@ def _kernel(path: Path, content: Any, folders: Sequence[Path]) -> str:
     from runner.kernel.yaml_reader import read_yaml  # noqa: PLC0415
 
     kernel = read_kernel(path.stem, content, path, folders)
-    family = f", with {shown(kernel.common)}" if kernel.common else ""
+    family = f", with {short_path(kernel.common)}" if kernel.common else ""
     lines = [f"# {kernel.name}: {kernel.summary}".rstrip(": "), "#"]
-    lines += [f"# YAML:   {shown(path)}{family}", f"# source: {shown(kernel.source)}", "#"]
+    lines += [f"# YAML:   {short_path(path)}{family}", f"# source: {short_path(kernel.source)}", "#"]
     width = max(len(p.name) for p in kernel.parameters)
     for p in kernel.parameters:
         allowed = f"  (one of {', '.join(written(p.kind, v) for v in p.allowed)})" if p.allowed else ""

@@ -101,9 +101,9 @@ def _command_to_resume(folder: RunFolder) -> str:
 
 
 def _here(folder: RunFolder) -> str:
-    from runner.display.console import shown  # noqa: PLC0415
+    from runner.display.console import short_path  # noqa: PLC0415
 
-    return shlex.quote(shown(folder.path))
+    return shlex.quote(short_path(folder.path))
 
 
 def _finish(folder: RunFolder, options: Options) -> int:

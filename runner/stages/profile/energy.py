@@ -56,7 +56,7 @@ class BoardEnergy(ProfileStage):
                 if not worker.alive:
                     worker.kill()
                     worker = Worker(jobs[0].device, tools.environment)
-                tools.progress.now(f"{job.case.label}: batch {number} of {BATCHES}")
+                tools.progress.show_step(f"{job.case.label}: batch {number} of {BATCHES}")
                 found = self._batch(worker, job, binaries[job.number])
                 if isinstance(found, Energy):
                     measured[job.number].append(found)
