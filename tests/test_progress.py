@@ -83,15 +83,15 @@ def test_without_a_terminal_there_are_not_too_many_lines(monkeypatch):
     progress = SweepProgress(Console(file=out, width=80))
     progress.stage("round 1 of 3", 3000)
     for n in range(1000):
-        progress.now(f"case {n}: measuring")
+        progress.show_step(f"case {n}: measuring")
         progress.step()
-        progress.left(75.0)
+        progress.set_remaining(75.0)
         progress.row(f"case {n}", {"status": "ok", "median_us": 1.0})
     assert not out.getvalue()
     monkeypatch.setattr(terminal, "QUIET_S", 0.0)
     monkeypatch.setattr(terminal, "QUIET_SHARE", 0.0)
     progress.row("case 999", {"status": "ok", "median_us": 1.0})
-    progress.now("case 1000")
+    progress.show_step("case 1000")
     assert re.fullmatch(
         r"1000/3000 \(0:\d\d, 1:1\d left\) case 999: ok 1.0 µs\n"
         r"round 1 of 3 1001/3000 \(0:\d\d, 1:1\d left\): case 1000\n",

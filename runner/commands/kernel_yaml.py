@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from runner.compose import arguments, checks, contents, schema, search_path
-from runner.display.console import shown
+from runner.display.console import short_path
 from runner.errors import UsageError
 from runner.jobs.job import read_kernel
 from runner.kernel import from_yaml
@@ -41,15 +41,15 @@ def show(name: str | None, config_dir: str | None) -> None:
         if not contents.is_composed(path, content := read_yaml(path)):
             sys.stdout.write(kernel_text(path, content, folders))
             return
-    sys.stdout.write(f"# {shown(path)}\n{path.read_text(encoding='utf-8').rstrip()}\n")
+    sys.stdout.write(f"# {short_path(path)}\n{path.read_text(encoding='utf-8').rstrip()}\n")
 
 
 def kernel_text(path: Path, content: Any, folders: Sequence[Path]) -> str:
     """A kernel's summary, files and parameters as comments, then its YAML. The whole text is valid YAML."""
     kernel = read_kernel(path.stem, content, path, folders)
-    family = f", with {shown(kernel.common)}" if kernel.common else ""
+    family = f", with {short_path(kernel.common)}" if kernel.common else ""
     lines = [f"# {kernel.name}: {kernel.summary}".rstrip(": "), "#"]
-    lines += [f"# YAML:   {shown(path)}{family}", f"# source: {shown(kernel.source)}", "#"]
+    lines += [f"# YAML:   {short_path(path)}{family}", f"# source: {short_path(kernel.source)}", "#"]
     width = max(len(p.name) for p in kernel.parameters)
     for p in kernel.parameters:
         allowed = f"  (one of {', '.join(written(p.kind, v) for v in p.allowed)})" if p.allowed else ""

@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from runner.device.kinds import AUTO, is_gpu, label, name_of
-from runner.display.console import fits, say, say_table, shown
+from runner.display.console import fits, say, say_table, short_path
 from runner.display.table import Table
 from runner.display.terminal import Console, SweepProgress
 from runner.display.text import count, described, one_line, rough, size_of
@@ -59,7 +59,7 @@ def print_runs(root: Path, most: int) -> None:
     with SweepProgress() as progress:
         progress.stage("reading runs", len(paths[:most]))
         for path in paths[:most]:
-            progress.now(path.name)
+            progress.show_step(path.name)
             try:
                 overviews.append(read(path))
             except UsageError as e:
@@ -127,13 +127,8 @@ def _planned(folder: RunFolder) -> list[str]:
 
 
 def _what(command: str, kernels: Sequence[str]) -> str:
-    try:
-        overrides = [word.lstrip("+").partition("=") for word in shlex.split(command)]
-    except ValueError:
-        overrides = []
-    chosen = [value for key, _, value in overrides if key == "experiment" and value not in ("", "null")]
-    if chosen:
-        return one_line(f"experiment {chosen[-1]}", 60)
+    if experiment := runs.experiment(command):
+        return one_line(f"experiment {experiment}", 60)
     names = [one_line(name, 40) for name in kernels if name]
     return ", ".join(names) if len(names) <= MAX_NAMES else f"{len(names)} kernels"
 
@@ -173,5 +168,5 @@ def _best(run: Run) -> str:
 
 def _quoted(path: Path) -> str:
     """Quote a path for a shell, with unprintable characters replaced."""
-    text = shlex.quote(shown(path))
+    text = shlex.quote(short_path(path))
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

@@ -12,7 +12,7 @@ from pathlib import Path
 from runner import interruption, report
 from runner.cli import FAILED, INTERRUPTED, MISTAKE, Options, say
 from runner.commands import preview
-from runner.display.console import shown
+from runner.display.console import short_path
 from runner.display.terminal import Console
 from runner.errors import DeviceUnavailable, UsageError
 from runner.record import stored_rows
@@ -91,7 +91,7 @@ def _say_error(error: OSError, folder: RunFolder | None) -> int:
 
 
 def _command_to_resume(folder: RunFolder) -> str:
-    return f"python -m runner.resume {shlex.quote(shown(folder.path))}"
+    return f"python -m runner.resume {shlex.quote(short_path(folder.path))}"
 
 
 def _write_report(folder: RunFolder, options: Options) -> int:
@@ -104,7 +104,7 @@ def _write_report(folder: RunFolder, options: Options) -> int:
         if options.json:
             sys.stdout.write(stored_rows.as_json_lines(rows))
     except KeyboardInterrupt:
-        command = f"python -m runner.report {shlex.quote(shown(folder.path))}"
+        command = f"python -m runner.report {shlex.quote(short_path(folder.path))}"
         sentence = f"interrupted before the report was written; {command} writes the table and the report of all "
         raise KeyboardInterrupt(say(f"{sentence}finished cases", INTERRUPTED)) from None
     except BrokenPipeError:

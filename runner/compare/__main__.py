@@ -41,7 +41,7 @@ def _compare(given: argparse.Namespace) -> int:
     from runner.display.terminal import Console, SweepProgress  # noqa: PLC0415
 
     def step(name: str) -> None:
-        progress.now(name)
+        progress.show_step(name)
         progress.step()
 
     files = [path for path in (given.html, given.csv) if path]

@@ -12,8 +12,8 @@ from runner.compare.runs import LAST, Row, varying
 from runner.display.text import count, listed, one_line, value_of
 from runner.report.figures import chart
 from runner.report.figures.chart import PALE, Axis, Chart, Look
-from runner.report.figures.drawing import saved
-from runner.report.figures.figure import Stroke, data_url, positions, strokes, x_axis
+from runner.report.figures.drawing import save
+from runner.report.figures.figure import data_url, looks, positions, x_axis
 from runner.statistics import Decision
 
 MOST_PANELS = 12
@@ -52,7 +52,7 @@ def draw(comparisons: Sequence[Comparison]) -> Picture | None:
     shown = dict(itertools.islice(every.items(), MOST_PANELS))
     base, runs = comparisons[0].base, [comparison.other.short for comparison in comparisons]
     title = f"Speed against {base.short}: above 1x is faster"
-    svg, _ = saved(title, _chart(shown, base.parameters, runs), png=False)
+    svg, _ = save(title, _chart(shown, base.parameters, runs), png=False)
     further = _names([change.row for points in shown.values() for _, change, _ in points], base.parameters)[1:]
     notes = [
         f"Side by side: cases that differ in {listed(further)}." if further else "",
@@ -65,31 +65,31 @@ def draw(comparisons: Sequence[Comparison]) -> Picture | None:
 
 def _chart(shown: dict[str, list[Point]], parameters: Sequence[str], runs: Sequence[str]) -> Chart:
     columns = min(2, len(shown))
-    looks = list(zip(runs, strokes([str(n) for n in range(len(runs))]).values(), strict=True))
+    styles = list(zip(runs, looks([str(n) for n in range(len(runs))]).values(), strict=True))
     panels = []
     for number, (kernel, points) in enumerate(shown.items()):
-        panel = _panel(points, parameters, looks)
+        panel = _panel(points, parameters, styles)
         label = "" if number % columns else "speed-up (more is faster)"
         panels.append(replace(panel, title=one_line(kernel, 44), y=replace(panel.y, label=label)))
     return Chart(panels, columns, 2.7, legend="left", legend_columns=3)
 
 
-def _panel(points: Sequence[Point], parameters: Sequence[str], looks: Sequence[tuple[str, Stroke]]) -> chart.Panel:
+def _panel(points: Sequence[Point], parameters: Sequence[str], styles: Sequence[tuple[str, Look]]) -> chart.Panel:
     axis, x = _places([change.row for _, change, _ in points], parameters)
     speeds, lows, highs = zip(*(_ends(decision) for *_, decision in points), strict=True)
     most = max(1.012, *highs, *(1 / low for low in lows)) ** 1.12
     bands = [1 + decision.threshold for *_, decision in points]
-    colours = [looks[number][1].colour for number, *_ in points]
+    colours = [styles[number][1].colour for number, *_ in points]
     marks: list[chart.Mark] = [
         chart.Whiskers(x, [1 / b for b in bands], bands, [BAND], 7, label="too small to count"),
         chart.Rule(1, Look(PALE, width=1.1)),
         chart.Whiskers(x, lows, highs, colours, 1.6),
     ]
-    for number, (run, stroke) in enumerate(looks):
+    for number, (run, style) in enumerate(styles):
         for changed in (False, True):
-            mine = [n for n, (of, c, _) in enumerate(points) if of == number and (c.word in CHANGED) == changed]
-            look = Look(stroke.colour, stroke.marker, "", hollow=not changed)
-            marks.append(chart.Line([x[n] for n in mine], [speeds[n] for n in mine], look, run if changed else ""))
+            own = [n for n, (k, c, _) in enumerate(points) if k == number and (c.word in CHANGED) == changed]
+            look = replace(style, dash="", hollow=not changed)
+            marks.append(chart.Line([x[n] for n in own], [speeds[n] for n in own], look, run if changed else ""))
     return chart.Panel("", axis, Axis("", 1 / most, most, log=True, unit="x"), marks)
 
 

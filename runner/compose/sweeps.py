@@ -69,7 +69,7 @@ def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: Ru
         plan: list[Job] = []
         mistakes: dict[str, KernelMistake] = {}
         for number, overrides in enumerate(job_overrides):
-            progress.now(" ".join(overrides))
+            progress.show_step(" ".join(overrides))
             try:
                 plan.append(composer.job(overrides, number, None if dry else folder.job(number)))
             except KernelMistake as e:

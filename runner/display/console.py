@@ -22,7 +22,7 @@ def say(console: Console, text: str, style: str = "", *, whole: bool = False) ->
     console.print(line, soft_wrap=whole or not console.is_terminal)
 
 
-def shown(path: Path) -> str:
+def short_path(path: Path) -> str:
     """A path for people: relative to the working directory if it lies below that."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
@@ -33,7 +33,7 @@ def say_path(console: Console, words: str, path: Path) -> None:
     if not console.is_terminal:
         console.print(Text(f"{words}{path}"), soft_wrap=True)
         return
-    text = Text(shown(path))
+    text = Text(short_path(path))
     fits = len(words) + text.cell_len <= console.width
     console.print(Text(words if fits else words.rstrip() + "\n").append_text(text), soft_wrap=True)
 

@@ -15,7 +15,7 @@ from rich.text import Text
 
 QUIET_S, QUIET_SHARE = 2.0, 0.1  # without a terminal, lines are this far apart: in seconds, and in the time so far
 FEW = 40  # up to this many rows, and in a terminal failed rows, are all printed
-BARS = (24, 8)  # widths of the bar; the second if the line would be too long
+BAR_WIDTHS = (24, 8)  # columns; the second if the line would be too long
 
 
 class Console(rich.console.Console):
@@ -42,10 +42,10 @@ class SweepProgress:
             console=self.console, get_renderable=lambda: self, transient=True, refresh_per_second=8,
             redirect_stdout=False,
         )  # fmt: skip
-        self._name, self._total, self._done, self._case = "", 0, 0, ""
-        self._left: float | None = None  # seconds of the stage at the time `_counted`
-        self._started = self._said = self._counted = time.monotonic()
-        self._rows = 0
+        self._name, self._total, self._done, self._step = "", 0, 0, ""
+        self._remaining_s: float | None = None  # seconds of the stage at the time `_counted`
+        self._started = self._printed = self._counted = time.monotonic()
+        self._rows_shown = 0
 
     def __enter__(self) -> Self:
         if self._in_terminal and not self._quiet:
@@ -57,36 +57,36 @@ class SweepProgress:
 
     def stage(self, name: str, total: int, done: int = 0) -> None:
         """Begin a stage of `total` steps, of which `done` are done."""
-        self._name, self._total, self._done, self._case = name, total, done, ""
-        self._left = self._left if done else None
-        self._said = time.monotonic()
+        self._name, self._total, self._done, self._step = name, total, done, ""
+        self._remaining_s = self._remaining_s if done else None
+        self._printed = time.monotonic()
 
-    def now(self, what: str) -> None:
+    def show_step(self, what: str) -> None:
         """Show the current step."""
-        self._case = what
+        self._step = what
         if not self._in_terminal and self._is_due():
-            self.say(f"{self._name} {self._done + 1}/{self._total}{self._in_brackets()}: {what}")
+            self.say(f"{self._name} {self._done + 1}/{self._total}{self._parenthesized_times()}: {what}")
 
     def step(self, steps: int = 1) -> None:
         """Count steps as done."""
         self._done += steps
 
-    def left(self, seconds: float | None) -> None:
+    def set_remaining(self, seconds: float | None) -> None:
         """Show the time left for the stage; `None` if it is unknown."""
-        self._left, self._counted = seconds, time.monotonic()
+        self._remaining_s, self._counted = seconds, time.monotonic()
 
     def row(self, label: str, row: Mapping[str, Any]) -> None:
         """Show a finished case, unless many were shown. In a terminal only failed cases stay on the screen."""
         fine = row["status"] in ("ok", "skipped")
         if self._in_terminal and fine:
             return
-        self._rows += not (fine and self._total > FEW)
-        if not (self._is_due() if fine and self._total > FEW else self._rows <= FEW):
+        self._rows_shown += not (fine and self._total > FEW)
+        if not (self._is_due() if fine and self._total > FEW else self._rows_shown <= FEW):
             return
         us = row.get("median_us")
         taken = f"{us:,.1f} µs" if us else ""
         what = f"{row['status']} {taken or row.get('reason') or ''}".rstrip()
-        self.say(f"{self._done}/{self._total}{self._in_brackets()} {label}: {what}")
+        self.say(f"{self._done}/{self._total}{self._parenthesized_times()} {label}: {what}")
 
     def say(self, text: str) -> None:
         """Print a line that stays."""
@@ -95,7 +95,7 @@ class SweepProgress:
 
     def warn(self, text: str) -> None:
         """Print a line that stays, even in quiet mode."""
-        self._said = time.monotonic()
+        self._printed = time.monotonic()
         self.console.print(Text(text), soft_wrap=not self._in_terminal)
 
     def __rich_console__(self, console: rich.console.Console, options: ConsoleOptions) -> RenderResult:
@@ -104,7 +104,7 @@ class SweepProgress:
         plain = options.ascii_only
         single = self._total <= 1  # needs no bar
         counts = self._times() if single else f" {self._done}/{self._total}  {self._times()}"
-        for columns in (1,) if single else (*BARS, 0):
+        for columns in (1,) if single else (*BAR_WIDTHS, 0):
             name = f"  {self._name}" if columns else ""
             if len(counts) + len(name) + columns <= width:
                 break
@@ -117,10 +117,10 @@ class SweepProgress:
             (name, "bold"),
         )
         room = width - line.cell_len - 2
-        if self._case and name and room > 0:
-            case = Text(f": {self._case}", style="dim")
-            case.truncate(room + 2, overflow="crop" if plain else "ellipsis")
-            line.append_text(case)
+        if self._step and name and room > 0:
+            step = Text(f": {self._step}", style="dim")
+            step.truncate(room + 2, overflow="crop" if plain else "ellipsis")
+            line.append_text(step)
         line.truncate(width, overflow="crop")
         line.no_wrap = True
         yield line
@@ -128,16 +128,16 @@ class SweepProgress:
     def _times(self) -> str:
         now = time.monotonic()
         elapsed = clock(now - self._started)
-        left = 0.0 if self._left is None else self._left - (now - self._counted)
+        left = 0.0 if self._remaining_s is None else self._remaining_s - (now - self._counted)
         return f"{elapsed}, {clock(left)} left" if left >= 1 else elapsed
 
-    def _in_brackets(self) -> str:
+    def _parenthesized_times(self) -> str:
         """The times for a line of a long sweep, if the time left is known."""
-        return f" ({self._times()})" if self._total > FEW and self._left is not None else ""
+        return f" ({self._times()})" if self._total > FEW and self._remaining_s is not None else ""
 
     def _is_due(self) -> bool:
         now = time.monotonic()
-        return now - self._said > max(QUIET_S, QUIET_SHARE * (now - self._started))
+        return now - self._printed > max(QUIET_S, QUIET_SHARE * (now - self._started))
 
 
 def clock(seconds: float) -> str:

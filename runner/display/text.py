@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 PAIRS = {
@@ -19,7 +20,7 @@ _MEANING = {
     "8 bytes a thread, 4 for 16",
     "sectors ld/st": "32-byte sectors of a warp's request to global memory, load/store",
 }
-HEADS_EXPLAINED = {head: f"{head}: {meaning}. Counted from the addresses." for head, meaning in _MEANING.items()}
+HEAD_MEANINGS = {head: f"{head}: {meaning}. Counted from the addresses." for head, meaning in _MEANING.items()}
 
 
 def absent(value: Any) -> bool:
@@ -52,9 +53,24 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
+def sentences(*parts: str) -> str:
+    """The parts that are not empty, one after the other."""
+    return " ".join(filter(None, parts))
+
+
 def listed(words: list[str]) -> str:
     """Words in a sentence: `a, b and c`."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def limited(words: Sequence[str], most: int) -> list[str]:
+    """The first words, and how many further ones there are: `a`, `b`, `3 more`."""
+    return [*words[:most], *([f"{len(words) - most:,} more"] if len(words) > most else [])]
+
+
+def limited_lines(lines: Sequence[str], most: int, where: str = "") -> list[str]:
+    """The first lines, and how many further ones there are, and `where`."""
+    return [*lines[:most], *([f"... {len(lines) - most} further lines{where}"] if len(lines) > most else [])]
 
 
 def power(size: int) -> str:
@@ -85,6 +101,11 @@ def exact(number: float) -> str:
     return f"{number:.{1 if abs(number) >= 100 else 2 if abs(number) >= 10 else 3}f}"
 
 
+def four_digits(number: float) -> str:
+    """A number with at most four digits, or all digits before the point."""
+    return f"{number:,.4g}" if number < 10000 else f"{number:,.0f}"
+
+
 def value_of(name: str, row: dict[str, Any]) -> str:
     """The value of a row's parameter; empty if the kernel does not read the parameter."""
     if name == "size":
@@ -106,22 +127,21 @@ def described(row: dict[str, Any], names: list[str]) -> str:
     return ", ".join([one_line(str(row["kernel"]), 60), *(f"{name} {one_line(v, 40)}" for name, v in pairs if v)])
 
 
-def pair(row: dict[str, Any], head: str) -> str:
+def cost_pair(row: dict[str, Any], head: str) -> str:
     """One of `PAIRS` of a row, such as `32/1`. A dash stands for an access that the kernel does not make."""
     values = [row.get(name) for name in PAIRS[head]]
-    return "" if all(absent(value) for value in values) else "/".join(_cost(value) for value in values)
+    words = ("–" if value is None or absent(value) else four_digits(value) for value in values)  # noqa: RUF001
+    return "" if all(map(absent, values)) else "/".join(words)
 
 
-def beside(row: dict[str, Any]) -> str:
-    """Both pairs of a row in words: `shared 32/1, global 4/4`."""
-    return ", ".join(f"{short} {text}" for head, short in _SHORT.items() if (text := pair(row, head)))
+def access_costs(row: dict[str, Any]) -> str:
+    """What a case's accesses cost: `shared 32/1, global 4/4`."""
+    return ", ".join(f"{short} {text}" for head, short in _SHORT.items() if (text := cost_pair(row, head)))
 
 
-def explained(rows: list[dict[str, Any]]) -> str:
-    """A legend of `beside`; empty if it shows nothing for these rows."""
-    words = [f"{_SHORT[head]}: {meaning}" for head, meaning in _MEANING.items() if any(pair(row, head) for row in rows)]
+def access_legend(rows: list[dict[str, Any]]) -> str:
+    """A legend of `access_costs`; empty if it shows nothing for these rows."""
+    words = [
+        f"{_SHORT[head]}: {meaning}" for head, meaning in _MEANING.items() if any(cost_pair(row, head) for row in rows)
+    ]
     return f"{'; '.join(words)}. Counted from the addresses." if words else ""
-
-
-def _cost(value: Any) -> str:
-    return "–" if absent(value) else f"{value:,.4g}" if value < 10000 else f"{value:,.0f}"  # noqa: RUF001

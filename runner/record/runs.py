@@ -1,10 +1,11 @@
-"""Find run folders by a path, a pattern, or `latest`."""
+"""Find run folders by a path, a pattern, or `latest`; read their environment.json and the command in it."""
 
 from __future__ import annotations
 
 import glob
 import json
 import os
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -101,6 +102,21 @@ def flat(content: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]
             yield f"{prefix}{name}", ", ".join(map(str, value))
         else:
             yield f"{prefix}{name}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def overrides(command: str) -> list[str]:
+    """The words of a command after `python -m runner`; empty if there are none, or if a quote is open."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return []
+    return words[words.index("runner") + 1 :] if "runner" in words else []
+
+
+def experiment(command: str) -> str:
+    """The experiment that a command names; empty if it does not."""
+    pairs = [word.lstrip("+").partition("=") for word in overrides(command)]
+    return next((v for key, _, v in reversed(pairs) if key == "experiment" and v not in ("", "null")), "")
 
 
 def _started(path: Path) -> str:

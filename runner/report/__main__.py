@@ -19,8 +19,8 @@ from runner.record import runs
 from runner.record.folder import RunFolder
 
 HOST = "127.0.0.1"
-NAMES = (HOST, "localhost")
-WAITING = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="2">
+HOST_NAMES = (HOST, "localhost")
+WAITING_PAGE = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="2">
 <title>Waiting</title><h1>Waiting for the first case</h1><p>{}</p></html>"""
 
 
@@ -38,47 +38,46 @@ def main(arguments: list[str] | None = None) -> int:
         "--live", action="store_true", help="serve a page on this machine that updates while a sweep runs"
     )
     parser.add_argument("--port", type=int, default=0, help="port of --live (default: a free one)")
-    given = parser.parse_args(arguments)
-    return run_command(lambda: _report(given))
+    options = parser.parse_args(arguments)
+    return run_command(lambda: _report(options))
 
 
-def _report(given: Namespace) -> int:
+def _report(options: Namespace) -> int:
     from runner.display.terminal import Console  # noqa: PLC0415
+    from runner.record.shards import running  # noqa: PLC0415
     from runner.report import as_markdown, publish, publish_alone  # noqa: PLC0415
 
-    name = given.folder
-    if given.to and (given.live or given.format == "md"):
-        raise UsageError(f"--to {given.to}: writes a page, so leave out --live and --format md")
-    if given.live and given.format == "md":
+    name = options.folder
+    if options.to and (options.live or options.format == "md"):
+        raise UsageError(f"--to {options.to}: writes a page, so leave out --live and --format md")
+    if options.live and options.format == "md":
         raise UsageError("--live serves a page: leave out --format md")
-    if given.port and not given.live:
-        raise UsageError(f"--port {given.port}: only --live has a port")
+    if options.port and not options.live:
+        raise UsageError(f"--port {options.port}: only --live has a port")
     folder = Path(name) if Path(name).is_dir() else runs.find_one(name)
     with runs.reading(name):
-        if given.live:
-            return _serve(folder, given.port)
-        if given.format == "md":
+        if options.live:
+            return _serve(folder, options.port)
+        if options.format == "md":
             sys.stdout.write(as_markdown(folder))
             return 0
-        if given.to:
-            RunFolder(folder).refuse_to_replace(given.to)
+        if options.to:
+            RunFolder(folder).refuse_to_replace(options.to)
         _bring_up_to_date(RunFolder(folder))
-        if given.to:
-            publish_alone(folder, given.to)
-            sys.stdout.write(f"Written: {given.to}\n")
+        if options.to:
+            publish_alone(folder, options.to)
+            sys.stdout.write(f"Written: {options.to}\n")
         else:
             publish(folder, Console())
-        from runner.record.shards import running  # noqa: PLC0415
-
         if running(RunFolder(folder)):
             say(f"{name}: the sweep is still running, so the report is incomplete", 0)
     return 0
 
 
 def _serve(folder: Path, port: int) -> int:
-    with server(folder, port) as serving:
-        say(f"http://{HOST}:{serving.server_port}/ shows {folder} while the sweep runs; stop with Ctrl-C", 0)
-        serving.serve_forever()
+    with server(folder, port) as http_server:
+        say(f"http://{HOST}:{http_server.server_port}/ shows {folder} while the sweep runs; stop with Ctrl-C", 0)
+        http_server.serve_forever()
     return 0
 
 
@@ -99,8 +98,8 @@ def _bring_up_to_date(folder: RunFolder) -> None:
 def _jobs_of_table(folder: RunFolder) -> set[str]:
     try:
         head, *rows = read_csv(folder.read(folder.results))
-        at = head.index("job")
-        return {row[at] for row in rows if len(row) > at and row[at]}  # a torn line lacks the job
+        column = head.index("job")
+        return {row[column] for row in rows if len(row) > column and row[column]}  # a torn line lacks the job
     except TooMuch as e:
         raise UsageError(f"{folder.results}: {e}") from None
     except (OSError, ValueError, csv.Error):
@@ -112,16 +111,13 @@ def page(path: Path) -> str:
     from runner.record.run import read  # noqa: PLC0415
     from runner.record.shards import running  # noqa: PLC0415
     from runner.report.findings import judge  # noqa: PLC0415
-    from runner.report.page import rendered  # noqa: PLC0415
+    from runner.report.page import render  # noqa: PLC0415
 
-    at, runs_on = state(path), running(RunFolder(path))
-    run = read(path, newest=True)
-    done, planned = run.with_frame(run.frame[run.frame["status"] != "not_run"]), len(run.frame)
-    said = f"Running: {len(done.frame):,} of {planned:,} cases so far. This page updates itself."
-    if not runs_on:
-        said = "The sweep has ended."
-    shown = done if runs_on else run
-    return rendered(shown, judge(shown), live=(at, said)) if len(shown.frame) else WAITING.format("")
+    token, run, message = state(path), read(path, newest=True), "The sweep has ended."
+    if running(RunFolder(path)):
+        planned, run = len(run.frame), run.with_frame(run.frame[run.frame["status"] != "not_run"])
+        message = f"Running: {len(run.frame):,} of {planned:,} cases so far. This page updates itself."
+    return render(run, judge(run), live=(token, message)) if len(run.frame) else WAITING_PAGE.format("")
 
 
 def state(path: Path) -> str:
@@ -135,27 +131,19 @@ def state(path: Path) -> str:
 
 
 def server(path: Path, port: int = 0) -> ThreadingHTTPServer:
-    """Make a server of a run folder's page on this machine.
-
-    Args:
-        path: The run folder.
-        port: The port; 0 takes a free one.
-
-    Raises:
-        UsageError: The port cannot be used.
-    """
+    """Make a server of a run folder's page on this machine; port 0 takes a free one."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             # Check the requested host name: another site may resolve its name to this machine (DNS rebinding).
-            if self.headers.get("Host") not in [f"{name}:{serving.server_port}" for name in NAMES]:
+            if self.headers.get("Host") not in [f"{name}:{http_server.server_port}" for name in HOST_NAMES]:
                 self.send_error(403, "This server answers requests from this machine only")
             elif self.path in ("/", "/state"):
                 try:
                     with runs.reading(path):
                         text = page(path) if self.path == "/" else state(path)
                 except UsageError as error:
-                    text = WAITING.format(html.escape(str(error)))
+                    text = WAITING_PAGE.format(html.escape(str(error)))
                 body = text.encode()
                 self.send_response(200)
                 self.send_header("Content-Type", f"text/{'html' if self.path == '/' else 'plain'}; charset=utf-8")
@@ -170,10 +158,10 @@ def server(path: Path, port: int = 0) -> ThreadingHTTPServer:
             """Do not log requests."""
 
     try:
-        serving = ThreadingHTTPServer((HOST, port), Handler)
+        http_server = ThreadingHTTPServer((HOST, port), Handler)
     except (OSError, OverflowError) as error:
         raise UsageError(f"--port {port}: cannot listen on it ({error}); leave it out for a free one") from None
-    return serving
+    return http_server
 
 
 if __name__ == "__main__":

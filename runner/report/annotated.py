@@ -6,6 +6,7 @@ chooses one.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,16 +14,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runner.display.text import absent, count, described, one_line
+from runner.display.text import absent, count, described, four_digits, one_line
 from runner.record.folder import RunFolder
 from runner.record.run import Run
 from runner.stages.lines import costs as lines
 from runner.stages.lines.costs import LineCost
 
-MOST_READINGS = 6  # per kernel; lines.csv has all
-AROUND = 4  # lines that are shown before and after a line with a note; the others are folded
+MAX_READINGS = 6  # per kernel; lines.csv has all
+CONTEXT_LINES = 4  # that are shown before and after a line with a note; the others are folded
 COSTLY = 1.25  # a line is marked from this multiple of the ideal on
-MOST_HAZARDS = 8  # per line
+MAX_HAZARDS = 8  # per line
+
+Row = Mapping[str, Any]
+Reading = tuple[list[Row], list[LineCost]]
+"""Cases with the same costs, and these costs."""
+Place = tuple[str, int]  # file and line
 
 _PLACE = re.compile(r"(?P<file>[\w.+-]+\.(?:cuh?|hpp|h|inc)):(?P<line>\d+)")
 
@@ -42,7 +48,7 @@ class Note:
         if cost.kind == lines.BRANCH:
             return f"{cost.divergent_branches:,} of {cost.requests:,} branches"
         unit = cost.unit[:-1] if cost.actual == 1 and cost.ideal == 1 else cost.unit
-        return f"{_number(cost.actual)} / {_number(cost.ideal)} {unit}"
+        return f"{four_digits(cost.actual)} / {four_digits(cost.ideal)} {unit}"
 
     @property
     def rest(self) -> str:
@@ -50,8 +56,8 @@ class Note:
         cost = self.cost
         if cost.kind == lines.BRANCH:
             return "diverged"
-        lanes = "" if cost.lanes is None else f"{_number(cost.lanes)} lane{'s' * (cost.lanes != 1)}"
-        size = "" if cost.bytes is None else f"{_number(cost.bytes)} B"
+        lanes = "" if cost.lanes is None else f"{four_digits(cost.lanes)} lane{'s' * (cost.lanes != 1)}"
+        size = "" if cost.bytes is None else f"{four_digits(cost.bytes)} B"
         return ", ".join(filter(None, (f"{cost.memory} {cost.kind}", lanes, size, f"×{cost.requests:,}")))  # noqa: RUF001
 
 
@@ -105,62 +111,54 @@ def listings(run: Run, sources: Mapping[str, Mapping[str, str]]) -> list[Listing
         The files of each kernel in which a line has a cost or a hazard.
     """
     costs = lines.read(run.folder)
-    rows, names = run.rows, run.varying
     shared = {name: text for files in sources.values() for name, text in files.items()}
-    found: list[Listing] = []
+    annotated: list[Listing] = []
     for kernel in run.kernels:
-        own = [row for row in rows if row["kernel"] == kernel]
-        readings = _readings([row for row in own if row["case"] in costs], costs)
-        said = [text for row in own for text in _said(run.folder, row)]
-        hazardous = [row for row in own if row["status"] == "hazard"]
-        words = _words(hazardous, names) if hazardous else ""
-        found += _listings(kernel, {**shared, **sources.get(kernel, {})}, said, words, readings, names)
-    return found
+        rows = [row for row in run.rows if row["kernel"] == kernel]
+        readings = _readings([row for row in rows if row["case"] in costs], costs)
+        messages = [text for row in rows for text in _messages(run.folder, row)]
+        hazardous = [row for row in rows if row["status"] == "hazard"]
+        cases = described_group(hazardous, run.varying) if hazardous else ""
+        annotated += _listings(kernel, {**shared, **sources.get(kernel, {})}, messages, cases, readings, run.varying)
+    return annotated
 
 
-def _readings(
-    rows: Sequence[Mapping[str, Any]], costs: Mapping[str, list[LineCost]]
-) -> list[tuple[list[Mapping[str, Any]], list[LineCost]]]:
+def _readings(rows: Sequence[Row], costs: Mapping[str, list[LineCost]]) -> list[Reading]:
     """Group cases with the same costs at every line; the group of the fastest case comes first."""
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    ranked = sorted(rows, key=lambda row: math.inf if absent(row["cost"]) else row["cost"])
-    for row in ranked:
-        same = tuple(
-            (*lines.key(c), c.actual, c.ideal, c.lanes) for c in costs[str(row["case"])] if c.kind != lines.BRANCH
-        )
-        groups.setdefault(same, []).append(row)
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in sorted(rows, key=lambda row: math.inf if absent(row["cost"]) else row["cost"]):
+        accesses = (c for c in costs[str(row["case"])] if c.kind != lines.BRANCH)
+        groups.setdefault(tuple((*lines.key(c), c.actual, c.ideal, c.lanes) for c in accesses), []).append(row)
     return [(group, costs[str(group[0]["case"])]) for group in groups.values()]
 
 
 def _listings(
     kernel: str,
     files: Mapping[str, str],
-    said: Sequence[str],
+    messages: Sequence[str],
     hazardous: str,
-    readings: Sequence[tuple[list[Mapping[str, Any]], list[LineCost]]],
+    readings: Sequence[Reading],
     names: list[str],
 ) -> Iterator[Listing]:
     by_name = {Path(name).name: (name, text) for name, text in files.items() if not name.endswith(".yaml")}
-    shown = readings[:MOST_READINGS]
-    notes: dict[tuple[str, int], list[Note]] = {}
+    shown = readings[:MAX_READINGS]
+    notes: dict[Place, list[Note]] = {}
     for number, (_, costs) in enumerate(shown):
         worst = {m: max((c.excess for c in costs if c.memory == m), default=0.0) for m in lines.UNITS}
         for cost in costs:
-            if cost.kind == lines.BRANCH and not cost.divergent_branches:
-                continue
-            notes.setdefault((cost.file, cost.line), []).append(Note(cost, number, _mark(cost, worst)))
-    hazards = _hazards(kernel, said, set(by_name))
-    words = [_words(group, names) for group, _ in shown]
+            if cost.kind != lines.BRANCH or cost.divergent_branches:
+                notes.setdefault((cost.file, cost.line), []).append(Note(cost, number, _mark(cost, worst)))
+    hazards = _hazards(kernel, messages, set(by_name))
+    cases = [described_group(group, names) for group, _ in shown]
+    blocks = max((cost.blocks for _, costs in shown for cost in costs), default=0)
     for base, (name, text) in by_name.items():
-        numbers = {line for file, line in (*notes, *hazards) if file == base}
-        if numbers:
-            made = [
+        if any(file == base for file, _ in (*notes, *hazards)):
+            source = [
                 SourceLine(n, content, _anchor(kernel, base, n), notes.get((base, n), []), hazards.get((base, n), []))
                 for n, content in enumerate(text.splitlines(), 1)
             ]
-            blocks = max((cost.blocks for _, costs in shown for cost in costs), default=0)
-            of = hazardous if any(line.hazards for line in made) else ""
-            yield Listing(kernel, name, list(_folded(made)), words, len(readings) - len(shown), blocks, of)
+            where = hazardous if any(line.hazards for line in source) else ""
+            yield Listing(kernel, name, list(_fold(source)), cases, len(readings) - len(shown), blocks, where)
 
 
 def _mark(cost: LineCost, worst: Mapping[str, float]) -> str:
@@ -169,55 +167,46 @@ def _mark(cost: LineCost, worst: Mapping[str, float]) -> str:
     return "worst" if cost.excess == worst[cost.memory] else "costly"
 
 
-def _said(folder: RunFolder, row: Mapping[str, Any]) -> list[str]:
+def _messages(folder: RunFolder, row: Row) -> list[str]:
     """The messages of a row that may contain line numbers: findings of the checked device, else its reason and note."""
-    found = None if absent(row["job"]) else folder.json(folder.hazards(int(row["job"])))
-    if isinstance(found, list):
-        return [str(one["text"]) for one in found if isinstance(one, dict) and "text" in one]
+    content = None if absent(row["job"]) else folder.json(folder.hazards(int(row["job"])))
+    if isinstance(content, list):
+        return [str(entry["text"]) for entry in content if isinstance(entry, dict) and "text" in entry]
     reason = str(row["reason"]) if row["status"] == "hazard" else ""
     return [*reason.split("; also "), "" if absent(row["note"]) else str(row["note"])]
 
 
-def _hazards(kernel: str, said: Iterable[str], files: set[str]) -> dict[tuple[str, int], list[LineHazard]]:
-    found: dict[tuple[str, int], dict[str, LineHazard]] = {}
-    for text in said:
-        places = [(m["file"], int(m["line"])) for m in _PLACE.finditer(text) if m["file"] in files]
-        for place in dict.fromkeys(places):
-            others = dict.fromkeys(other for other in places if other != place)
-            links = tuple((_anchor(kernel, *other), f"line {other[1]}") for other in others)
-            at = found.setdefault(place, {})
-            if len(at) < MOST_HAZARDS:
+def _hazards(kernel: str, messages: Iterable[str], files: set[str]) -> dict[Place, list[LineHazard]]:
+    hazards: dict[Place, dict[str, LineHazard]] = {}
+    for text in messages:
+        places = dict.fromkeys((m["file"], int(m["line"])) for m in _PLACE.finditer(text) if m["file"] in files)
+        for place in places:
+            links = tuple((_anchor(kernel, *other), f"line {other[1]}") for other in places if other != place)
+            at_line = hazards.setdefault(place, {})
+            if len(at_line) < MAX_HAZARDS:
                 alike = re.sub(r"\d+", "", text)  # merges hazards that differ only in the thread
-                at.setdefault(f"{alike} {links}", LineHazard(one_line(text, 400), links))
-    return {place: list(hazards.values()) for place, hazards in found.items()}
+                at_line.setdefault(f"{alike} {links}", LineHazard(one_line(text, 400), links))
+    return {place: list(by_text.values()) for place, by_text in hazards.items()}
 
 
-def _words(rows: Sequence[Mapping[str, Any]], names: list[str]) -> str:
-    more = f", and {count(len(rows) - 1, 'more case')}" if len(rows) > 1 else ""
-    return described(dict(rows[0]), names) + more
+def described_group(rows: Sequence[Mapping[str, Any]], names: list[str], noun: str = "more case") -> str:
+    """The first of some cases in words, and how many others there are."""
+    return described(dict(rows[0]), names) + (f", and {count(len(rows) - 1, noun)}" if len(rows) > 1 else "")
 
 
-def _folded(source: Sequence[SourceLine]) -> Iterator[SourceLine]:
+def _fold(source: Sequence[SourceLine]) -> Iterator[SourceLine]:
     """Fold long runs of lines without a note."""
-    told = [n for n, line in enumerate(source) if line.notes or line.hazards]
-    kept = {n for at in told for n in range(at - AROUND, at + AROUND + 1)}
-    if len(source) < 4 * AROUND:
-        kept = set(range(len(source)))
-    n = 0
-    while n < len(source):
-        end = next((m for m in range(n, len(source)) if m in kept), len(source))
-        if end - n > AROUND:
-            yield SourceLine(source[n].number, "", folded=end - n)
-            n = end
+    marked = [n for n, line in enumerate(source) if line.notes or line.hazards]
+    shown = {n for mark in marked for n in range(mark - CONTEXT_LINES, mark + CONTEXT_LINES + 1)}
+    if len(source) < 4 * CONTEXT_LINES:
+        shown = set(range(len(source)))
+    for is_shown, group in itertools.groupby(enumerate(source), lambda numbered: numbered[0] in shown):
+        run = [line for _, line in group]
+        if is_shown or len(run) <= CONTEXT_LINES:
+            yield from run
         else:
-            end = max(end, n + 1)
-            yield from source[n:end]
-            n = end
+            yield SourceLine(run[0].number, "", folded=len(run))
 
 
 def _anchor(kernel: str, file: str, line: int) -> str:
     return f"line-{re.sub('[^A-Za-z0-9_]+', '-', f'{kernel}-{file}')}-{line}"
-
-
-def _number(value: float) -> str:
-    return f"{value:,.4g}" if value < 10000 else f"{value:,.0f}"

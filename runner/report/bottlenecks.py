@@ -7,7 +7,7 @@ not hold.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runner.display.text import absent, described, size_of
@@ -19,11 +19,11 @@ from runner.stages.lines import costs as lines
 from runner.stages.lines.costs import BRANCH, GLOBAL, SHARED, LineCost
 from runner.stages.profile import ceilings, counters
 
-MOST_CASES = 10  # per ranking
+MAX_CASES = 10  # per ranking
 
 HIGH, LOW = 80.0, 60.0  # percent
-WASTED, FULL, WAITING = 10.0, 1.0, 30.0  # percent, waves, percent
-MOVED = 1.25
+MIN_WASTED, MAX_SMALL_GRID, MIN_STALL = 10.0, 1.0, 30.0  # percent, waves, percent
+MIN_TRAFFIC = 1.25  # DRAM bytes moved per declared byte
 
 NCU = "Nsight Compute 2025.3, rule {}"
 SPEED_OF_LIGHT = NCU.format("SOLBottleneck")
@@ -34,21 +34,14 @@ class CaseFacts:
     """The numbers of a case that rules use; an unknown number is `None`."""
 
     row: Mapping[str, Any]  # of results.csv
-    reached: float | None  # declared bytes per second, in percent of `of`
-    dram: float | None  # DRAM throughput under ncu, in percent of `of`
-    of: str  # `a copy` on this GPU, or `the peak` if no copy was measured
-    waits: Sequence[tuple[str, float]]  # warp states and their fraction of the time, the longest first
+    reached: float | None  # declared bytes per second, in percent of `limit`
+    dram: float | None  # DRAM throughput under ncu, in percent of `limit`
+    limit: str  # `a copy` on this GPU, or `the peak` if no copy was measured
+    stalls: Sequence[tuple[str, float]]  # warp states and their fraction of the time, the longest first
     costs: Sequence[LineCost]  # of its lines
 
     def __getitem__(self, name: str) -> float | None:
         return None if absent(self.row.get(name)) else float(self.row[name])
-
-    @property
-    def moved(self) -> float | None:
-        """DRAM bytes moved per declared byte."""
-        moved, declared = (self["ncu_dram_read"], self["ncu_dram_written"]), (self["bytes_read"], self["bytes_written"])
-        total = sum(n or 0.0 for n in declared)
-        return sum(n or 0.0 for n in moved) / total if total and None not in moved else None
 
 
 @dataclass(frozen=True)
@@ -58,7 +51,7 @@ class BottleneckRule:
     name: str
     when: str  # the condition, in words
     source: str  # of the threshold
-    says: Callable[[CaseFacts], str]  # a phrase; empty if the rule does not hold
+    describe: Callable[[CaseFacts], str]  # a phrase; empty if the rule does not hold
 
 
 def _launch(case: CaseFacts) -> str:
@@ -68,34 +61,33 @@ def _launch(case: CaseFacts) -> str:
 def _memory(case: CaseFacts) -> str:
     memory = case["ncu_memory_percent"]
     if case.reached is not None and case.reached >= HIGH:
-        return f"memory-bound at {case.reached:.0f} % of {case.of}"
+        return f"memory-bound at {case.reached:.0f} % of {case.limit}"
     if case.dram is not None and case.dram >= HIGH:
-        return f"memory-bound: DRAM works at {case.dram:.0f} % of {case.of}"
+        return f"memory-bound: DRAM works at {case.dram:.0f} % of {case.limit}"
     if memory is not None and memory >= HIGH and memory >= (case["ncu_sm_percent"] or 0.0):
         return f"memory-bound: the busiest cache works at {memory:.0f} % of its peak"
     return ""
 
 
 def _compute(case: CaseFacts) -> str:
-    busiest = case["ncu_sm_percent"]
-    if busiest is None or busiest < HIGH:
+    sm = case["ncu_sm_percent"]
+    if sm is None or sm < HIGH:
         return ""
     pipes = {name: case[f"ncu_{name}_percent"] for name in ("fma", "fp64", "tensor")}
     busy = [f"{name} pipe {share:.0f} %" for name, share in pipes.items() if share is not None and share >= LOW]
-    return f"compute-bound: the SM's busiest part works at {busiest:.0f} %" + (f" ({', '.join(busy)})" if busy else "")
+    return f"compute-bound: the SM's busiest part works at {sm:.0f} %" + (f" ({', '.join(busy)})" if busy else "")
 
 
 def _latency(case: CaseFacts) -> str:
-    memory, busiest = case["ncu_memory_percent"], case["ncu_sm_percent"]
-    if memory is None or busiest is None or max(memory, busiest, case.reached or 0.0, case.dram or 0.0) >= LOW:
+    memory, sm, warps = case["ncu_memory_percent"], case["ncu_sm_percent"], case["ncu_warps_percent"]
+    if memory is None or sm is None or max(memory, sm, case.reached or 0.0, case.dram or 0.0) >= LOW:
         return ""
-    words = f"latency-bound: memory works at {memory:.0f} % and the SM at {busiest:.0f} % of their peak"
-    if (warps := case["ncu_warps_percent"]) is not None:
-        words += f"; {warps:.0f} % of warps active"
-    reason, share = next((one for one in case.waits if one[0] != "selected"), ("", 0.0))
-    if 100 * share >= WAITING:
-        words += f", which wait for {reason} {100 * share:.0f} % of the time"
-    return words
+    reason, share = next((stall for stall in case.stalls if stall[0] != "selected"), ("", 0.0))
+    return "".join((
+        f"latency-bound: memory works at {memory:.0f} % and the SM at {sm:.0f} % of their peak",
+        "" if warps is None else f"; {warps:.0f} % of warps active",
+        f", which wait for {reason} {100 * share:.0f} % of the time" if 100 * share >= MIN_STALL else "",
+    ))  # fmt: skip
 
 
 BOUNDS = (
@@ -103,7 +95,7 @@ BOUNDS = (
     BottleneckRule("memory-bound", f"{HIGH:.0f} % of a copy, or a cache at {HIGH:.0f} % of its peak",
                    SPEED_OF_LIGHT, _memory),
     BottleneckRule("compute-bound", f"the SM's busiest part at {HIGH:.0f} % of its peak", SPEED_OF_LIGHT, _compute),
-    BottleneckRule("latency-bound", f"memory and SM below {LOW:.0f} %; names a stall of {WAITING:.0f} %",
+    BottleneckRule("latency-bound", f"memory and SM below {LOW:.0f} %; names a stall of {MIN_STALL:.0f} %",
                    f"{SPEED_OF_LIGHT}, and rule CPIStall", _latency),
 )  # fmt: skip
 """What bounds a case: the first rule that holds. Between the thresholds no rule holds."""
@@ -111,41 +103,45 @@ BOUNDS = (
 
 def _grid(case: CaseFacts) -> str:
     waves = case["waves"]
-    return f"its blocks fill {100 * waves:.0f} % of the GPU" if waves is not None and waves < FULL else ""
+    return f"its blocks fill {100 * waves:.0f} % of the GPU" if waves is not None and waves < MAX_SMALL_GRID else ""
 
 
-def _waste(case: CaseFacts) -> str:
-    return f"DRAM moves {case.moved:.1f} times the declared bytes" if case.moved and case.moved >= MOVED else ""
+def _traffic(case: CaseFacts) -> str:
+    moved = case["ncu_dram_read"], case["ncu_dram_written"]
+    declared = sum(case[name] or 0.0 for name in ("bytes_read", "bytes_written"))
+    times = sum(n or 0.0 for n in moved) / declared if declared and None not in moved else 0.0
+    return f"DRAM moves {times:.1f} times the declared bytes" if times >= MIN_TRAFFIC else ""
 
 
-def _worst(case: CaseFacts, memory: str, what: str) -> str:
-    """The line with the largest excess, if the excess of all lines is at least `WASTED` percent."""
+def _worst_line(case: CaseFacts, memory: str, what: str) -> str:
+    """The line with the largest excess, if the excess of all lines is at least `MIN_WASTED` percent."""
     if case.reached is not None and case.reached >= HIGH:
         return ""  # the case is memory-bound already
     costs = [cost for cost in case.costs if cost.memory == memory and cost.kind != BRANCH]
     total = sum(cost.actual * cost.requests for cost in costs)
-    if not total or 100 * sum(cost.excess for cost in costs) < WASTED * total:
+    if not total or 100 * sum(cost.excess for cost in costs) < MIN_WASTED * total:
         return ""
-    one = max(costs, key=lambda cost: cost.excess)
-    return f"{what} on line {one.line} of {one.file} ({one.actual:.4g} {one.unit} per request, at best {one.ideal:.4g})"
+    worst = max(costs, key=lambda cost: cost.excess)
+    numbers = f"{worst.actual:.4g} {worst.unit} per request, at best {worst.ideal:.4g}"
+    return f"{what} on line {worst.line} of {worst.file} ({numbers})"
 
 
 REMARKS = (
     BottleneckRule("small grid", "less than one wave of blocks", SPEED_OF_LIGHT, _grid),
-    BottleneckRule("more traffic", f"{MOVED:g} x the declared bytes", "none: a choice of this project", _waste),
-    BottleneckRule("bank conflicts", f"{WASTED:.0f} % of the wavefronts, unless memory-bound",
-                   NCU.format("SharedMemoryConflicts"), lambda case: _worst(case, SHARED, "bank conflicts")),
-    BottleneckRule("scattered accesses", f"{WASTED:.0f} % of the sectors, unless memory-bound",
+    BottleneckRule("more traffic", f"{MIN_TRAFFIC:g} x the declared bytes", "none: a choice of this project", _traffic),
+    BottleneckRule("bank conflicts", f"{MIN_WASTED:.0f} % of the wavefronts, unless memory-bound",
+                   NCU.format("SharedMemoryConflicts"), lambda case: _worst_line(case, SHARED, "bank conflicts")),
+    BottleneckRule("scattered accesses", f"{MIN_WASTED:.0f} % of the sectors, unless memory-bound",
                    NCU.format("UncoalescedGlobalAccess") + ", which has no threshold",
-                   lambda case: _worst(case, GLOBAL, "scattered accesses")),
+                   lambda case: _worst_line(case, GLOBAL, "scattered accesses")),
 )  # fmt: skip
 """Further remarks on a case: all rules that hold."""
 
 
 def judge(case: CaseFacts) -> str:
     """Describe a case's bottlenecks; empty if no rule holds."""
-    bound = next(filter(None, (rule.says(case) for rule in BOUNDS)), "")
-    return "; ".join(filter(None, [bound, *(rule.says(case) for rule in REMARKS)]))
+    bound = next(filter(None, (rule.describe(case) for rule in BOUNDS)), "")
+    return "; ".join(filter(None, [bound, *(rule.describe(case) for rule in REMARKS)]))
 
 
 def sentences(run: Run) -> list[tuple[int, str]]:
@@ -159,39 +155,33 @@ def sentences(run: Run) -> list[tuple[int, str]]:
         return []
     limits = {row["row"]: section(record, "ceilings") for row, record in profiled.cases(run, ceilings.NAME)}
     costs, names = lines.read(run.folder), [name for name in run.varying if name != "size"]
-    found = []
-    best = best_of(run)
+    best, numbered = best_of(run), []
     for ranking in headline_groups(run):
-        first = [ranking.fastest, *ranking.tied]
-        at = size_of(ranking.fastest)
-        others = [by_size[at] for by_size in best.values() if at in by_size and _alike(by_size[at], first)]
-        for row in [*first, *sorted(others, key=lambda row: float(row["cost"]))][:MOST_CASES]:
-            if row["row"] not in counted:
-                continue
-            waits = counters.stalls(profiled.numbers(counted[row["row"]].get("metrics")))
-            known = _known(row, limits.get(row["row"], {}), waits, costs.get(str(row["case"]), []))
-            if words := judge(known):
-                found.append((row["row"], f"{described(row, names)}{f' at {at}' if at else ''}: {words}."))
-    return found
+        first, size = [ranking.fastest, *ranking.tied], size_of(ranking.fastest)
+        others = [rows[size] for rows in best.values() if size in rows and _is_rival(rows[size], first)]
+        for row in [*first, *sorted(others, key=lambda row: float(row["cost"]))][:MAX_CASES]:
+            if row["row"] in counted:
+                stalls = counters.stalls(profiled.numbers(counted[row["row"]].get("metrics")))
+                facts = _facts(row, limits.get(row["row"], {}), stalls, costs.get(str(row["case"]), []))
+                if words := judge(facts):
+                    numbered.append((row["row"], f"{described(row, names)}{f' at {size}' if size else ''}: {words}."))
+    return numbered
 
 
-def _alike(row: Mapping[str, Any], first: Sequence[Mapping[str, Any]]) -> bool:
+def _is_rival(row: Mapping[str, Any], first: Sequence[Mapping[str, Any]]) -> bool:
     """Whether a case belongs to the same ranking, but to another kernel, which is not a ceiling."""
     same = all(row[name] == first[0][name] for name in PEERS)
-    return same and row["kernel"] not in {one["kernel"] for one in first} and str(row["ceiling"]) != "True"
+    return same and row["kernel"] not in {rival["kernel"] for rival in first} and str(row["ceiling"]) != "True"
 
 
-def _known(
-    row: Mapping[str, Any], limits: Mapping[str, Any], waits: Sequence[tuple[str, float]], costs: Sequence[LineCost]
+def _facts(
+    row: Mapping[str, Any], limits: Mapping[str, Any], stalls: Sequence[tuple[str, float]], costs: Sequence[LineCost]
 ) -> CaseFacts:
-    def number(name: str) -> float | None:
-        return None if absent(row.get(name)) else float(row[name])
-
+    case = CaseFacts(row, None, None, "", stalls, costs)
+    copy, peak, dram = case["percent_copy"], case["percent_peak"], case["ncu_dram_percent"]
     gbps = profiled.numbers(limits.get("gbps"))
     share = gbps["measured"] / gbps["theoretical"] if len(gbps) > 1 and gbps["theoretical"] else None
-    if share is None and number("percent_copy") and number("percent_peak"):
-        share = float(row["percent_peak"]) / float(row["percent_copy"])
-    dram = number("ncu_dram_percent")
-    reached = number("percent_copy") if share else number("percent_peak")
-    counted = None if dram is None else dram / share if share else dram
-    return CaseFacts(row, reached, counted, "a copy" if share else "the peak", waits, costs)
+    if share is None and copy and peak:
+        share = peak / copy
+    dram = dram / share if share and dram is not None else dram
+    return replace(case, reached=copy if share else peak, dram=dram, limit="a copy" if share else "the peak")

@@ -1,28 +1,39 @@
-"""The findings of a run in sentences: the verdict, the fastest cases and their ties, their limits, the problems."""
+"""The findings of a run in sentences: the verdict, the fastest cases and their ties, their limits, the problems.
+
+Also how much the GPUs of a sweep differ, and how many variants the check for races covered.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from runner.device.kinds import RECORDING, caution
-from runner.display.text import absent, count, described, listed, one_line, rough, size_of
+from runner.display.text import absent, count, described, limited, listed, one_line, rough, size_of
 from runner.kernel.metrics import Criterion
+from runner.record import gpus
 from runner.record.ranking import IDLE, Ranking, differing_peers, headline_groups
 from runner.record.run import PEERS, Run
 from runner.record.runs import section
-from runner.report import gpus, races, searched
+from runner.report import searched
+from runner.stages.races.variants import APART
+from runner.statistics import THRESHOLD
 
 Row = dict[str, Any]
 
 Level = Literal["good", "bad", "partial", "none"]
 
-WORDS: dict[Level, str] = {"good": "Passed", "bad": "Failed", "partial": "Not finished", "none": "Nothing ran"}
-"""The level in words."""
+LEVEL_NAMES: dict[Level, str] = {"good": "Passed", "bad": "Failed", "partial": "Not finished", "none": "Nothing ran"}
 
-NAMED = 6  # most tied cases, or kernels, in a sentence
+MAX_NAMES = 6  # tied cases, or kernels, in a sentence
+MAX_REASONS, MAX_RACE_REASONS = 3, 2  # in a sentence
 
-REASONS = 3  # most reasons in a sentence
+RACES = "Races, uninitialized and out-of-bounds accesses"
+RACE_FOUND = "checked CPU device"  # part of the reason of a row with a race or another of these findings
+OWN_SIZE = "its own size"  # in `races_at`
+TIME_LIMIT = "of the sweep's time"  # part of the reason of a variant that was not reached
 
 
 @dataclass(frozen=True)
@@ -48,18 +59,16 @@ class Verdict:
 
 def judge(run: Run) -> Verdict:
     """Judge a run."""
-    right = int((run.frame["status"] == "ok").sum())
-    shown = [name for name in run.measured.varying if name not in ("size", "device", "dtype", "seed")]
-    apart = [name for name in differing_peers(run) if name != "device"]
+    names = [name for name in run.measured.varying if name not in ("size", "device", "dtype", "seed")]
+    peers = [name for name in differing_peers(run) if name != "device"]
     by, ceilings = run.criterion, run.with_frame(run.frame[run.frame["ceiling"] == "True"]).measured
     further: list[str] = []
-    headline = _matches(run, right)
-    for number, one in enumerate(headline_groups(run)):
-        first, *more = _speeds(one, shown, apart, by)
+    headline = _matches(run)
+    for number, ranking in enumerate(headline_groups(run)):
+        first, *more = _speeds(ranking, names, peers, by)
         (further if number else headline).append(first)
-        further += ([] if number else more) + _ceiling(one, ceilings, shown, by)
-    further += searched.sentences(run)
-    further += gpus.sentences(run.gpus)
+        further += ([] if number else more) + _ceiling(ranking, ceilings, names, by)
+    further += [*searched.sentences(run), *gpu_sentences(run.gpus)]
     return Verdict(level(run), " ".join(headline), tuple(further), _cautions(run), _problems(run))
 
 
@@ -78,37 +87,36 @@ def incomplete(run: Run) -> bool:
     return "not_run" in set(run.frame["status"]) or run.unfinished
 
 
-def _speeds(one: Ranking, shown: list[str], apart: list[str], by: Criterion) -> list[str]:
+def _speeds(ranking: Ranking, names: list[str], peers: list[str], by: Criterion) -> list[str]:
     """The fastest case of a group of peers and its ties, in one or two sentences."""
-    row, size = one.fastest, size_of(one.fastest)
-    group = ", ".join(f"{name} {one_line(str(row[name]), 40)}" for name in apart if not absent(row[name]))
+    row, size = ranking.fastest, size_of(ranking.fastest)
+    group = ", ".join(f"{name} {one_line(str(row[name]), 40)}" for name in peers if not absent(row[name]))
     where = (f" at {size}" if size else "") + (f" ({group})" if group else "")
-    if one.among == 1:
-        return [f"{described(row, shown)}{where} takes {_speed(row, by)}."]
+    if ranking.among == 1:
+        return [f"{described(row, names)}{where} takes {_speed(row, by)}."]
     best = "Fastest" if by.is_time else f"Best {by.name}"
-    parts = ((one.tied, f"tied within {100 * one.margin:.1f} %"), (one.undecided, "undecided"))
+    parts = ((ranking.tied, f"tied within {100 * ranking.margin:.1f} %"), (ranking.undecided, "undecided"))
     near = [f"{count(len(p), 'more case')} {'is' if len(p) == 1 else 'are'} {word}" for p, word in parts if p]
-    first = f"{best}{where}: {described(row, shown)} ({_speed(row, by)})." + (f" {'; '.join(near)}." if near else "")
-    names = [described(tied, shown) for tied in one.tied[:NAMED]]
-    more = [f"{len(one.tied) - NAMED} more"] if len(one.tied) > NAMED else []
-    if not names or len(set(names)) < len(names):  # cases that differ in the seed have the same name
+    first = f"{best}{where}: {described(row, names)} ({_speed(row, by)})." + (f" {'; '.join(near)}." if near else "")
+    tied = [described(row, names) for row in ranking.tied]
+    if not tied or len(set(tied[:MAX_NAMES])) < len(tied[:MAX_NAMES]):  # the names of cases that differ in the seed
         return [first]
-    return [first, f"Tied with it, because this measurement cannot tell them apart: {'; '.join(names + more)}."]
+    tied = limited(tied, MAX_NAMES)
+    return [first, f"Tied with it, because this measurement cannot tell them apart: {'; '.join(tied)}."]
 
 
-def _ceiling(one: Ranking, ceilings: Run, shown: list[str], by: Criterion) -> list[str]:
+def _ceiling(ranking: Ranking, ceilings: Run, names: list[str], by: Criterion) -> list[str]:
     """A sentence on the fastest ceiling kernel of the same work as a ranking."""
 
     def work(row: Row) -> list[str]:
         return [size_of(row), *(str(row[name]) for name in PEERS)]
 
-    alike = sorted((row for row in ceilings.rows if work(row) == work(one.fastest)), key=lambda row: row["median_us"])
-    if not alike:
+    rows = [row for row in ceilings.rows if work(row) == work(ranking.fastest)]
+    if not rows:
         return []
-    row = alike[0]
-    return [
-        f"Ceiling at {size_of(row)}: {described(row, shown)} ({_speed(row, by)}), which does less and is not ranked."
-    ]
+    row = min(rows, key=lambda row: float(row["median_us"]))
+    speed = f"{described(row, names)} ({_speed(row, by)})"
+    return [f"Ceiling at {size_of(row)}: {speed}, which does less and is not ranked."]
 
 
 def _speed(row: Row, by: Criterion) -> str:
@@ -121,25 +129,27 @@ def _speed(row: Row, by: Criterion) -> str:
     return ", ".join([f"{rough(row['median_us'])} µs", *ranked, *bandwidth])
 
 
-def _matches(run: Run, right: int) -> list[str]:
+def _matches(run: Run) -> list[str]:
     statuses = run.frame["status"].value_counts(sort=False)
-    others = [_counted(str(status), number) for status, number in statuses.items() if status != "ok"]
+    others = [_count_status(str(status), number) for status, number in statuses.items() if status != "ok"]
     if run.frame.empty:
         return ["The run has no cases."]
     if set(statuses.index) <= set(IDLE):
         return [f"{listed(others)}."]
-    noun = "case matches" if len(run.frame) == 1 else "cases match"
-    tail = f"; {', '.join(others)}" if others else ""
-    undefined = int(((run.frame["status"] == "ok") & (run.frame["undefined_reads"].fillna(0) > 0)).sum())
+    correct, total = run.frame["status"] == "ok", len(run.frame)
+    number, tail = int(correct.sum()), f"; {', '.join(others)}" if others else ""
+    if (run.frame["device"] == RECORDING).all():  # another tuner may not have compared results
+        return [
+            f"{number:,} of {count(total, 'case')} {'is' if number == 1 else 'are'} correct in the recording{tail}."
+        ]
+    undefined = int((correct & (run.frame["undefined_reads"].fillna(0) > 0)).sum())
     matching = count(undefined, "matching case")
     reads = [f"In {matching} lanes read undefined values, which are not compared."] if undefined else []
-    if (run.frame["device"] == RECORDING).all():  # another tuner may not have compared results
-        are = "is" if right == 1 else "are"
-        return [f"{right:,} of {count(len(run.frame), 'case')} {are} correct in the recording{tail}."]
-    return [f"{right:,} of {len(run.frame):,} {noun} the CPU reference{tail}.", *reads]
+    noun = "case matches" if total == 1 else "cases match"
+    return [f"{number:,} of {total:,} {noun} the CPU reference{tail}.", *reads]
 
 
-def _counted(status: str, number: int) -> str:
+def _count_status(status: str, number: int) -> str:
     """Format a number of cases with a status: `1 hazard`, `2 mismatches`, `3 skipped`."""
     word = status.replace("_", " ")
     ending = "es" if status == "mismatch" else "s" if word.endswith(("error", "hazard", "timeout")) else ""
@@ -148,15 +158,15 @@ def _counted(status: str, number: int) -> str:
 
 def _problems(run: Run) -> tuple[Problem, ...]:
     groups = run.frame[run.frame["status"] != "ok"].groupby(["status", "reason"], sort=False)
-    found = [
-        Problem(str(status), str(reason), tuple(int(row) for row in rows.index), failed=status not in IDLE)
+    problems = [
+        Problem(str(status), str(reason), tuple(map(int, rows.index)), failed=status not in IDLE)
         for (status, reason), rows in groups
     ]
-    return tuple(sorted(found, key=lambda problem: not problem.failed))
+    return tuple(sorted(problems, key=lambda problem: not problem.failed))
 
 
 def _cautions(run: Run) -> tuple[str, ...]:
-    right, devices = run.measured.frame, run.devices
+    measured, devices = run.measured.frame, run.devices
     floors = [section(devices, kind).get("empty_kernel_us") for kind in devices]
     empty = [f": an empty kernel takes {rough(floor)} µs" for floor in floors if isinstance(floor, int | float)]
     flags = {
@@ -164,41 +174,99 @@ def _cautions(run: Run) -> tuple[str, ...]:
         "host_bound": "the host queued launches too slowly, so these times include host overhead",
         "throttled": "the GPU was throttled despite pauses; clock_reasons says why",
     }
-    numbers = {name: int((right[name] == "True").sum()) for name in flags}
-    words = [f"In {count(n, 'case')} {flags[name]} ({name})." for name, n in numbers.items() if n]
+    numbers = {name: int((measured[name] == "True").sum()) for name in flags}
+    flagged = [f"In {count(n, 'case')} {flags[name]} ({name})." for name, n in numbers.items() if n]
     lack = run.lack_rounds
     fewer = [f"{count(lack, 'case')} with fewer rounds than planned: the run has not ended."] * bool(lack)
     launched = run.frame[~run.frame["status"].isin((*IDLE, "compile_error"))]
-    kinds = sorted(set(run.frame["device"]))
-    looked = {kind: races.sentence(run, kind) for kind in kinds}
-    checked = {kind: _checked(run, kind, looked[kind]) for kind in sorted(set(launched["device"]))}
-    further = [looked[kind] for kind in kinds if not checked.get(kind)]
-    return (*fewer, *words, *filter(None, [*further, *checked.values()]), *_not_tried(run))
+    races = {kind: races_sentence(run, kind) for kind in sorted(set(run.frame["device"]))}
+    checked = {kind: _checked(run, kind, races[kind]) for kind in sorted(set(launched["device"]))}
+    unchecked = [sentence for kind, sentence in races.items() if not checked.get(kind)]
+    return (*fewer, *flagged, *filter(None, [*unchecked, *checked.values()]), *_sizes_not_tried(run))
 
 
-def _checked(run: Run, kind: str, looked: str) -> str:
+def _checked(run: Run, kind: str, races: str) -> str:
     """What a run without a GPU has checked; empty for a GPU."""
-    right = run.frame[(run.frame["device"] == kind) & (run.frame["status"] == "ok")]
+    correct = run.frame[(run.frame["device"] == kind) & (run.frame["status"] == "ok")]
 
-    def words(column: str, what: str) -> str:
-        number = int((right[column].fillna(0) > 0).sum())
-        return "" if not number else what if number == len(right) else f"{what}: {number} of {len(right)} cases"
+    def share(column: str, what: str) -> str:
+        number = int((correct[column].fillna(0) > 0).sum())
+        return "" if not number else what if number == len(correct) else f"{what}: {number} of {len(correct)} cases"
 
-    sizes, orders = words("size_launches", "at other sizes"), words("order_launches", "in other orders of threads")
-    return caution(kind, sizes, orders, looked)
+    sizes, orders = share("size_launches", "at other sizes"), share("order_launches", "in other orders of threads")
+    return caution(kind, sizes, orders, races)
 
 
-def _not_tried(run: Run) -> list[str]:
+def _sizes_not_tried(run: Run) -> list[str]:
     """One sentence on the kernels that were not tried at other sizes, and why; an empty list if all were."""
     lacking = run.frame[(run.frame["status"] == "ok") & (run.frame["sizes_not_tried"] != "")]
-    groups = {
-        str(reason): list(dict.fromkeys(rows["kernel"]))
-        for reason, rows in lacking.groupby("sizes_not_tried", sort=False)
-    }
     parts = []
-    for reason, kernels in groups.items():
-        names = [one_line(str(kernel), 60) for kernel in kernels[:NAMED]]
-        more = [f"{len(kernels) - NAMED} more"] if len(kernels) > NAMED else []
-        parts.append(f"{listed([*names, *more])} ({one_line(reason, 120)})")
-    further = [f"{count(len(parts) - REASONS, 'more reason')}"] if len(parts) > REASONS else []
-    return [f"Other sizes were not tried for {'; '.join([*parts[:REASONS], *further])}."] if parts else []
+    for reason, rows in lacking.groupby("sizes_not_tried", sort=False):
+        kernels = [one_line(str(kernel), 60) for kernel in dict.fromkeys(rows["kernel"])]
+        parts.append(f"{listed(limited(kernels, MAX_NAMES))} ({one_line(str(reason), 120)})")
+    further = [f"{count(len(parts) - MAX_REASONS, 'more reason')}"] if len(parts) > MAX_REASONS else []
+    return [f"Other sizes were not tried for {'; '.join([*parts[:MAX_REASONS], *further])}."] if parts else []
+
+
+def gpu_sentences(environment: Mapping[str, Any]) -> list[str]:
+    """Describe each GPU model with several GPUs: how much they differ, and how their cases are ranked.
+
+    Args:
+        environment: The run's `gpus`, from environment.json.
+    """
+    sentences = []
+    for name, alike in gpus.by_model(environment).items():
+        number = len({gpu.uuid for gpu in alike})
+        if number < 2:
+            continue
+        times, percent = [gpu.us for gpu in alike], 100 * gpus.spread(alike)
+        drift = 100 * max(abs(gpu.drift) for gpu in alike)
+        sentences.append(
+            f"{count(number, 'GPU')} of the model {name}: the reference case {alike[0].case} takes {rough(min(times))} "
+            f"to {rough(max(times))} µs on them, a spread of {percent:.2f} %; on one GPU, from the first round to the "
+            f"last, it changes by at most {drift:.2f} %. {_how_ranked(environment, alike)}"
+        )
+    return sentences
+
+
+def _how_ranked(environment: Mapping[str, Any], alike: Sequence[gpus.Gpu]) -> str:
+    if not section(environment, "launcher").get("replicate"):
+        return "Cases are ranked within one GPU."
+    if gpus.spread(alike) > THRESHOLD:
+        return f"That is more than {100 * THRESHOLD:g} %, so each GPU's cases are ranked on their own."
+    return "Each GPU measured all cases: a time is the mean over the GPUs, and its interval includes their difference."
+
+
+def races_sentence(run: Run, kind: str) -> str:
+    """Describe the check for races of the cases on a kind of device, such as `cpu`; empty if none was requested."""
+    rows = [row for row in run.rows if row["device"] == kind]
+    if not any(row["races_at"] or row["races_skipped"] for row in rows):
+        return ""
+    unasked = "a search looks at its winners only" if run.search else "not asked for"
+    names = [name for name in run.parameters if name not in (*APART, "device")]
+    variants: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        requested = row["races_at"] or row["races_skipped"]
+        if requested or row["status"] == "ok":
+            known = row if requested else {**row, "races_skipped": unasked}
+            variants.setdefault(tuple(str(row[name]) for name in names), []).append(known)
+    checked = [group for group in variants.values() if all(row["races_at"] for row in group)]
+    if not checked:
+        return f"{RACES} were not looked for: {_skipped_reasons(variants.values())}."
+    number = sum(any(RACE_FOUND in str(row["reason"]) for row in group) for group in checked)
+    small = " at small sizes" if any(row["races_at"] != OWN_SIZE for group in checked for row in group) else ""
+    others = [group for group in variants.values() if group not in checked]
+    more = f" Not in the others: {_skipped_reasons(others)}." if others else ""
+    total = f"{len(checked):,} of {count(len(variants), 'variant')}"
+    return f"{RACES}: looked for in {total}{small}, {f'found in {number:,}' if number else 'none found'}.{more}"
+
+
+def _skipped_reasons(variants: Iterable[list[Row]]) -> str:
+    """Why variants were not checked, the most frequent reasons first."""
+    reasons = Counter(str(next(row["races_skipped"] for row in rows if not row["races_at"])) for rows in variants)
+    first = reasons.most_common(MAX_RACE_REASONS)
+    words = [f"{reason}{f' ({number:,})' if len(reasons) > 1 else ''}" for reason, number in first]
+    more = reasons.total() - sum(number for _, number in first)
+    words += [f"and {more:,} more, see races_skipped"] if more else []
+    advice = "; racecheck=all looks in all" if any(TIME_LIMIT in reason for reason in reasons) else ""
+    return one_line("; ".join(words), 400) + advice

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from runner.display.text import absent, count, described
+from runner.display.text import absent, count, limited_lines
+from runner.record.folder import RunFolder
 from runner.record.ranking import Ranking
 from runner.record.run import Run
+from runner.report.annotated import described_group
 from runner.stages.code import machine_code
 
-MOST = 8  # binaries in the page
-MOST_LINES = 500  # per binary
+MAX_BINARIES = 8  # in the page
+MAX_LINES = 500  # per binary
+ELSEWHERE = ": see machine/ in the folder"
 UNITS = {"registers": "registers a thread", "local_bytes": "bytes of local memory a thread"}
 
 Row = dict[str, Any]
@@ -37,33 +40,32 @@ class CodeListings:
     others: int = 0
 
 
-def codes(run: Run, best: Sequence[Ranking], sources: Mapping[str, Mapping[str, str]]) -> CodeListings:
+def codes(run: Run, rankings: Sequence[Ranking], sources: Mapping[str, Mapping[str, str]]) -> CodeListings:
     """List the code of the fastest cases, largest sizes first, then of the cases that are tied with them.
 
     Args:
         run: The run.
-        best: The ranking of each size, ascending.
+        rankings: The ranking of each size, ascending.
         sources: The texts of each kernel's files by name.
     """
-    folder, names = run.folder, run.varying
-    fastest = [one.fastest for one in reversed(best)]
-    cases: dict[str, list[Row]] = {}
-    for row in [*fastest, *(row for one in reversed(best) for row in one.tied)]:
-        cases.setdefault(str(row.get("binary") or ""), []).append(row)
-    found = [(rows, text) for name, rows in cases.items() if (text := machine_code.read(folder, name))]
-    if not found:
+    folder, descending = run.folder, rankings[::-1]
+    by_binary: dict[str, list[Row]] = {}
+    for row in [*(r.fastest for r in descending), *(row for r in descending for row in r.tied)]:
+        by_binary.setdefault(str(row.get("binary") or ""), []).append(row)
+    listed = [(rows, text) for name, rows in by_binary.items() if (text := machine_code.read(folder, name))]
+    if not listed:
         return CodeListings()
-    kept = {str(name) for name in run.frame["binary"].unique() if name and folder.has(folder.machine_code(str(name)))}
+    names = {str(name) for name in run.frame["binary"].unique() if name}
     shown = [
         CodeListing(
-            described(rows[0], names) + (f", and {count(len(rows) - 1, 'other case')}" if len(rows) > 1 else ""),
+            described_group(rows, run.varying, "other case"),
             _facts(rows[0], text),
             _listing(text, sources.get(str(rows[0]["kernel"]), {})),
-            _first_lines(machine_code.read(folder, str(rows[0]["binary"]), ptx=True).splitlines()),
+            "\n".join(limited_lines(_ptx(folder, rows[0]), MAX_LINES, ELSEWHERE)),
         )
-        for rows, text in found[:MOST]
+        for rows, text in listed[:MAX_BINARIES]
     ]
-    return CodeListings(shown, len(kept) - len(shown))
+    return CodeListings(shown, sum(folder.has(folder.machine_code(name)) for name in names) - len(shown))
 
 
 def _facts(row: Row, text: str) -> str:
@@ -74,26 +76,22 @@ def _facts(row: Row, text: str) -> str:
     return ", ".join([*parts, words])
 
 
-def _first_lines(lines: Sequence[str]) -> str:
-    left = len(lines) - MOST_LINES
-    return "\n".join(
-        [*lines[:MOST_LINES], *([f"... {left} further lines: see machine/ in the folder"] if left > 0 else [])]
-    )
+def _ptx(folder: RunFolder, row: Row) -> list[str]:
+    return machine_code.read(folder, str(row["binary"]), ptx=True).splitlines()
 
 
 def _listing(text: str, sources: Mapping[str, str]) -> list[tuple[str, str]]:
     """Merge source lines and instructions: each entry has one of them, and the other is empty."""
-    known = {PurePosixPath(name).name: content.splitlines() for name, content in sources.items()}
-    given = text.splitlines()
-    alone = len({line.rpartition(":")[0] for line in given if line[:3] == " @ "}) == 1
-    lines = []
-    for line in given[:MOST_LINES]:
-        place, _, number = line[3:].rpartition(":")
+    by_name = {PurePosixPath(name).name: content.splitlines() for name, content in sources.items()}
+    lines = text.splitlines()
+    single_file = len({line.rpartition(":")[0] for line in lines if line[:3] == " @ "}) == 1
+    entries = []
+    for line in limited_lines(lines, MAX_LINES, ELSEWHERE):
+        file, _, number = line[3:].rpartition(":")
         if line[:3] != " @ " or not number.isdecimal():
-            lines.append(("", f"   {line}" if line[:1] == " " else line))
+            entries.append(("", f"   {line}" if line[:1] == " " else line))
             continue
-        of, at = known.get(place, []), int(number) - 1
-        words = of[at].strip()[:120] if at < len(of) else ""
-        lines.append((f"{number if alone else line[3:]}: {words}".rstrip(), ""))
-    left = len(given) - len(lines)
-    return [*lines, *([("", f"... {left} further lines: see machine/ in the folder")] if left > 0 else [])]
+        source, index = by_name.get(file, []), int(number) - 1
+        words = source[index].strip()[:120] if index < len(source) else ""
+        entries.append((f"{number if single_file else line[3:]}: {words}".rstrip(), ""))
+    return entries

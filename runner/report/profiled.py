@@ -11,27 +11,22 @@ from runner.record.runs import section
 
 Row = dict[str, Any]
 
-MOST = 1e30  # larger values are ignored
+MAX_NUMBER = 1e30  # larger values are ignored
 
 
 def cases(run: Run, stage: str) -> Iterator[tuple[Row, dict[str, Any]]]:
     """Yield the measured cases that a stage has profiled, each with its record."""
-    folder = run.folder
-    if not _asked(run.plan):  # saves opening a file per job
-        return
+    ways = run.plan.get("ways") if isinstance(run.plan, dict) else None
+    if not any(isinstance(way, dict) and way.get("profile") for way in (ways if isinstance(ways, list) else ())):
+        return  # saves opening a file per job
     for row in run.measured.rows:
-        found = None if absent(row["job"]) else folder.json(folder.profile(int(row["job"])))
+        found = None if absent(row["job"]) else run.folder.json(run.folder.profile(int(row["job"])))
         record = section(found, stage) if isinstance(found, dict) else {}
         if record and "reason" not in record:
             yield row, record
 
 
-def _asked(plan: Any) -> bool:
-    ways = plan.get("ways") if isinstance(plan, dict) else None
-    return isinstance(ways, list) and any(isinstance(way, dict) and way.get("profile") for way in ways)
-
-
 def numbers(values: Any) -> dict[str, float]:
-    """Filter a mapping for plausible numbers: from 0 to `MOST`."""
+    """Filter a mapping for plausible numbers: from 0 to `MAX_NUMBER`."""
     pairs = values.items() if isinstance(values, Mapping) else ()
-    return {str(k): float(v) for k, v in pairs if isinstance(v, int | float) and 0 <= v < MOST}
+    return {str(k): float(v) for k, v in pairs if isinstance(v, int | float) and 0 <= v < MAX_NUMBER}

@@ -6,8 +6,7 @@ The terminal's summary has the form in which CUDA samples print results: kernel,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
@@ -15,67 +14,83 @@ from rich.console import Console
 from runner.device.kinds import label
 from runner.display.console import say, say_table
 from runner.display.table import Table, escaped
-from runner.display.text import absent, beside, count, described, exact, explained, one_line, rough, size_of, value_of
+from runner.display.text import (
+    absent,
+    access_costs,
+    access_legend,
+    count,
+    described,
+    exact,
+    one_line,
+    rough,
+    size_of,
+    value_of,
+)
 from runner.record.ranking import IDLE, fastest
-from runner.record.run import Run, read
+from runner.record.run import Run
 from runner.record.runs import section
 from runner.report import bottlenecks, tables
-from runner.report.findings import WORDS, Verdict, judge
+from runner.report.findings import LEVEL_NAMES, Verdict
 
 Row = dict[str, Any]
 
-ALL_UP_TO = 20  # up to this many rows, all are shown; otherwise each kernel's fastest by size
-
-MOST_GROUPS, MOST_LINES, MOST_SENTENCES = 12, 48, 4
-MOST_PROBLEMS, MOST_IN_MARKDOWN = 10, 20
-MOST_LETTERS = 800  # of a reason; long enough for the end of a mismatch, which has the largest error and advice
+MAX_ROWS = 20  # up to this many rows, all are shown; otherwise each kernel's fastest by size
+MAX_GROUPS, MAX_LINES, MAX_SENTENCES = 12, 48, 4
+MAX_PROBLEMS, MAX_MARKDOWN_PROBLEMS = 10, 20
+MAX_REASON = 800  # characters; long enough for the end of a mismatch, which has the largest error and advice
 
 LISTING = ("kernel", ":", "time", "sum", "launch", "speed")
 GROUP = ["device", "dtype", "family", "finish", "size", "rows", "cols"]
 FINISH = {"host": "host sums the partial results", "device": "full result on the device"}
 STYLES = {"good": "bold green", "bad": "bold red", "partial": "bold yellow", "none": "bold yellow"}
 
+StyledCells = tuple[tuple[str, ...], str]
+"""The cells of a line, and its style."""
 
-def print_summary(run: Run, judged: Verdict, console: Console) -> None:
+
+def print_summary(run: Run, verdict: Verdict, console: Console) -> None:
     """Print a run's values and times, the verdict, and the failures."""
     if not run.frame.empty:
         _print_listing(run, console)
-    print_verdict(judged, console)
-    for sentence in judged.further[:MOST_SENTENCES]:
+    print_verdict(verdict, console)
+    for sentence in verdict.further[:MAX_SENTENCES]:
         say(console, sentence)
-    for sentence in judged.cautions:
+    for sentence in verdict.cautions:
         say(console, sentence, "yellow")
-    _print_problems(run, judged, console)
+    for failed, status, cases, reason in _problems(run, verdict, MAX_PROBLEMS):
+        say(console, f"{status}: {cases}: {reason}", "red" if failed else "dim")
+    if len(verdict.problems) > MAX_PROBLEMS:
+        say(console, f"{count(len(verdict.problems) - MAX_PROBLEMS, 'more reason')}: see the report.")
 
 
-def print_verdict(judged: Verdict, console: Console) -> None:
+def print_verdict(verdict: Verdict, console: Console) -> None:
     """Print the level and the headline."""
-    say(console, f"{WORDS[judged.level]}: {judged.headline}", STYLES[judged.level])
+    say(console, f"{LEVEL_NAMES[verdict.level]}: {verdict.headline}", STYLES[verdict.level])
 
 
 def _print_listing(run: Run, console: Console) -> None:
-    ordered = run.frame.sort_values(["size", "rows", "cols"], kind="stable")
-    groups = [group for _, group in ordered.groupby(GROUP, dropna=False, sort=False)]
+    ordered, total = run.frame.sort_values(["size", "rows", "cols"], kind="stable"), len(run.frame)
+    groups = [run.with_frame(group) for _, group in ordered.groupby(GROUP, dropna=False, sort=False)]
     names = [name for name in run.varying if name not in ("size", "dtype", "device", "block")]
-    most = len(run.frame) if len(run.frame) <= ALL_UP_TO else max(3, min(12, MOST_LINES // len(groups)))
-    common, listed = _where_used(run), list[Row]()
-    for group in groups if len(run.frame) <= ALL_UP_TO else groups[-MOST_GROUPS:]:
-        rows = _chosen(run.with_frame(group), most)
-        listed += rows
-        if heading := _heading(rows[0] if rows else run.with_frame(group).rows[0], common):
+    most = total if total <= MAX_ROWS else max(3, min(12, MAX_LINES // len(groups)))
+    common, shown = _where_used(run), list[Row]()
+    for group in groups if total <= MAX_ROWS else groups[-MAX_GROUPS:]:
+        rows = _choose(group, most)
+        shown += rows
+        if heading := _heading(rows[0] if rows else group.rows[0], common):
             say(console, f"> {heading}", "bold")
-        lines = [*_references(run.with_frame(group)), *(_line(row, names) for row in rows)]
+        lines = [*_references(group), *(_line(row, names) for row in rows)]
         cells = [(first, ":", *others) for (first, *others), _ in lines]
         table = Table.of(LISTING, cells, [style for _, style in lines])
         say_table(console, table, right=["time"], heads=False, gap=1)
-    if words := explained([row for row in listed if row["status"] == "ok"]):
-        say(console, words, "dim")
-    if len(listed) < len(run.frame):
-        say(console, f"{len(listed)} of {count(len(run.frame), 'case')} are shown; results.csv has all.")
+    if legend := access_legend([row for row in shown if row["status"] == "ok"]):
+        say(console, legend, "dim")
+    if len(shown) < total:
+        say(console, f"{len(shown)} of {count(total, 'case')} are shown; results.csv has all.")
     console.print()
 
 
-def _chosen(group: Run, most: int) -> list[Row]:
+def _choose(group: Run, most: int) -> list[Row]:
     """Choose at most `most` rows: each kernel's fastest, or the fastest of one kernel. Emulated times are ignored."""
     rows = group.rows
     if len(rows) <= most:
@@ -88,9 +103,9 @@ def _chosen(group: Run, most: int) -> list[Row]:
 
 def _where_used(run: Run) -> str:
     """Describe the parameters that only some kernels read, and that have one value in these."""
-    rows, names = run.rows, [name for name in run.where_read if name not in ("size", "block")]
-    first = {name: next(row for row in rows if not absent(row[name])) for name in names}
-    words = ", ".join(f"{name} {one_line(value_of(name, row), 40)}" for name, row in first.items())
+    names = [name for name in run.where_read if name not in ("size", "block")]
+    rows = {name: next(row for row in run.rows if not absent(row[name])) for name in names}
+    words = ", ".join(f"{name} {one_line(value_of(name, row), 40)}" for name, row in rows.items())
     return f"{words} (where used)" if words else ""
 
 
@@ -102,84 +117,72 @@ def _heading(row: Row, common: str) -> str:
     return ", ".join(word for word in (emulated, f"size {size}{elements}" if size else "", *about) if word)
 
 
-def _references(group: Run) -> Iterable[tuple[tuple[str, ...], str]]:
+def _references(group: Run) -> Iterator[StyledCells]:
     """The lines with the sums of the CPU reference; several if masks leave elements out."""
-    known = group.frame[group.frame["reference"] != ""].drop_duplicates("reference")
-    for row in group.with_frame(known).rows[:3]:
+    references = group.frame[group.frame["reference"] != ""].drop_duplicates("reference")
+    for row in group.with_frame(references).rows[:3]:
         name = "cpu reduce" if row["family"].startswith("reduc") else "CPU reference"
         time = "" if absent(row["reference_us"]) else f"{exact(row['reference_us'])} µs"
-        mask = f"mask {row['mask']}" if len(known) > 1 and row["mask"] else ""
+        mask = f"mask {row['mask']}" if len(references) > 1 and row["mask"] else ""
         yield (name, time, "", f"cpu sum: {one_line(row['reference'], 40)}", mask), "dim"
 
 
-def _line(row: Row, names: list[str]) -> tuple[tuple[str, ...], str]:
-    known = not absent(row["grid"]) and row["block"]  # rows imported from another tuner lack them
-    launch = f"<<<grid {one_line(row['grid'], 30)} block {one_line(row['block'], 30)}>>>" if known else ""
+def _line(row: Row, names: list[str]) -> StyledCells:
+    has_launch = not absent(row["grid"]) and row["block"]  # rows imported from another tuner lack them
+    launch = f"<<<grid {one_line(row['grid'], 30)} block {one_line(row['block'], 30)}>>>" if has_launch else ""
     name, status = described(row, names), row["status"].replace("_", " ")
     if row["status"] != "ok":
         return (name, status, "", "", launch), "dim" if row["status"] in IDLE else "red"
     us = row["emulated_us"] if row["emulated"] else row["median_us"]
-    time = "not timed" if absent(us) else f"{exact(us)} µs"
-    speed = "" if absent(row["gbps"]) else f"{rough(row['gbps'])} GB/s"
-    total = "" if absent(row["value"]) else one_line(row["value"], 40)
+    time, costs = "not timed" if absent(us) else f"{exact(us)} µs", access_costs(row)
+    total = "" if absent(row["value"]) else f"sum: {one_line(row['value'], 40)}"
     if not row["emulated"]:
-        return (name, time, beside(row), total and f"gpu sum: {total}", f"{launch} {speed}".strip()), ""
+        speed = "" if absent(row["gbps"]) else f"{rough(row['gbps'])} GB/s"
+        return (name, time, costs, total and f"gpu {total}", f"{launch} {speed}".strip()), ""
     undefined = 0 if absent(row["undefined_reads"]) else row["undefined_reads"]
-    known = [beside(row), count(undefined, "undefined read") if undefined else ""]
-    rest = f"{launch} {time} emulated".strip()
-    return (name, status, ", ".join(word for word in known if word), total and f"sum: {total}", rest), ""
+    words = [costs, count(undefined, "undefined read") if undefined else ""]
+    return (name, status, ", ".join(filter(None, words)), total, f"{launch} {time} emulated".strip()), ""
 
 
-def _print_problems(run: Run, judged: Verdict, console: Console) -> None:
-    for failed, status, whose, reason in _problems(run, judged, MOST_PROBLEMS):
-        say(console, f"{status}: {whose}: {reason}", "red" if failed else "dim")
-    if len(judged.problems) > MOST_PROBLEMS:
-        say(console, f"{count(len(judged.problems) - MOST_PROBLEMS, 'more reason')}: see the report.")
-
-
-def _problems(run: Run, judged: Verdict, most: int) -> Iterator[tuple[bool, str, str, str]]:
+def _problems(run: Run, verdict: Verdict, most: int) -> Iterator[tuple[bool, str, str, str]]:
     """Yield, for each problem, whether it is a failure, its status, its cases, and the reason."""
-    rows, names = {row["row"]: row for row in run.rows} if judged.problems else {}, run.varying
-    for problem in judged.problems[:most]:
+    rows, names = {row["row"]: row for row in run.rows} if verdict.problems else {}, run.varying
+    for problem in verdict.problems[:most]:
         first = described(rows[problem.rows[0]], names)
-        whose = first if len(problem.rows) == 1 else f"{count(len(problem.rows), 'case')}, such as {first}"
-        reason = one_line(problem.reason, MOST_LETTERS) or "no reason was recorded"
-        yield problem.failed, problem.status.replace("_", " "), whose, reason
+        cases = first if len(problem.rows) == 1 else f"{count(len(problem.rows), 'case')}, such as {first}"
+        reason = one_line(problem.reason, MAX_REASON) or "no reason was recorded"
+        yield problem.failed, problem.status.replace("_", " "), cases, reason
 
 
-def as_markdown(folder: Path) -> str:
+def as_markdown(run: Run, verdict: Verdict) -> str:
     """Format the verdict, the fastest case of each size, the failures and the environment as Markdown."""
     from runner.report.page import heading  # noqa: PLC0415 - Jinja would slow the runner's start
 
-    run = read(folder)
-    verdict, best = judge(run), fastest(run)
+    rankings, problems = fastest(run), list(_problems(run, verdict, MAX_MARKDOWN_PROBLEMS))
+    more = len(verdict.problems) - len(problems)
     blocks = [
         [f"### {escaped(heading(run))}"],
-        [f"**{WORDS[verdict.level]}:** {escaped(verdict.headline)}"],
+        [f"**{LEVEL_NAMES[verdict.level]}:** {escaped(verdict.headline)}"],
         [f"- {escaped(sentence)}" for sentence in (*verdict.further, *verdict.cautions)],
         [f"- {escaped(words)}" for _, words in bottlenecks.sentences(run)],
-        [tables.fastest_cases(run, best).markdown()] if any(one.among > 1 for one in best) else [],
-        [
-            f"- **{escaped(status)}**: {escaped(whose)}: {escaped(reason)}"
-            for _, status, whose, reason in _problems(run, verdict, MOST_IN_MARKDOWN)
-        ],
+        [tables.fastest_cases(run, rankings).markdown()] if any(one.among > 1 for one in rankings) else [],
+        [f"- **{escaped(status)}**: {escaped(cases)}: {escaped(reason)}" for _, status, cases, reason in problems]
+        + ([f"- and {count(more, 'more reason')}"] if more else []),
         [escaped(_environment(run.environment))],
     ]
-    if (more := len(verdict.problems) - MOST_IN_MARKDOWN) > 0:
-        blocks[-2].append(f"- and {count(more, 'more reason')}")
     return "\n\n".join("\n".join(lines) for lines in blocks if lines) + "\n"
 
 
-def _environment(known: dict[str, Any]) -> str:
+def _environment(environment: dict[str, Any]) -> str:
     """One line with the recorded device, driver, toolkit, runner version and commit."""
-    devices, git = section(known, "devices"), section(known, "git")
+    devices, git = section(environment, "devices"), section(environment, "git")
     words = []
     for kind in devices:
         device = section(devices, kind)
         driver = [f"driver {device['nvidia_driver']}"] if device.get("nvidia_driver") else []
         nvcc = re.search(r"\bV(\d[\d.]*)", str(device.get("toolchain")))
         words.append(", ".join([str(device.get("name", kind)), *driver, *([f"nvcc {nvcc[1]}"] if nvcc else [])]))
-    words += [f"runner {known['runner']}"] if known.get("runner") else []
+    words += [f"runner {environment['runner']}"] if environment.get("runner") else []
     changed = " with uncommitted changes" if git.get("dirty") is True else ""
     words += [f"commit {str(git['commit'])[:12]}{changed}"] if git.get("commit") else []
     return one_line(f"Environment: {'; '.join(words) or 'not recorded'}.", 1000)

@@ -13,13 +13,13 @@ from runner.record.run import Run
 from runner.report.findings import level
 
 SCHEMA = 1
-WORDS = {"good": "right", "partial": "incomplete", "bad": "wrong", "none": "nothing ran"}
+LEVELS = {"good": "right", "partial": "incomplete", "bad": "wrong", "none": "nothing ran"}
 GUARDS = (
     "outputs_poisoned", "every_launch_checked", "variables_reset", "inputs_unchanged", "writes_outside_arrays",
     "launches_without_reset",
 )  # fmt: skip
-ON_GPU = ("l2_flushed", "shared_memory_cleared", "local_memory_cleared", "plausible_time")
-BESIDES = {"input_launches": "further_inputs", "size_launches": "other_sizes", "order_launches": "other_orders"}
+GPU_GUARDS = ("l2_flushed", "shared_memory_cleared", "local_memory_cleared", "plausible_time")
+LAUNCH_GUARDS = {"input_launches": "further_inputs", "size_launches": "other_sizes", "order_launches": "other_orders"}
 """By column of launches: the guard that these launches provide."""
 
 RESULTS = (
@@ -30,21 +30,18 @@ RESULTS = (
 
 
 def write(run: Run, baseline: str = "") -> dict[str, Any]:
-    """Write the verdict on a run to verdict.json.
+    """Write the verdict on a run to verdict.json, and return its content.
 
     Args:
         run: The run.
         baseline: The kernel with which the others are compared; by default the baseline of the existing verdict.json,
             or else the one of each kernel's YAML.
-
-    Returns:
-        The content of verdict.json.
     """
     before = run.folder.json(run.folder.verdict)
-    baseline = baseline or str((before if isinstance(before, dict) else {}).get("baseline") or "")
+    baseline = baseline or str(before.get("baseline") or "" if isinstance(before, dict) else "")
     if baseline:
-        others: list[Any] = [None if kernel == baseline else baseline for kernel in run.frame["kernel"]]
-        run = run.with_frame(run.frame.assign(baseline=others))
+        baselines: list[Any] = [None if kernel == baseline else baseline for kernel in run.frame["kernel"]]
+        run = run.with_frame(run.frame.assign(baseline=baselines))
     content = verdict(run) | ({"baseline": baseline} if baseline else {})
     run.folder.write(run.folder.verdict, json.dumps(content, indent=2, allow_nan=False) + "\n")
     return content
@@ -53,46 +50,46 @@ def write(run: Run, baseline: str = "") -> dict[str, Any]:
 def verdict(run: Run) -> dict[str, Any]:
     """Compute the content of verdict.json."""
     rows = {row["row"]: row for row in run.rows}
-    found, ranked = ratios(run), ranker(run)
+    by_row, rank = ratios(run), ranker(run)
     cases = []
     for number, row in rows.items():
         case = {
             "case": row["case"],
             "kernel": row["kernel"],
             "device": row["device"],
-            "parameters": _given(row, [name for name in run.parameters if name not in ("kernel", "device")]),
+            "parameters": _values(row, [name for name in run.parameters if name not in ("kernel", "device")]),
             "status": row["status"],
             "reason": None if absent(row["reason"]) else str(row["reason"]),
             "emulated": bool(row["emulated"]),
-            **_given(row, RESULTS),
+            **_values(row, RESULTS),
             "guards": _guards(row),
         }
         if not absent(row["sizes_not_tried"]):
             case["not_tried"] = {"other_sizes": str(row["sizes_not_tried"])}
-        if number in found:
-            base = rows[found[number].baseline_row]
-            times, pair = ratio(base, row), ranked([base, row])
-            faster = "faster" if times.times > 1 else "slower"
+        if number in by_row:
+            base = rows[by_row[number].baseline_row]
+            speedup, pair = ratio(base, row), rank([base, row])
+            faster = "faster" if speedup.times > 1 else "slower"
             word = "tied" if pair.tied else "undecided" if pair.undecided else faster
-            numbers = {"speedup": times.times, "low": times.low, "high": times.high}
+            numbers = {"speedup": speedup.times, "low": speedup.low, "high": speedup.high}
             case["against"] = {"kernel": base["kernel"], "case": base["case"], "word": word, **numbers}
         cases.append(case)
     counts = {str(status): int(n) for status, n in run.frame["status"].value_counts().items()}
-    return {"schema": SCHEMA, "verdict": WORDS[level(run)], "statuses": counts, "cases": cases}
+    return {"schema": SCHEMA, "verdict": LEVELS[level(run)], "statuses": counts, "cases": cases}
 
 
 def _guards(row: Mapping[str, Any]) -> list[str]:
     """The measures that were taken against wrong results and untrue times; docs/trust.md explains each."""
     if absent(row["checked_launches"]):
         return []
-    further = [name for column, name in BESIDES.items() if not absent(row[column]) and row[column] > 0]
+    further = [name for column, name in LAUNCH_GUARDS.items() if not absent(row[column]) and row[column] > 0]
     alternating = ["alternating_inputs"] * bool(row["input_sets"] > 1)
     races = ["races"] * (not absent(row["races_at"]))
-    return [*GUARDS, *alternating, *further, *races, *([] if row["emulated"] else ON_GPU)]
+    return [*GUARDS, *alternating, *further, *races, *([] if row["emulated"] else GPU_GUARDS)]
 
 
-def _given(row: Mapping[str, Any], names: Any) -> dict[str, Any]:
+def _values(row: Mapping[str, Any], names: Any) -> dict[str, Any]:
     """The present values of a row, as JSON types."""
-    held = {name: row[name] for name in names if name in row and not absent(row[name])}
-    plain = {name: value.item() if hasattr(value, "item") else value for name, value in held.items()}
+    present = {name: row[name] for name in names if name in row and not absent(row[name])}
+    plain = {name: value.item() if hasattr(value, "item") else value for name, value in present.items()}
     return {name: str(value) if value == math.inf else value for name, value in plain.items()}

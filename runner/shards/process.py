@@ -40,7 +40,7 @@ class _Progress(SweepProgress):
         known = {name: row.get(name) for name in ("job", "device", "status", "rounds", "median_us")}
         append_line(self._attempt.rows, {"label": label, **known})
 
-    def now(self, what: str) -> None:
+    def show_step(self, what: str) -> None:
         """Do nothing: the parent shows the progress."""
 
     def say(self, text: str) -> None:

@@ -142,8 +142,8 @@ class Watcher:
                     self._update(shard, self._cluster.state(shard.folder) if ask else State(ended=False))
             if ask:
                 self._report_silence()
-                self._progress.left(self._remaining_s())
-                self._progress.now(self._status())
+                self._progress.set_remaining(self._remaining_s())
+                self._progress.show_step(self._status())
             if not all(shard.ended for shard in self._watched):
                 time.sleep(EVERY_S)
         if self._reasons and self._ledger.empty:

@@ -43,7 +43,7 @@ def compile_all(compiler: Compiler, plan: Sequence[Job], progress: SweepProgress
         sources = {pool.submit(compiled, compiler, source): source for source in jobs}
         for future in as_completed(sources):
             found.update(dict.fromkeys(jobs[sources[future]], future.result()))
-            progress.now(sources[future].path.name)
+            progress.show_step(sources[future].path.name)
             progress.step()
     except BaseException:
         compiler.stop()

@@ -188,22 +188,22 @@ class PartOfProgress(SweepProgress):
         self._whole, self._number, self._remaining = whole, number, remaining
         remaining[number] = None
 
-    def now(self, what: str) -> None:
+    def show_step(self, what: str) -> None:
         """Show the current step."""
         with self._lock:
-            self._whole.now(f"GPU {self._number}: {what}")
+            self._whole.show_step(f"GPU {self._number}: {what}")
 
     def step(self, steps: int = 1) -> None:
         """Count steps as done."""
         with self._lock:
             self._whole.step(steps)
 
-    def left(self, seconds: float | None) -> None:
+    def set_remaining(self, seconds: float | None) -> None:
         """Show the time that the slowest slot needs; `None` while one of them is unknown."""
         with self._lock:
             self._remaining[self._number] = seconds
             known = [value for value in self._remaining.values() if value is not None]
-            self._whole.left(max(known) if len(known) == len(self._remaining) else None)
+            self._whole.set_remaining(max(known) if len(known) == len(self._remaining) else None)
 
     def row(self, label: str, row: Mapping[str, Any]) -> None:
         """Show a finished case."""

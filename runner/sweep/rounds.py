@@ -156,7 +156,7 @@ class Share:
                 job.device.time_limit_s,
                 compiling.is_fast(job) and self.info.is_gpu,
             ),
-            lambda step: self.progress.now(f"{job.case.label}: {step}"),
+            lambda step: self.progress.show_step(f"{job.case.label}: {step}"),
             lambda: self._write_waiting(number, round_label),
         )
         self.slot.require_running()
@@ -194,7 +194,7 @@ class Share:
         if self._pace.measured > pace.MIN_MEASUREMENTS and now - self._estimated < EVERY_S:
             return
         self._estimated = now
-        self.progress.left(self._pace.remaining_s(self._rounds_left))
+        self.progress.set_remaining(self._pace.remaining_s(self._rounds_left))
         if not self._warned and (words := self._pace.warning(self._rounds_left, now - self._since)):
             self._warned = True
             self.progress.say(words)

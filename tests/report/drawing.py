@@ -28,7 +28,7 @@ def drawn(folder: Path) -> dict[str, Figure]:
 
 def sheet(figure: Any) -> Any:
     """The drawing of a figure, as matplotlib's."""
-    return drawing.drawn(figure.title, figure.as_chart())
+    return drawing.draw(figure.title, figure.as_chart())
 
 
 def words(figure: Any) -> list[str]:

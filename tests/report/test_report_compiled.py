@@ -5,8 +5,9 @@ import report_runs as runs
 import yaml
 
 from runner.record.folder import RunFolder
+from runner.record.runs import overrides
 from runner.report import build
-from runner.report.page import compiled, configuration, overrides
+from runner.report.page import compiled, configuration
 
 
 def job(folder, number, kernel, macros):

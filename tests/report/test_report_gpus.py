@@ -9,7 +9,7 @@ from runner.record import ranking
 from runner.record.gpus import short
 from runner.record.run import read
 from runner.report import figures, findings, tables
-from runner.report.gpus import sentences
+from runner.report.findings import gpu_sentences
 
 MODEL = "NVIDIA H200"
 UUIDS = ("GPU-4b1c2f0a-1111-2222-3333-444455556666", "GPU-9d1c2f0a-1111-2222-3333-444455556666")
@@ -55,12 +55,12 @@ def test_gpus_that_differ_much_are_not_drawn_as_one(run, run_folder):
 
 def test_the_table_of_gpus(run):
     """A line a GPU: its cases, the reference case, how much slower it is than the fastest, and its drift."""
-    table = tables.of_gpus(run)
+    table = tables.gpu_table(run)
     assert [[cell.text for cell in line.cells] for line in table.lines] == [
         [SHORT[0], "36", "100.5", "0.00", "1.00", "reduceShfl block=64"],
         [SHORT[1], "36", "101.5", "1.00", "0.99", "reduceShfl block=64"],
     ]
-    (sentence,) = sentences({"gpus": GPUS})
+    (sentence,) = gpu_sentences({"gpus": GPUS})
     assert "a spread of 1.00 %" in sentence
 
 
@@ -68,8 +68,8 @@ def test_the_table_of_gpus(run):
 def test_one_gpu_or_a_malformed_record_has_no_table(known, run):
     """There is nothing to compare, so there is neither a table nor a sentence."""
     run = replace(run, gpus={"gpus": known})
-    assert tables.of_gpus(run).lines == []
-    assert sentences({"gpus": known}) == []
+    assert tables.gpu_table(run).lines == []
+    assert gpu_sentences({"gpus": known}) == []
 
 
 def replicated(run_folder, name, *, slower=1.002, replicate=True):
@@ -99,7 +99,7 @@ def test_gpus_that_measured_all_cases_are_pooled(run_folder):
     assert len(ranking.fastest(run)) == len(ranking.fastest(alone))
     assert len(ranking.ratios(run)) == len(ranking.ratios(alone)) > 0
     assert "the mean over the GPUs" in " ".join(findings.judge(run).further)
-    assert [line.cells[1].text for line in tables.of_gpus(run).lines] == ["72", "72"]
+    assert [line.cells[1].text for line in tables.gpu_table(run).lines] == ["72", "72"]
 
 
 @pytest.mark.parametrize(("slower", "replicate"), [(1.02, True), (1.002, False)])
@@ -119,7 +119,7 @@ def test_the_figure_of_gpus(run_folder):
     assert not any(figure.stem == "gpus" for figure in figures.choose(one, {}))
     (figure,) = (figure for figure in figures.choose(both, {}) if figure.stem == "gpus")
     assert [(row["gpu"], row["round"]) for row in figure.rows()] == [(name, 1) for name in SHORT]
-    assert all(name[-8:].encode() in figures.drawn(figure).files["svg"] for name in SHORT)
+    assert all(name[-8:].encode() in figures.draw(figure).files["svg"] for name in SHORT)
 
 
 def test_a_name_is_short():

@@ -7,7 +7,7 @@ from drawing import chosen, sheet, table, words
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 
-from runner.report.figures.drawing import DARKEST, LEAST
+from runner.report.figures.drawing import DARKEST_PERCENT, MIN_PERCENT
 from runner.report.figures.heat import ink
 
 
@@ -152,6 +152,9 @@ def test_letters_can_be_read_on_every_colour():
     cividis = mpl.colormaps["cividis"]
     for percent in range(101):
         low, high = sorted(
-            (luminance(cividis((max(percent, LEAST) - DARKEST) / (100 - DARKEST))), luminance(ink(percent)))
+            (
+                luminance(cividis((max(percent, MIN_PERCENT) - DARKEST_PERCENT) / (100 - DARKEST_PERCENT))),
+                luminance(ink(percent)),
+            )
         )
         assert (high + 0.05) / (low + 0.05) >= 4.5

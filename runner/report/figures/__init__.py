@@ -15,22 +15,13 @@ from pathlib import Path
 from runner.files import safe
 from runner.record.ranking import Ratio
 from runner.record.run import Run
-from runner.report.figures import energy, gpus, heat, lanes, mattered, raw, roofline, search, speedup, stalls, times
-from runner.report.figures.figure import Figure, Results, drawn
+from runner.report.figures import energy, gpus, heat, importance, lanes, raw, roofline, search, speedup, stalls, times
+from runner.report.figures.figure import Figure, Results, draw
 
 MAKERS: tuple[Callable[[Results], Sequence[Figure]], ...] = (
-    search.figures,
-    mattered.figures,
-    times.figures,
-    heat.figures,
-    speedup.figures,
-    energy.figures,
-    lanes.figures,
-    roofline.figures,
-    stalls.figures,
-    raw.figures,
-    gpus.figures,
-)
+    search.figures, importance.figures, times.figures, heat.figures, speedup.figures, energy.figures, lanes.figures,
+    roofline.figures, stalls.figures, raw.figures, gpus.figures,
+)  # fmt: skip
 """Functions that choose figures, in the order of the page."""
 
 OURS = re.compile(
@@ -41,28 +32,23 @@ OURS = re.compile(
 
 
 def choose(run: Run, ratios: Mapping[int, Ratio]) -> list[Figure]:
-    """Choose the figures of a run, each with a unique stem, without drawing them.
-
-    Args:
-        run: The run.
-        ratios: The speed-ups of its cases by row number.
-    """
-    results, seen, found = Results(run, ratios), Counter[str](), list[Figure]()
+    """Choose the figures of a run, each with a unique stem; `ratios` are the speed-ups of its cases by row number."""
+    results, seen, chosen = Results(run, ratios), Counter[str](), list[Figure]()
     for figure in (figure for make in MAKERS for figure in make(results)):
         seen[figure.stem] += 1
-        found.append(replace(figure, stem=f"{figure.stem}-{n}") if (n := seen[figure.stem]) > 1 else figure)
-    return found
+        chosen.append(replace(figure, stem=f"{figure.stem}-{n}") if (n := seen[figure.stem]) > 1 else figure)
+    return chosen
 
 
 def draw_all(run: Run, ratios: Mapping[int, Ratio]) -> list[Figure]:
-    """Draw all figures of a run; the arguments are those of `choose`."""
-    return [drawn(figure) for figure in choose(run, ratios)]
+    """Choose and draw the figures of a run."""
+    return [draw(figure) for figure in choose(run, ratios)]
 
 
 def write(run: Path, figures: Sequence[Figure]) -> None:
     """Write the files of a run's figures, and remove the figures of an earlier report that are not among them."""
     folder = run / "figures"
-    files = {f"{one.stem}.{ending}": content for one in figures for ending, content in one.files.items()}
+    files = {f"{figure.stem}.{ending}": content for figure in figures for ending, content in figure.files.items()}
     for name, content in files.items():
         safe.write(run, folder / name, content)
     for name in safe.names(run, folder):

@@ -9,37 +9,21 @@ import re
 import textwrap
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis as TheirAxis
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure as Sheet
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
 
-from runner.report.figures.chart import (
-    INK,
-    WIDE,
-    Axis,
-    Band,
-    Bars,
-    Cells,
-    Chart,
-    Histogram,
-    Line,
-    Look,
-    Mark,
-    Note,
-    Panel,
-    Rule,
-    Shade,
-    Whiskers,
-)
+from runner.report.figures import chart
+from runner.report.figures.chart import INK, WIDE, Chart, Look, Mark
 
-LEAST, DARKEST = 50, 43.2
-"""Percent that have the darkest colour, as have all below; percent at the dark end of the whole scale."""
+MIN_PERCENT, DARKEST_PERCENT = 50, 43.2
+"""This percentage and all below have the darkest colour; the dark end of the whole scale."""
 
 SETTINGS: Any = {
     "svg.hashsalt": "runner",  # the same ids in every process
@@ -70,14 +54,14 @@ SETTINGS: Any = {
 UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # characters that XML forbids
 
 
-def saved(title: str, chart: Chart, *, png: bool = True) -> tuple[bytes, bytes]:
+def save(title: str, content: Chart, *, png: bool = True) -> tuple[bytes, bytes]:
     """A chart as SVG and as PNG; the PNG is empty without `png`. The user's matplotlibrc does not count."""
     with mpl.rc_context(), warnings.catch_warnings():
         mpl.rcdefaults()
         mpl.rcParams.update(SETTINGS)
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # a foreign letter in a name becomes a box
         warnings.filterwarnings("ignore", message="Matplotlib currently does not support")  # some scripts
-        figure = drawn(title, chart)
+        figure = draw(title, content)
         if engine := figure.get_layout_engine():
             engine.execute(figure)
             figure.set_layout_engine("none")  # one layout serves both formats
@@ -88,62 +72,63 @@ def saved(title: str, chart: Chart, *, png: bool = True) -> tuple[bytes, bytes]:
     return UNREADABLE.sub("\N{REPLACEMENT CHARACTER}", vector.getvalue().decode()).encode(), pixels.getvalue()
 
 
-def drawn(title: str, chart: Chart) -> Sheet:
-    """The drawing of a chart."""
-    number = len(chart.panels)
-    lines = math.ceil(number / chart.columns)
-    figure = Sheet(figsize=(WIDE, 0.4 + lines * chart.height), layout="constrained")
+def draw(title: str, content: Chart) -> Sheet:
+    """Draw a chart."""
+    number = len(content.panels)
+    lines = math.ceil(number / content.columns)
+    figure = Sheet(figsize=(WIDE, 0.4 + lines * content.height), layout="constrained")
     figure.suptitle(textwrap.fill(title, 76), x=0.01, ha="left", fontsize=12, fontweight="bold")
-    grid: dict[str, Any] = {"sharex": chart.share_x, "sharey": chart.share_y}
-    grid |= {"width_ratios": list(chart.widths)} if chart.widths else {}
-    every = list(figure.subplots(lines, chart.columns, squeeze=False, **grid).ravel())
+    grid: dict[str, Any] = {"sharex": content.share_x, "sharey": content.share_y}
+    grid |= {"width_ratios": list(content.widths)} if content.widths else {}
+    every = list(figure.subplots(lines, content.columns, squeeze=False, **grid).ravel())
     for axes in every[number:]:
         axes.remove()
-    for axes in every[max(0, number - chart.columns) : number]:
+    for axes in every[max(0, number - content.columns) : number]:
         axes.tick_params(labelbottom=True)
-    for axes, panel in zip(every, chart.panels, strict=False):
+    for axes, panel in zip(every, content.panels, strict=False):
         _panel(axes, panel)
-    _legend(figure, every[:number], chart)
+    if content.legend:
+        _legend(figure, every[:number], content)
     return figure
 
 
-def _panel(axes: Axes, panel: Panel) -> None:
+def _panel(axes: Axes, panel: chart.Panel) -> None:
     small: dict[str, Any] = {"fontsize": 8.5, "fontweight": "normal", "linespacing": 1.25} if panel.small else {}
     axes.set_title(panel.title, **small)
-    for one in (panel.x, panel.y):
-        if one.log:
-            (axes.set_xscale if one is panel.x else axes.set_yscale)("log")
+    if panel.x.log:
+        axes.set_xscale("log")
+    if panel.y.log:
+        axes.set_yscale("log")
     for mark in panel.marks:
         _draw(mark, axes)
-    _axis(axes, axes.xaxis, panel.x)
-    _axis(axes, axes.yaxis, panel.y)
+    _axis(axes, "x", panel.x)
+    _axis(axes, "y", panel.y)
 
 
-def _axis(axes: Axes, theirs: TheirAxis, axis: Axis) -> None:
-    name = "x" if theirs is axes.xaxis else "y"
-    limit: Any = axes.set_xlim if name == "x" else axes.set_ylim
+def _axis(axes: Axes, name: Literal["x", "y"], axis: chart.Axis) -> None:
+    target = axes.xaxis if name == "x" else axes.yaxis
     if axis.low is not None and axis.high is not None:
-        limit(axis.low, axis.high)
-    theirs.set_label_text(axis.label)
+        axes.set(**{f"{name}lim": (axis.low, axis.high)})
+    target.set_label_text(axis.label)
     if axis.ticks is not None:
-        theirs.set_major_locator(FixedLocator([place for place, _ in axis.ticks]))
-        theirs.set_minor_locator(NullLocator())
+        target.set_major_locator(FixedLocator([place for place, _ in axis.ticks]))
+        target.set_minor_locator(NullLocator())
         steep: dict[str, Any] = {"rotation": 35, "ha": "right"} if axis.steep else {}
-        theirs.set_ticklabels([words for _, words in axis.ticks], **steep)
+        target.set_ticklabels([words for _, words in axis.ticks], **steep)
     elif axis.log and axis.low is not None and axis.high is not None:
-        _round_ticks(theirs, *sorted((axis.low, axis.high)))
+        _round_ticks(target, *sorted((axis.low, axis.high)))
     elif axis.most:
-        theirs.set_major_locator(MaxNLocator(axis.most, integer=axis.most < 4))
+        target.set_major_locator(MaxNLocator(axis.most, integer=axis.most < 4))
     if axis.ticks is None:
-        theirs.set_major_formatter(lambda value, _: f"{value:,.10g}{axis.unit}")
-    if axis.size != Axis.size:
-        axes.tick_params(axis=name, labelsize=axis.size)  # type: ignore[arg-type]
+        target.set_major_formatter(lambda value, _: f"{value:,.10g}{axis.unit}")
+    if axis.size != chart.Axis.size:
+        axes.tick_params(axis=name, labelsize=axis.size)
     if axis.bare:
-        axes.grid(visible=False, axis=name)  # type: ignore[arg-type]
-        axes.tick_params(axis=name, length=0)  # type: ignore[arg-type]
+        axes.grid(visible=False, axis=name)
+        axes.tick_params(axis=name, length=0)
 
 
-def _round_ticks(axis: TheirAxis, low: float, high: float) -> None:
+def _round_ticks(axis: Axis, low: float, high: float) -> None:
     """Ticks of a logarithmic axis, at round numbers. 1 is a tick wherever it is in the range."""
     ticks = [tick for tick in MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high) if tick > 0]
     wide = LogLocator(subs=(1, 2, 5) if high / low < 3000 else (1,), numticks=20)
@@ -151,22 +136,19 @@ def _round_ticks(axis: TheirAxis, low: float, high: float) -> None:
     axis.set_minor_locator(NullLocator())
 
 
-def _legend(figure: Sheet, every: Sequence[Axes], chart: Chart) -> None:
-    if not chart.legend:
-        return
+def _legend(figure: Sheet, every: Sequence[Axes], content: Chart) -> None:
     handles: dict[str, Any] = {}
     for axes in every:
         handles |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    if chart.legend == "ends":
+    if content.legend == "ends":
         lines = {str(line.get_label()): line for axes in every for line in axes.lines}
-        named = [lines[label] for label in handles]
-        named.sort(key=lambda line: -float(np.asarray(line.get_ydata())[-1]))
-        handles = {str(line.get_label()): line for line in named}
-    if chart.legend_labels:
-        handles = {label: handles[label] for label in chart.legend_labels if label in handles}
+        ends = {label: -float(np.asarray(lines[label].get_ydata())[-1]) for label in handles}
+        handles = {label: lines[label] for label in sorted(handles, key=lambda label: ends[label])}
+    if content.legend_labels:
+        handles = {label: handles[label] for label in content.legend_labels if label in handles}
     below = {"below": "outside lower center", "left": "outside lower left"}
-    where: Any = below.get(chart.legend, "outside right upper")
-    columns = chart.legend_columns if chart.legend in below else 1
+    where: Any = below.get(content.legend, "outside right upper")
+    columns = content.legend_columns if content.legend in below else 1
     figure.legend(list(handles.values()), list(handles), loc=where, ncols=columns)
 
 
@@ -182,50 +164,50 @@ def _style(look: Look) -> dict[str, Any]:
 
 
 @_draw.register
-def _(mark: Line, axes: Axes) -> None:
+def _(mark: chart.Line, axes: Axes) -> None:
     style = _style(mark.look) | {"label": mark.label or "_", "clip_on": not mark.beyond}
     style |= {"drawstyle": f"steps-{mark.steps}"} if mark.steps else {}
     axes.plot(mark.x, mark.y, **style)
 
 
 @_draw.register
-def _(mark: Band, axes: Axes) -> None:
+def _(mark: chart.Band, axes: Axes) -> None:
     axes.fill_between(mark.x, mark.low, mark.high, color=mark.colour, alpha=0.18, linewidth=0)
 
 
 @_draw.register
-def _(mark: Whiskers, axes: Axes) -> None:
-    lines: Any = axes.hlines if mark.across else axes.vlines
-    colours = list(mark.colours) if len(mark.colours) > 1 else mark.colours[0]
-    lines(mark.at, mark.low, mark.high, color=colours, linewidth=mark.width, alpha=mark.alpha, label=mark.label or "_")
+def _(mark: chart.Whiskers, axes: Axes) -> None:
+    colours: Any = list(mark.colours) if len(mark.colours) > 1 else mark.colours[0]
+    style: dict[str, Any] = {"color": colours, "linewidth": mark.width, "alpha": mark.alpha, "label": mark.label or "_"}
+    (axes.hlines if mark.across else axes.vlines)(mark.at, mark.low, mark.high, **style)
 
 
 @_draw.register
-def _(mark: Bars, axes: Axes) -> None:
+def _(mark: chart.Bars, axes: Axes) -> None:
     left = mark.left or [0.0] * len(mark.at)
     colours = mark.colours if len(mark.colours) > 1 else [mark.colours[0]] * len(mark.at)
-    where: dict[str, Any] = {"left": left, "height": mark.height, "color": colours, "alpha": mark.alpha}
-    axes.barh(mark.at, mark.length, label=mark.label or "_", **where)
+    style: dict[str, Any] = {"left": left, "height": mark.height, "color": colours, "alpha": mark.alpha}
+    axes.barh(mark.at, mark.length, label=mark.label or "_", **style)
 
 
 @_draw.register
-def _(mark: Histogram, axes: Axes) -> None:
+def _(mark: chart.Histogram, axes: Axes) -> None:
     axes.stairs(mark.counts, mark.edges, orientation="horizontal", fill=True, color=mark.colour)
 
 
 @_draw.register
-def _(mark: Rule, axes: Axes) -> None:
+def _(mark: chart.Rule, axes: Axes) -> None:
     style: dict[str, Any] = {"color": mark.look.colour, "linestyle": mark.look.dash, "linewidth": mark.look.width}
     (axes.axvline if mark.upright else axes.axhline)(mark.at, label=mark.label or "_", **style)
 
 
 @_draw.register
-def _(mark: Shade, axes: Axes) -> None:
+def _(mark: chart.Shade, axes: Axes) -> None:
     axes.axhspan(mark.low, mark.high, color=mark.colour, alpha=0.13, linewidth=0, zorder=0)
 
 
 @_draw.register
-def _(mark: Note, axes: Axes) -> None:
+def _(mark: chart.Note, axes: Axes) -> None:
     style: dict[str, Any] = {"color": mark.colour, "fontsize": mark.size, "ha": mark.align, "va": mark.above}
     if mark.pin == "beside":
         axes.text(mark.x, mark.y, mark.text, transform=axes.get_yaxis_transform(), **style)
@@ -240,7 +222,7 @@ def _(mark: Note, axes: Axes) -> None:
 
 
 @_draw.register
-def _(mark: Cells, axes: Axes) -> None:
+def _(mark: chart.Cells, axes: Axes) -> None:
     """Cividis is even to the eye, also to a colour-blind one, and on paper without colours."""
     values = np.full((max(mark.y) + 1, max(mark.x) + 1), np.nan)
     centred: dict[str, Any] = {"ha": "center", "va": "center", "in_layout": False}
@@ -257,6 +239,6 @@ def _(mark: Cells, axes: Axes) -> None:
             weight = "bold" if best else "normal"
             size = 6.5 if percent is None else 8
             axes.text(x + 0.5, y + 0.5, words, color=ink, fontsize=size, fontweight=weight, **centred)
-    shown: dict[str, Any] = {"cmap": "cividis", "vmin": DARKEST, "vmax": 100, "edgecolor": "white"}
-    axes.pcolormesh(np.ma.masked_invalid(values).clip(LEAST), linewidth=0.8, zorder=0, **shown)
+    shown: dict[str, Any] = {"cmap": "cividis", "vmin": DARKEST_PERCENT, "vmax": 100, "edgecolor": "white"}
+    axes.pcolormesh(np.ma.masked_invalid(values).clip(MIN_PERCENT), linewidth=0.8, zorder=0, **shown)
     axes.spines[:].set_visible(False)

@@ -12,9 +12,9 @@ from runner.record.ranking import differing_peers
 from runner.record.run import size_key
 from runner.report.figures import chart
 from runner.report.figures.chart import PALE, Axis, Chart, Look
-from runner.report.figures.figure import ChartFigure, Results, Row
+from runner.report.figures.figure import ChartFigure, Results, Row, group
 
-MOST_PANELS = 6
+MAX_PANELS = 6
 STEPS_W = (50, 100, 150, 200, 300, 400, 500, 600, 700, 800, 1000, 1200)
 
 
@@ -28,12 +28,9 @@ class Energies(ChartFigure):
 
     def rows(self) -> list[Row]:
         """One row per case."""
-        shown = ("energy_us", "joules", "joules_ci", "energy_w", "idle_w", "gbps_per_watt")
-        return [
-            {**self.results.identity(row), **{name: row.get(name) for name in shown}}
-            for _, rows in self.panels
-            for row in rows
-        ]
+        names = ("energy_us", "joules", "joules_ci", "energy_w", "idle_w", "gbps_per_watt")
+        rows = [row for _, rows in self.panels for row in rows]
+        return [{**self.results.identity(row), **{name: row.get(name) for name in names}} for row in rows]
 
     def as_chart(self) -> Chart:
         """The panels, each with its own range: sizes differ by orders of magnitude."""
@@ -44,27 +41,21 @@ class Energies(ChartFigure):
     def _panel(self, title: str, rows: list[Row]) -> chart.Panel:
         times, joules = [row["energy_us"] for row in rows], [row["joules"] for row in rows]
         errors = [0.0 if math.isnan(row["joules_ci"]) else row["joules_ci"] for row in rows]
-        ends = (
-            [j - e for j, e in zip(joules, errors, strict=True)],
-            [j + e for j, e in zip(joules, errors, strict=True)],
-        )
+        low_ends, high_ends = ([j + sign * e for j, e in zip(joules, errors, strict=True)] for sign in (-1, 1))
         low, high = min(times) / 1.12, max(times) * 1.25
-        bottom, top = max(min(ends[0]), min(joules) / 2) / 1.3, max(ends[1]) * 1.12
-        colours = [self.results.looks[str(row["kernel"])].colour for row in rows]
-        points = [
-            chart.Line([row["energy_us"]], [row["joules"]], replace(look.look(), dash=""), one_line(row["kernel"], 30))
-            for row in rows
-            for look in [self.results.looks[str(row["kernel"])]]
-        ]
+        bottom, top = max(min(low_ends), min(joules) / 2) / 1.3, max(high_ends) * 1.12
+        looks = [self.results.looks[str(row["kernel"])] for row in rows]
         best = min(rows, key=lambda row: float(row["joules"]))
-        apart = [name for name in self.results.run.varying if name != "size"]
-        right = best["energy_us"] > math.sqrt(low * high)
-        name = one_line(described(best, apart), 46)
-        where: dict[str, Any] = {"right": -7 if right else 7, "up": -3, "align": "right" if right else "left"}
+        name = one_line(described(best, [name for name in self.results.run.varying if name != "size"]), 46)
+        side = -1 if best["energy_us"] > math.sqrt(low * high) else 1
+        where: dict[str, Any] = {"right": 7 * side, "up": -3, "align": "right" if side < 0 else "left"}
         marks = [
             *_powers(rows, (low, high), (bottom, top)),
-            chart.Whiskers(times, *ends, colours),
-            *points,
+            chart.Whiskers(times, low_ends, high_ends, [look.colour for look in looks]),
+            *(
+                chart.Line([row["energy_us"]], [row["joules"]], replace(look, dash=""), one_line(row["kernel"], 30))
+                for row, look in zip(rows, looks, strict=True)
+            ),
             chart.Note(best["energy_us"], best["joules"], name, size=7.5, above="top", **where),
         ]
         x = Axis("time of a launch (µs)", low, high, log=True)
@@ -87,22 +78,20 @@ def figures(results: Results) -> list[Energies]:
     """Choose the figure of a run with energies."""
     if "joules" not in results.run.frame:
         return []
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    apart = differing_peers(results.run)
-    for row in results.run.measured.rows:
-        if row["joules"] > 0 and row["energy_us"] > 0:
-            groups.setdefault((size_key(row), *(str(row[name]) for name in apart)), []).append(row)
-    panels = [(_title(rows[0], apart), rows) for _, rows in sorted(groups.items()) if len(rows) > 1]
+    peers = differing_peers(results.run)
+    rows = [row for row in results.run.measured.rows if row["joules"] > 0 and row["energy_us"] > 0]
+    groups = group(rows, lambda row: (size_key(row), *(str(row[name]) for name in peers)))
+    panels = [(_title(rows[0], peers), rows) for _, rows in sorted(groups.items()) if len(rows) > 1]
     if not panels:
         return []
-    left_out = count(len(panels) - MOST_PANELS, "further panel")
-    more = f" Not drawn: {left_out}; the table has all cases." if len(panels) > MOST_PANELS else ""
+    left_out = count(len(panels) - MAX_PANELS, "further panel")
+    more = f" Not drawn: {left_out}; the table has all cases." if len(panels) > MAX_PANELS else ""
     caption = (
         "Launches back to back with warm caches. Along a dotted line the power of the board is the same. Bars: 95 % "
         f"intervals. The lowest point, with its name, uses the least energy; the leftmost is the fastest.{more}"
     )
-    return [Energies("energy", "Energy of a launch against its time", caption, panels[-MOST_PANELS:], results)]
+    return [Energies("energy", "Energy of a launch against its time", caption, panels[-MAX_PANELS:], results)]
 
 
-def _title(row: Row, apart: Sequence[str]) -> str:
-    return ", ".join([f"size {size_of(row)}", *(f"{name} {one_line(str(row[name]), 30)}" for name in apart)])
+def _title(row: Row, peers: Sequence[str]) -> str:
+    return ", ".join([f"size {size_of(row)}", *(f"{name} {one_line(str(row[name]), 30)}" for name in peers)])

@@ -9,10 +9,10 @@ import csv
 import io
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, TypeVar
 from urllib.parse import quote
 
 from runner.display.text import absent, brief, one_line, power, value_of
@@ -25,21 +25,10 @@ View = dict[str, Any]
 """The initial state of the page's chart: its title, the columns on its axes, and the values common to its cases."""
 
 Section = Literal["search", "times", "shape", "baseline", "lanes", "why", "energy", "raw", "gpus"]
+Key = TypeVar("Key", bound=Hashable)
+Item = TypeVar("Item")
 
-
-class Stroke(NamedTuple):
-    """How a kernel is drawn."""
-
-    colour: str
-    marker: str
-    dash: str
-
-    def look(self, **further: Any) -> Look:
-        """The same for a chart."""
-        return Look(self.colour, self.marker, self.dash, **further)
-
-
-CEILING = Stroke(PALE, "", "-.")  # for kernels that are a ceiling of the others
+CEILING = Look(PALE, "", "-.")  # of kernels that are a ceiling of the others
 
 
 @dataclass(frozen=True)
@@ -49,24 +38,19 @@ class Results:
     run: Run
     ratios: Mapping[int, Ratio]
 
-    @property
-    def names(self) -> list[str]:
-        """The parameters, in the order of the tables."""
-        return self.run.parameters
-
     @cached_property
-    def looks(self) -> dict[str, Stroke]:
+    def looks(self) -> dict[str, Look]:
         """How each kernel is drawn in all figures."""
-        return strokes(self.run.kernels)
+        return looks(self.run.kernels)
 
     def identity(self, row: Row) -> Row:
         """The columns that identify a case, for a figure's CSV."""
-        return {name: row.get(name) for name in ("case", *self.names, "rows", "cols", "finish")}
+        return {name: row.get(name) for name in ("case", *self.run.parameters, "rows", "cols", "finish")}
 
 
 @dataclass(frozen=True)
 class Figure(ABC):
-    """A figure of a section of the page. `drawn` draws it; creating one does not.
+    """A figure of a section of the page. `draw` draws it; creating one does not.
 
     A figure sees a run's rows and records only: it opens no device and reads no time of day.
     """
@@ -76,7 +60,7 @@ class Figure(ABC):
     title: str
     caption: str
     files: Mapping[str, bytes] = field(default_factory=dict, kw_only=True, repr=False)
-    """The content of each file by its extension, once drawn. A figure with `is_svg` has no PNG."""
+    """The content of each file by its extension, once drawn."""
 
     @property
     def view(self) -> View:
@@ -107,12 +91,12 @@ class ChartFigure(Figure):
 
     def picture(self) -> tuple[bytes, bytes]:
         """Draw the chart."""
-        from runner.report.figures.drawing import saved  # noqa: PLC0415 - matplotlib would slow a page without figures
+        from runner.report.figures.drawing import save  # noqa: PLC0415 - matplotlib would slow a page without figures
 
-        return saved(self.title, self.as_chart())
+        return save(self.title, self.as_chart())
 
 
-def drawn(figure: Figure) -> Figure:
+def draw(figure: Figure) -> Figure:
     """Draw a figure. The same figure gives the same bytes."""
     svg, png = figure.picture()
     return replace(figure, files={"svg": svg, **({"png": png} if png else {}), "csv": as_csv(figure.rows())})
@@ -128,27 +112,32 @@ def data_url(svg: bytes) -> str:
 
 def as_csv(rows: list[Row]) -> bytes:
     """Format rows as CSV, without columns that are empty in all rows."""
+
+    def cell(value: Any) -> str:
+        return "" if absent(value) else f"{value:.9g}" if isinstance(value, float) else str(value)
+
     names = dict.fromkeys(name for row in rows for name in row)
-    kept = [name for name in names if any(not absent(row.get(name)) for row in rows)]
+    columns = [name for name in names if any(not absent(row.get(name)) for row in rows)]
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(kept)
-    writer.writerows([_written(row.get(name)) for name in kept] for row in rows)
+    writer.writerows([columns, *([cell(row.get(name)) for name in columns] for row in rows)])
     return stream.getvalue().encode("utf-8", errors="replace")
 
 
-def strokes(kernels: list[str]) -> dict[str, Stroke]:
-    """Assign a stroke to each kernel, in the order given."""
+def looks(kernels: list[str]) -> dict[str, Look]:
+    """Assign a colour, a marker and a dash to each kernel, in the order given."""
     return {
-        kernel: Stroke(COLOURS[n % len(COLOURS)], MARKERS[n % len(MARKERS)], DASHES[n // len(COLOURS) % len(DASHES)])
+        kernel: Look(COLOURS[n % len(COLOURS)], MARKERS[n % len(MARKERS)], DASHES[n // len(COLOURS) % len(DASHES)])
         for n, kernel in enumerate(kernels)
     }
 
 
-def _written(value: Any) -> str:
-    if absent(value):
-        return ""
-    return f"{value:.9g}" if isinstance(value, float) else str(value)
+def group(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """Group items by a key; groups and items stay in their order."""
+    groups: dict[Key, list[Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 def positions(rows: list[Row], x: str) -> dict[str, float]:
@@ -158,6 +147,12 @@ def positions(rows: list[Row], x: str) -> dict[str, float]:
         return {value: math.log2(row["size"] or 0.5) for value, row in values.items()}
     ordered = sorted(values, key=lambda value: _order(x, values[value]))
     return {value: float(place) for place, value in enumerate(ordered)}
+
+
+def sorted_values(rows: list[Row], name: str) -> list[str]:
+    """The values of a parameter in the order of their positions, without empty ones."""
+    places = positions([row for row in rows if value_of(name, row)], name)
+    return sorted(places, key=lambda value: places[value])
 
 
 def x_axis(places: dict[str, float], x: str, most: int = 11, size: float = Axis.size) -> Axis:
@@ -178,7 +173,13 @@ def x_axis(places: dict[str, float], x: str, most: int = 11, size: float = Axis.
     return Axis(label, low - margin, high + margin, ticks=list(ticks.items()), steep=steep, size=size)
 
 
-def whole(text: Any) -> int | None:
+def rows_axis(names: Iterable[str]) -> Axis:
+    """The vertical axis of named rows, the first on top."""
+    ticks = list(enumerate(names))
+    return Axis("", len(ticks) - 0.4, -0.6, ticks=ticks, bare=True)
+
+
+def parse_integer(text: Any) -> int | None:
     """Parse an integer in decimal, hexadecimal, octal or binary; `None` if it is not one."""
     try:
         return int(str(text), 0)
@@ -191,7 +192,7 @@ def _order(x: str, row: Row) -> tuple[Any, ...]:
     if x == "size":
         return int(row["size"]), value_of(x, row)
     if x == "block":
-        sides = [whole(row[name]) for name in ("block_x", "block_y")]
-        return math.prod(side or 1 for side in sides) if sides[0] else whole(value) or -1, value
-    number = value if isinstance(value, float) else whole(value)
+        sides = [parse_integer(row[name]) for name in ("block_x", "block_y")]
+        return math.prod(side or 1 for side in sides) if sides[0] else parse_integer(value) or -1, value
+    number = value if isinstance(value, float) else parse_integer(value)
     return (1, 0, str(value)) if number is None else (0, number, "")

@@ -9,9 +9,9 @@ from runner.display.text import count, one_line
 from runner.record.gpus import Gpu, gpus, short
 from runner.report.figures import chart
 from runner.report.figures.chart import COLOURS, PALE, Axis, Chart, Look
-from runner.report.figures.figure import ChartFigure, Results, Row
+from runner.report.figures.figure import ChartFigure, Results, Row, group, rows_axis
 
-MOST = 32  # GPUs per model: half of them the fastest, half the slowest
+MAX_GPUS = 32  # per model: half of them the fastest, half the slowest
 
 
 @dataclass(frozen=True)
@@ -32,40 +32,38 @@ class Reference(ChartFigure):
 
     def as_chart(self) -> Chart:
         """The panels below one another."""
-        most = max(len(model) for model in self.models)
+        most = max(map(len, self.models))
         labels = ("mean", "first round", "last round")
-        return Chart([_panel(m) for m in self.models], 1, 0.3 * most + 1.0, legend="beside", legend_labels=labels)
+        return Chart(list(map(_panel, self.models)), 1, 0.3 * most + 1.0, legend="beside", legend_labels=labels)
 
 
 def _panel(model: Sequence[Gpu]) -> chart.Panel:
-    least, marks, most = min(us for gpu in model for us in gpu.rounds_us), list[chart.Mark](), 0.1
+    fastest, marks, high = min(us for gpu in model for us in gpu.rounds_us), list[chart.Mark](), 0.1
+    mean = Look(COLOURS[1], "D", "", size=10, hollow=True)
+    first, last = Look(COLOURS[0], "o", "", hollow=True), Look(COLOURS[0], "o", "")
     for place, gpu in enumerate(model):
-        above = [100 * (us / least - 1) for us in gpu.rounds_us]
-        most = max(most, *above)
-        mean = Look(COLOURS[1], "D", "", size=10, hollow=True)
-        first, last = Look(COLOURS[0], "o", "", hollow=True), Look(COLOURS[0], "o", "")
+        above = [100 * (us / fastest - 1) for us in gpu.rounds_us]
+        high = max(high, *above)
         marks += [
             chart.Line(above, [place] * len(above), Look(PALE, "|", "", size=7)),
-            chart.Line([100 * (gpu.us / least - 1)], [place], mean, "mean"),
+            chart.Line([100 * (gpu.us / fastest - 1)], [place], mean, "mean"),
             chart.Line(above[:1], [place], first, "first round"),
             chart.Line(above[-1:], [place], last, "last round"),
         ]
-    names = [(place, short(gpu.uuid)) for place, gpu in enumerate(model)]
-    x = Axis("slower than the fastest round (%)", -0.04 * most, 1.05 * most)
-    y = Axis("", len(model) - 0.4, -0.6, ticks=names, bare=True)
+    x = Axis("slower than the fastest round (%)", -0.04 * high, 1.05 * high)
+    y = rows_axis(short(gpu.uuid) for gpu in model)
     return chart.Panel(one_line(f"{model[0].name}: {model[0].case}", 90), x, y, marks)
 
 
 def figures(results: Results) -> list[Reference]:
     """Choose the figure of a run on several GPUs."""
-    found = gpus(results.run.gpus)
-    if len({gpu.uuid for gpu in found}) < 2:
+    measured = gpus(results.run.gpus)
+    if len({gpu.uuid for gpu in measured}) < 2:
         return []
-    models: dict[tuple[str, str], list[Gpu]] = {}
-    for gpu in sorted(found, key=lambda gpu: gpu.us):
-        models.setdefault((gpu.name, gpu.case), []).append(gpu)
-    drawn = [own if len(own) <= MOST else [*own[: MOST // 2], *own[-MOST // 2 :]] for own in models.values()]
-    left = len(found) - sum(map(len, drawn))
-    notes = f" Not drawn: {count(left, 'GPU')} between the fastest and the slowest." if left else ""
-    caption = f"Each row is a GPU during its shard, each mark the median of a round.{notes}"
+    models = group(sorted(measured, key=lambda gpu: gpu.us), lambda gpu: (gpu.name, gpu.case)).values()
+    half = MAX_GPUS // 2
+    drawn = [model if len(model) <= MAX_GPUS else [*model[:half], *model[-half:]] for model in models]
+    left_out = len(measured) - sum(map(len, drawn))
+    more = f" Not drawn: {count(left_out, 'GPU')} between the fastest and the slowest." if left_out else ""
+    caption = f"Each row is a GPU during its shard, each mark the median of a round.{more}"
     return [Reference("gpus", "The reference case on each GPU", caption, drawn)]

@@ -11,19 +11,19 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from runner.display.text import absent, count, listed, one_line, size_of, slug, value_of
+from runner.display.text import absent, count, limited, listed, one_line, sentences, size_of, slug, value_of
 from runner.record.ranking import IDLE
 from runner.record.run import size_key
 from runner.report.figures import chart
 from runner.report.figures.chart import INK, WIDE, Axis, Chart
-from runner.report.figures.figure import ChartFigure, Results, Row, View, positions, whole
+from runner.report.figures.figure import ChartFigure, Results, Row, View, group, parse_integer, sorted_values
 
-MOST_PANELS, MOST_NUMBERS, MOST_NAMES = 9, 20, 8
+MAX_PANELS, MAX_NUMBERED_COLUMNS, MAX_NAMES = 9, 20, 8
 """Most panels; most columns with numbers in the cells; most kernels without a panel that the caption names."""
 
 APART = ("kernel", "dtype", "seed", "device")  # never on an axis
 
-LIGHT = 69.5  # percent from which on black letters have the greater contrast
+LIGHT_PERCENT = 69.5  # from which on black letters have the greater contrast
 
 Place = tuple[str, str]  # the values of a cell: vertical, horizontal
 
@@ -36,15 +36,15 @@ class HeatPanel:
     rows: dict[Place, Row]
     percents: dict[Place, float]
 
-    def said(self, place: Place) -> str:
-        """What a cell says in words: its percentage, of which only the best has 100, or its status."""
-        if (of := self.percents.get(place)) is not None:
-            return f"{100 if of == 100 else min(99.9, round(of, 1)):g} % of the best"
+    def describe(self, place: Place) -> str:
+        """A cell in words: its percentage, of which only the best has 100, or its status."""
+        if (percent := self.percents.get(place)) is not None:
+            return f"{100 if percent == 100 else min(99.9, round(percent, 1)):g} % of the best"
         status = str(self.rows[place]["status"])
         return "no time" if status == "ok" else status.replace("_", " ")
 
     @property
-    def telling(self) -> bool:
+    def is_informative(self) -> bool:
         """Whether the panel is worth drawing: two values per axis, six cells, and at most half of them empty."""
         down, across = ({place[axis] for place in self.rows} for axis in (0, 1))
         least = max(6, len(down) * len(across) / 2)
@@ -93,114 +93,107 @@ class HeatMap(ChartFigure):
         words = any(panel.rows.keys() - panel.percents.keys() for panel in self.panels)
         wide = max((0.52 if words else 0.36) * len(self.columns), *(0.09 * len(panel.title) for panel in self.panels))
         beside = max(1 if len(self.columns) > 12 else 2, min(4, int((WIDE - 0.6) / (wide + 0.2))))
-        step = 1 + len(self.columns) // (MOST_NUMBERS + 1)
+        step = 1 + len(self.columns) // (MAX_NUMBERED_COLUMNS + 1)
         columns = [(n + 0.5, one_line(name, 14)) for n, name in enumerate(self.columns)][::step]
         lines = [(n + 0.5, one_line(name, 14)) for n, name in enumerate(self.lines)]
         panels = []
         for number, panel in enumerate(self.panels):
-            last, first = number + beside >= len(self.panels), number % beside == 0
-            across = one_line(self.axes[1], 20) if last else ""
-            down = one_line(self.axes[0], 20) if first else ""
+            is_last, is_first = number + beside >= len(self.panels), number % beside == 0
+            across = one_line(self.axes[1], 20) if is_last else ""
+            down = one_line(self.axes[0], 20) if is_first else ""
             x = Axis(across, 0, len(self.columns), ticks=columns, size=8, bare=True)
             y = Axis(down, len(self.lines), 0, ticks=lines, size=8, bare=True)
             panels.append(chart.Panel(panel.title, x, y, [self._cells(panel)]))
         return Chart(panels, beside, 0.25 * len(self.lines) + 0.55, share_x=True, share_y=True)
 
     def _cells(self, panel: HeatPanel) -> chart.Cells:
-        numbers, places = len(self.columns) <= MOST_NUMBERS, list(panel.rows)
+        numbered, places = len(self.columns) <= MAX_NUMBERED_COLUMNS, list(panel.rows)
         percents = [panel.percents.get(place) for place in places]
         words = [
-            panel.said(place).replace(" ", "\n", 1) if of is None else str(round(of)) if numbers else ""
-            for place, of in zip(places, percents, strict=True)
+            panel.describe(place).replace(" ", "\n", 1) if percent is None else str(round(percent)) * numbered
+            for place, percent in zip(places, percents, strict=True)
         ]
-        tips = [f"{panel.said(place)}\n{self.axes[0]} {place[0]}, {self.axes[1]} {place[1]}" for place in places]
+        tips = [f"{panel.describe(place)}\n{self.axes[0]} {place[0]}, {self.axes[1]} {place[1]}" for place in places]
         x, y = [self.columns.index(place[1]) for place in places], [self.lines.index(place[0]) for place in places]
-        inks = [INK if of is None else ink(of) for of in percents]
+        inks = [INK if percent is None else ink(percent) for percent in percents]
         return chart.Cells(x, y, percents, words, inks, tips, [row["row"] for row in panel.rows.values()])
 
 
 def ink(percent: float) -> str:
     """Choose the text colour with the most contrast on a cell's colour."""
-    return "#000000" if percent > LIGHT else "#ffffff"
+    return "#000000" if percent > LIGHT_PERCENT else "#ffffff"
 
 
 def figures(results: Results) -> list[HeatMap]:
     """Choose the heat map of a run in which two parameters vary."""
     rows = results.run.on_gpus.rows
-    free, every = [name for name in results.names if name not in APART], _by_kernel(rows)
+    free, every = [name for name in results.run.parameters if name not in APART], _by_kernel(rows)
     if (axes := _pair(every.values(), free)) is None:
         return []
     if "size" not in axes:
         largest = max((size_key(row) for row in rows if _has_time(row)), default=())
         rows = [row for row in rows if size_key(row) == largest]
     rows = [row for row in rows if all(value_of(name, row) for name in axes)]
-    panels = [panel for title, own in _by_kernel(rows).items() if (panel := _panel(title, own, axes)).telling]
+    kernels = _by_kernel(rows)
+    panels = [panel for title, own in kernels.items() if (panel := _panel(title, own, axes)).is_informative]
     # The choice matters most where the slowest cell is worst.
-    chosen = sorted(panels, key=lambda panel: min(panel.percents.values()))[:MOST_PANELS]
+    chosen = sorted(panels, key=lambda panel: min(panel.percents.values()))[:MAX_PANELS]
     if not chosen:
         return []
     others = [title for title in every if title not in [panel.title for panel in chosen]]
-    more = [f"{len(others) - MOST_NAMES} more"] if len(others) > MOST_NAMES else []
     inside = [name for name in free if name not in axes]
-    inside = [name for name in inside if any(len(_values(own, name)) > 1 for own in _by_kernel(rows).values())]
+    inside = [name for name in inside if any(len(sorted_values(own, name)) > 1 for own in kernels.values())]
     same = " at the same size" if "size" in axes else ""
-    notes = [
+    caption = sentences(
         f"Number and colour: percent of the speed of the kernel's fastest case{same}, which is bold in a frame.",
         f"Each cell: the fastest {listed(inside)}." if inside else "",
-        f"Not drawn, as the choice matters less there: {listed(others[:MOST_NAMES] + more)}." if others else "",
+        f"Not drawn, as the choice matters less there: {listed(limited(others, MAX_NAMES))}." if others else "",
         f"{count(len(rows), 'case')}.",
-    ]
-    at = f" at {size_of(rows[0])}" if "size" not in axes and size_of(rows[0]) else ""
+    )
+    at_size = f" at {size_of(rows[0])}" if "size" not in axes and size_of(rows[0]) else ""
     stem = f"heatmap-{slug(axes[0])}-by-{slug(axes[1])}"
-    title = f"Speed by {axes[0]} and {axes[1]}{at}, in percent of the best"
-    lines, columns = (_values(rows, name) for name in axes)
-    drawn = [panel for panel in panels if panel in chosen]
-    return [HeatMap(stem, title, " ".join(filter(None, notes)), axes, lines, columns, drawn, results)]
+    title = f"Speed by {axes[0]} and {axes[1]}{at_size}, in percent of the best"
+    lines, columns = (sorted_values(rows, name) for name in axes)
+    return [HeatMap(stem, title, caption, axes, lines, columns, [p for p in panels if p in chosen], results)]
 
 
 def _by_kernel(rows: list[Row]) -> dict[str, list[Row]]:
     """Group cases by the title of their panel: kernel, and dtype, device and place if these vary."""
-    several = [name for name in ("dtype", "device", "place") if len({row[name] for row in rows} - {""}) > 1]
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        words = [one_line(str(row["kernel"]), 40), *(str(row[name]) for name in several if row[name])]
-        found.setdefault(", ".join(words), []).append(row)
-    return found
+    names = [name for name in ("dtype", "device", "place") if len({row[name] for row in rows} - {""}) > 1]
+
+    def title(row: Row) -> str:
+        return ", ".join([one_line(str(row["kernel"]), 40), *(str(row[name]) for name in names if row[name])])
+
+    return group(rows, title)
 
 
 def _pair(kernels: Iterable[list[Row]], names: list[str]) -> tuple[str, str] | None:
     """Choose the vertical and the horizontal parameter, with the most values in a kernel; the size is horizontal."""
-    found: dict[tuple[str, str], int] = {}
+    cells: dict[tuple[str, str], int] = {}
     for rows in kernels:
-        values = {name: _values(rows, name) for name in names}
+        values = {name: sorted_values(rows, name) for name in names}
         # Only numbers have an order.
-        counts = {n: len(v) for n, v in values.items() if n in ("size", "block") or None not in map(whole, v)}
+        counts = {n: len(v) for n, v in values.items() if n in ("size", "block") or None not in map(parse_integer, v)}
         several = sorted((name for name in counts if counts[name] > 1), key=lambda n: (n != "size", -counts[n]))
         if {"block", "size"} <= set(several):
             return "block", "size"
         if len(several) > 1:
             pair = several[1], several[0]
-            found[pair] = max(found.get(pair, 0), math.prod(counts[name] for name in pair))
-    return max(found, key=lambda pair: found[pair], default=None)
-
-
-def _values(rows: list[Row], name: str) -> list[str]:
-    """The sorted values of a parameter."""
-    places = positions([row for row in rows if value_of(name, row)], name)
-    return sorted(places, key=lambda value: places[value])
+            cells[pair] = max(cells.get(pair, 0), math.prod(counts[name] for name in pair))
+    return max(cells, key=lambda pair: cells[pair], default=None)
 
 
 def _panel(title: str, rows: list[Row], axes: tuple[str, str]) -> HeatPanel:
-    chosen: dict[Place, Row] = {}
     timed = sorted((row for row in rows if _has_time(row)), key=lambda row: float(row["cost"]))
-    rest = sorted((row for row in rows if not _has_time(row)), key=lambda row: row["status"] in IDLE)
-    for row in [*timed, *rest]:
-        chosen.setdefault((value_of(axes[0], row), value_of(axes[1], row)), row)
-    times = {place: float(row["cost"]) for place, row in chosen.items() if _has_time(row)}
+    untimed = sorted((row for row in rows if not _has_time(row)), key=lambda row: row["status"] in IDLE)
+    chosen: dict[Place, Row] = {}
     best: dict[str, float] = {}
-    for (_, across), time in times.items():  # the fastest first
-        best.setdefault(across if axes[1] == "size" else "", time)
-    percents = {place: 100 * (best[place[1] if axes[1] == "size" else ""] / time) for place, time in times.items()}
+    percents: dict[Place, float] = {}
+    for row in [*timed, *untimed]:
+        place = (value_of(axes[0], row), value_of(axes[1], row))
+        if chosen.setdefault(place, row) is row and _has_time(row):
+            time = float(row["cost"])
+            percents[place] = 100 * (best.setdefault(place[1] if axes[1] == "size" else "", time) / time)
     return HeatPanel(title, chosen, percents)
 
 

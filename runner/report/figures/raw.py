@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.display.text import absent, count, described, exact, listed, slug
+from runner.display.text import absent, count, described, exact, listed, sentences, slug
 from runner.record import samples
 from runner.record.folder import RunFolder
 from runner.report.figures import chart
@@ -17,12 +17,12 @@ from runner.report.figures.chart import COLOURS, CRIMSON, INK, MARKERS, PALE, Ax
 from runner.report.figures.figure import ChartFigure, Results, Row
 from runner.statistics import Samples
 
-IQR_PERCENT, ROUNDS_PERCENT = 5.0, 2.0
+WIDE_QUARTILES_PERCENT, WIDE_ROUNDS_PERCENT = 5.0, 2.0
 """A spread above one of these is wide: of the quartiles, in percent of the median, and of the rounds."""
 
-MOST, FEWEST = 6, 10  # most cases that are drawn; least samples of a figure
+MAX_CASES, MIN_SAMPLES = 6, 10
 
-MOST_POINTS, FAR = 250, 8
+MAX_POINTS, FAR_IQR = 250, 8
 """Most samples drawn as points; a sample more interquartile ranges above q3 than this is drawn at the edge."""
 
 
@@ -48,21 +48,15 @@ class RawSamples(ChartFigure):
         counts, edges = np.histogram(us[us <= self.high], bins=24, range=(low, self.high))
         known = {name: self.row[f"{name}_us"] for name in ("q1", "median", "q3") if not absent(self.row[f"{name}_us"])}
         quartiles = [chart.Shade(known["q1"], known["q3"], COLOURS[0])] if len(known) == 3 else []
-        below, median = quartiles, chart.Rule(self.row["median_us"], Look(INK, width=1.2))
+        median = chart.Rule(self.row["median_us"], Look(INK, width=1.2))
+        x = Axis("sample, in the order of taking", -0.01 * len(us), 1.01 * len(us))
         y = Axis("µs of one launch", low, self.high, most=6)
+        histogram = chart.Histogram(counts.tolist(), edges.tolist(), "#8a8a8a")
+        title = "\n".join(f"{name} {exact(value)} µs" for name, value in known.items())
+        beside = Axis("samples", 0, 1.05 * max(counts), most=3)
         panels = [
-            chart.Panel(
-                "",
-                Axis("sample, in the order of taking", -0.01 * len(us), 1.01 * len(us)),
-                y,
-                [*below, *self._points(), median],
-            ),
-            chart.Panel(
-                "\n".join(f"{name} {exact(at)} µs" for name, at in known.items()),
-                Axis("samples", 0, 1.05 * max(counts), most=3),
-                replace(y, label=""),
-                [*below, chart.Histogram(counts.tolist(), edges.tolist(), "#8a8a8a"), median],
-            ),
+            chart.Panel("", x, y, [*quartiles, *self._points(), median]),
+            chart.Panel(title, beside, replace(y, label=""), [*quartiles, histogram, median]),
         ]
         return Chart(panels, 2, 3.2, share_y=True, widths=(4, 1))
 
@@ -75,12 +69,12 @@ class RawSamples(ChartFigure):
         points, clipped = self.samples[self.shown], np.minimum(self.samples["us"][self.shown], self.high)
         throttled, far = points["throttled"], points["us"] > self.high
 
-        def line(own: NDArray[np.bool_], look: Look, *, beyond: bool = False) -> chart.Line:
-            return chart.Line(self.shown[own].tolist(), clipped[own].tolist(), look, beyond=beyond)
+        def line(which: NDArray[np.bool_], look: Look, *, beyond: bool = False) -> chart.Line:
+            return chart.Line(self.shown[which].tolist(), clipped[which].tolist(), look, beyond=beyond)
 
         for place, number in enumerate(numbers):
-            own = ~throttled & ~far & (points["round"] == number)
-            yield line(own, Look(COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)], "", size=3))
+            look = Look(COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)], "", size=3)
+            yield line(~throttled & ~far & (points["round"] == number), look)
             places = np.flatnonzero(self.samples["round"] == number)
             if place and len(numbers) <= 40:
                 yield chart.Rule(places[0] - 0.5, Look("#bdbdc4", width=0.7), upright=True)
@@ -93,65 +87,59 @@ class RawSamples(ChartFigure):
 
 def figures(results: Results) -> list[RawSamples]:
     """Choose the cases with the widest spread whose samples can be read, the widest first."""
-    names = results.run.varying
     wide = sorted((row for row in results.run.measured.rows if _width(row) > 1), key=_width, reverse=True)
-    readable = ((row, taken) for row in wide if (taken := _read(results, row)) is not None)
-    found = itertools.islice(readable, MOST)
-    return [_figure(row, taken, names, place, len(wide)) for place, (row, taken) in enumerate(found, 1)]
+    readable = ((row, taken) for row in wide if (taken := _read(results.run.folder, row)) is not None)
+    first = enumerate(itertools.islice(readable, MAX_CASES), 1)
+    return [_figure(row, taken, results.run.varying, place, len(wide)) for place, (row, taken) in first]
 
 
 def _spreads(row: Row) -> tuple[float, float]:
     """The spread of the quartiles and of the rounds, in percent of the median; 0 if unknown."""
-    between = row["round_spread_percent"]
-    known = not absent(row["q1_us"]) and not absent(row["q3_us"])
+    rounds, known = row["round_spread_percent"], not absent(row["q1_us"]) and not absent(row["q3_us"])
     quartiles = 100 * float(row["q3_us"] - row["q1_us"]) / float(row["median_us"]) if known else 0.0
-    return quartiles, 0.0 if absent(between) else float(between)
+    return quartiles, 0.0 if absent(rounds) else float(rounds)
 
 
 def _width(row: Row) -> float:
     quartiles, rounds = _spreads(row)
-    return max(quartiles / IQR_PERCENT, rounds / ROUNDS_PERCENT)
+    return max(quartiles / WIDE_QUARTILES_PERCENT, rounds / WIDE_ROUNDS_PERCENT)
 
 
-def _read(results: Results, row: Row) -> Samples | None:
+def _read(folder: RunFolder, row: Row) -> Samples | None:
     """Read the samples of a case; `None` if they are missing, torn, too few, or of another version."""
     job = str(row.get("job", ""))
     if not job.isdecimal() or slug(str(row["case"])) != row["case"]:
         return None
-    folder = RunFolder(results.run.path)
-    found = samples.read(folder, folder.samples(row["case"], int(job)))
-    return found if found is not None and len(found) >= FEWEST else None
+    taken = samples.read(folder, folder.samples(row["case"], int(job)))
+    return taken if taken is not None and len(taken) >= MIN_SAMPLES else None
 
 
 def _figure(row: Row, taken: Samples, names: list[str], place: int, wide: int) -> RawSamples:
     us, throttled = taken["us"], int(taken["throttled"].sum())
     high = _upper_end(us)
     far = us[us > high]
-    evenly = np.linspace(0, len(us) - 1, min(MOST_POINTS, len(us))).round().astype(np.int64)
-    shown = np.union1d(evenly, np.flatnonzero((us > high) | taken["throttled"])[:MOST_POINTS])
+    evenly = np.linspace(0, len(us) - 1, min(MAX_POINTS, len(us))).round().astype(np.int64)
+    shown = np.union1d(evenly, np.flatnonzero((us > high) | taken["throttled"])[:MAX_POINTS])
     quartiles, rounds = _spreads(row)
-    why = [
-        f"quartiles {quartiles:.1f} % of the median apart" if quartiles > IQR_PERCENT else "",
-        f"rounds differ by {rounds:.1f} %" if rounds > ROUNDS_PERCENT else "",
-    ]
-    drawn = f"; {MOST} are drawn" if wide > MOST else ""
-    notes = [
-        f"Wide spread: {listed([word for word in why if word])}.",
+    reasons = [f"quartiles {quartiles:.1f} % of the median apart"] * (quartiles > WIDE_QUARTILES_PERCENT)
+    reasons += [f"rounds differ by {rounds:.1f} %"] * (rounds > WIDE_ROUNDS_PERCENT)
+    drawn = f"; {MAX_CASES} are drawn" if wide > MAX_CASES else ""
+    longest = f"the longest {exact(far.max())} µs" if len(far) else ""
+    caption = sentences(
+        f"Wide spread: {listed(reasons)}.",
         f"{count(len(taken), 'sample')}.",
         f"Points: {len(shown):,} of them, evenly picked; the histogram counts all." if len(shown) < len(us) else "",
         f"Crosses: {count(throttled, 'sample')} of a throttled GPU." if throttled else "",
-        f"Triangles at the upper edge: {count(len(far), 'sample')} further up, the longest {exact(far.max())} µs."
-        if len(far)
-        else "",
+        f"Triangles at the upper edge: {count(len(far), 'sample')} further up, {longest}." if longest else "",
         f"Number {place} of {wide:,} such cases, the widest first{drawn}." if wide > 1 else "",
-    ]
+    )
     stem, title = f"samples-{row['case']}-{row['job']}", f"Samples of {described(row, names)}"
-    return RawSamples(stem, title, " ".join(filter(None, notes)), row, taken, high, shown)
+    return RawSamples(stem, title, caption, row, taken, high, shown)
 
 
 def _upper_end(us: NDArray[np.float64]) -> float:
     """The upper end of the axis in µs: above all samples except outliers."""
     q1, q3 = np.percentile(us, [25, 75])
-    far = float(q3 + FAR * (q3 - q1)) if q3 > q1 else float(us.max())
+    far = float(q3 + FAR_IQR * (q3 - q1)) if q3 > q1 else float(us.max())
     low, high = float(us.min()), float(us[us <= far].max())
     return high + 0.14 * (high - low or high)  # room for the names of the rounds

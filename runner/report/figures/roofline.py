@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from runner.display.text import absent, count, one_line, rough, slug
+from runner.display.text import absent, count, one_line, rough, sentences, slug
 from runner.record.runs import section
 from runner.report import profiled
 from runner.report.figures import chart
@@ -17,7 +18,7 @@ from runner.report.figures.chart import PALE, Axis, Chart, Look
 from runner.report.figures.figure import ChartFigure, Results, Row
 from runner.stages.profile import ceilings, counters
 
-MOST_NAMES = 12
+MAX_NAMES = 12
 DASHED = (0, (4, 3))
 PRECISION = {"float16x2": "float16", "bfloat16x2": "bfloat16", "uint32": "int32"}
 """By dtype: the precision whose ceiling applies."""
@@ -59,98 +60,79 @@ class Roofline(ChartFigure):
         """One row per case."""
         return [
             {
-                **self.results.identity(one.row),
-                "operations_per_byte": one.intensity,
-                "gflops": one.gflops,
-                "reachable_gflops": self.measured.at(one.intensity),
-                "from": "counted" if one.counted else "declared",
+                **self.results.identity(point.row),
+                "operations_per_byte": point.intensity,
+                "gflops": point.gflops,
+                "reachable_gflops": self.measured.at(point.intensity),
+                "from": "counted" if point.counted else "declared",
             }
-            for one in self.points
+            for point in self.points
         ]
 
     def as_chart(self) -> Chart:
         """The roofs, and the cases below them; of each kernel the fastest has its name."""
         ridge = (self.measured.gflops or 0) / self.measured.gbps
-        each = [*(one.intensity for one in self.points), *([ridge] if ridge else [])]
-        low, high = min(each) / 3, max(each) * 3
-        floor, top = min(one.gflops for one in self.points), self.measured.at(high)
-        roofs = [_roof(self.theoretical, low, high, Look(PALE, dash=DASHED, width=1.0))] if self.theoretical else []
-        points = [
-            chart.Line([one.intensity], [one.gflops], Look(stroke.colour, stroke.marker or "o", "", hollow=one.counted))
-            for one in self.points
-            for stroke in [self.results.looks[str(one.row["kernel"])]]
-        ]
-        marks: list[chart.Mark] = [
-            *roofs,
-            _roof(self.measured, low, high, Look(PALE, width=1.8)),
-            *points,
-            *self._names(),
-            self._ceilings(),
-        ]
+        intensities = [*(point.intensity for point in self.points), *([ridge] if ridge else [])]
+        low, high = min(intensities) / 3, max(intensities) * 3
+        floor, top = min(point.gflops for point in self.points), self.measured.at(high)
+        marks = [_roof(self.theoretical, low, high, Look(PALE, dash=DASHED, width=1.0))] if self.theoretical else []
+        marks.append(_roof(self.measured, low, high, Look(PALE, width=1.8)))
+        for point in self.points:
+            kernel = self.results.looks[str(point.row["kernel"])]
+            look = Look(kernel.colour, kernel.marker or "o", "", hollow=point.counted)
+            marks.append(chart.Line([point.intensity], [point.gflops], look))
         end = 2.2 * max(top, self.theoretical.at(high) if self.theoretical else 0)
         x = Axis("operations per byte of DRAM", low, high, log=True)
         y = Axis("operations per second, 10^9", floor / 2.5, end, log=True)
-        return Chart([chart.Panel("", x, y, marks)], 1, 4.2)
+        return Chart([chart.Panel("", x, y, [*marks, *self._names(), self._ceilings()])], 1, 4.2)
 
     def _names(self) -> Iterator[chart.Note]:
         """The names of the kernels, one below the other where their points are near each other."""
         fastest: dict[str, RooflinePoint] = {}
-        for one in sorted(self.points, key=lambda one: -one.gflops):
-            fastest.setdefault(str(one.row["kernel"]), one)
+        for point in sorted(self.points, key=lambda point: -point.gflops):
+            fastest.setdefault(str(point.row["kernel"]), point)
         last: dict[int, float] = {}  # the lowest name so far, by place
-        for kernel, one in list(fastest.items())[:MOST_NAMES]:
-            place = round(math.log2(one.intensity))
-            wanted = math.log10(one.gflops)
+        for kernel, point in list(fastest.items())[:MAX_NAMES]:
+            place = round(math.log2(point.intensity))
+            wanted = math.log10(point.gflops)
             y = min(wanted, min(last.get(place + n, math.inf) for n in (-1, 0, 1)) - 0.085)
             last[place] = y
-            colour, to = self.results.looks[kernel].colour, (one.intensity * 1.12, 10**y)
+            colour, to = self.results.looks[kernel].colour, (point.intensity * 1.12, 10**y)
             leader, name = y < wanted - 0.05, one_line(kernel, 30)
-            yield chart.Note(one.intensity, one.gflops, name, colour=colour, size=8, to=to, leader=leader)
+            yield chart.Note(point.intensity, point.gflops, name, colour=colour, size=8, to=to, leader=leader)
 
     def _ceilings(self) -> chart.Note:
         """The numbers of the roofs, in the corner that no case reaches."""
         roofs = {"measured": self.measured, **({"theoretical": self.theoretical} if self.theoretical else {})}
-        lines = [
-            ("DRAM, GB/s: {}", {word: roof.gbps for word, roof in roofs.items()}),
-            (
-                "multiply-adds, 10^9 operations/s: {}",
-                {word: roof.gflops for word, roof in roofs.items() if roof.gflops},
-            ),
-        ]
-        words = [
-            text.format(", ".join(f"{rough(value)} {word}" for word, value in each.items()))
-            for text, each in lines
-            if each
-        ]
-        return chart.Note(0.012, 0.985, "\n".join(words), colour=PALE, size=8, above="top", pin="corner")
+        gbps = [f"{rough(roof.gbps)} {word}" for word, roof in roofs.items()]
+        gflops = [f"{rough(roof.gflops)} {word}" for word, roof in roofs.items() if roof.gflops]
+        lines = [f"DRAM, GB/s: {', '.join(gbps)}"]
+        lines += [f"multiply-adds, 10^9 operations/s: {', '.join(gflops)}"] if gflops else []
+        return chart.Note(0.012, 0.985, "\n".join(lines), colour=PALE, size=8, above="top", pin="corner")
 
 
 def figures(results: Results) -> list[Roofline]:
     """Choose a figure for each GPU and precision with measured ceilings."""
     counted = {row["row"]: record for row, record in profiled.cases(results.run, counters.NAME)}
-    groups: dict[tuple[str, str], tuple[list[RooflinePoint], dict[str, object]]] = {}
+    groups: dict[tuple[str, str], tuple[list[RooflinePoint], dict[str, Any]]] = {}
     for row, record in profiled.cases(results.run, ceilings.NAME):
         precision = PRECISION.get(str(row["dtype"]), str(row["dtype"]) or "int32")
         values = profiled.numbers(section(counted.get(row["row"], {}), "metrics"))
         if point := _point(row, values, precision):
-            found = groups.setdefault((str(row["gpu"]), precision), ([], section(record, "ceilings")))
-            found[0].append(point)
-    made = []
+            groups.setdefault((str(row["gpu"]), precision), ([], section(record, "ceilings")))[0].append(point)
+    several, chosen = len({gpu for gpu, _ in groups}) > 1, []
     for (gpu, precision), (points, known) in groups.items():
         gbps, gflops = profiled.numbers(known.get("gbps")), section(known, "gflops")
-        if not gbps.get("measured"):
-            continue
         roofs = {
             word: Roof(gbps[word], profiled.numbers(gflops.get(word)).get(precision))
             for word in ("measured", "theoretical")
             if gbps.get(word)
         }
-        several = len({one for one, _ in groups}) > 1
-        title = f"Roofline, {precision}{f', {one_line(gpu, 40)}' if several else ''}"
-        stem = f"roofline-{slug(precision)}"
-        caption = _caption(points, precision, roofs["measured"])
-        made.append(Roofline(stem, title, caption, points, roofs["measured"], roofs.get("theoretical"), results))
-    return made
+        if measured := roofs.get("measured"):
+            title = f"Roofline, {precision}{f', {one_line(gpu, 40)}' if several else ''}"
+            stem, caption = f"roofline-{slug(precision)}", _caption(points, precision, measured)
+            chosen.append(Roofline(stem, title, caption, points, measured, roofs.get("theoretical"), results))
+    return chosen
 
 
 def _point(row: Row, values: dict[str, float], precision: str) -> RooflinePoint | None:
@@ -168,16 +150,16 @@ def _point(row: Row, values: dict[str, float], precision: str) -> RooflinePoint 
 
 
 def _caption(points: list[RooflinePoint], precision: str, roof: Roof) -> str:
-    hollow = sum(one.counted for one in points)
-    notes = [
+    hollow = count(sum(point.counted for point in points), "case")
+    return sentences(
         "Solid: measured in this sweep, with a copy and with a kernel that only multiplies and adds.",
         "Dashed: theoretical, from bus width, clock, and multiply-adds per clock (CUDA C++ Programming Guide).",
         f"There is no ceiling for {precision} arithmetic." if roof.gflops is None else "",
-        "Operations and bytes as declared." if not hollow else "",
-        f"Hollow: {count(hollow, 'case')} with counted operations and bytes." if hollow else "",
+        f"Hollow: {hollow} with counted operations and bytes."
+        if any(point.counted for point in points)
+        else "Operations and bytes as declared.",
         "The fastest case of each kernel has a label.",
-    ]
-    return " ".join(filter(None, notes))
+    )
 
 
 def _roof(roof: Roof, low: float, high: float, look: Look) -> chart.Line:

@@ -15,10 +15,10 @@ from runner.report.figures import chart
 from runner.report.figures.chart import COLOURS, CRIMSON, PALE, Axis, Chart, Look
 from runner.report.figures.figure import ChartFigure, Figure, Results, Row
 
-LEAST = 3  # least measured cases of a figure
-NAMED = 8  # cases of a front with a label
-WITHIN = 0.8  # fraction of the cases within the scale
-STEPS, FINE, WIDE_RANGE = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0), (1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 4, 5, 6, 7, 8, 9), 20.0
+MIN_CASES = 3  # measured cases of a figure
+MAX_LABELS = 8  # cases of a front with a label
+SCALE_SHARE = 0.8  # fraction of the cases within the scale
+COARSE_TICKS, FINE_TICKS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0), (1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class BestSoFar(ChartFigure):
         ends = [end for row in rows if "anew" in row for end in (row["anew_low"], row["anew_high"])]
         best = [row["best"] for row in rows if np.isfinite(row["best"])]
         # Very slow cases are drawn at the edge, so that they do not flatten the line.
-        edge = float(np.quantile(good, 1 - WITHIN if search.higher[0] else WITHIN))
+        edge = float(np.quantile(good, 1 - SCALE_SHARE if search.higher[0] else SCALE_SHARE))
         y = values_axis(name, min(edge, *best, *ends), max(edge, *best, *ends))
         panels = [
             chart.Panel("", Axis(label), y if x == "case" else replace(y, label=""), self._marks(rows, x, y))
@@ -59,19 +59,18 @@ class BestSoFar(ChartFigure):
     def _marks(self, rows: Sequence[Row], x: str, y: Axis) -> list[chart.Mark]:
         name, bottom, top = self.search.objectives[0], float(y.low or 0), float(y.high or 0)
         worse = bottom if self.search.higher[0] else top
-        best, seen = [r for r in rows if np.isfinite(r["best"])], [r for r in rows if np.isfinite(r[name])]
-        within = [r for r in seen if bottom <= r[name] <= top]
+        best, valid = [r for r in rows if np.isfinite(r["best"])], [r for r in rows if np.isfinite(r[name])]
+        within = [r for r in valid if bottom <= r[name] <= top]
         marks: list[chart.Mark] = [
             chart.Line([r[x] for r in within], [r[name] for r in within], Look(PALE, ".", "", size=4), "case"),
             chart.Line([r[x] for r in best], [r["best"] for r in best], Look(COLOURS[0]), "best so far", "post"),
         ]
         if anew := [r for r in rows if "anew" in r]:
-            at, middle = [r[x] for r in anew], [r["anew"] for r in anew]
-            low, high = ([r[f"anew_{end}"] for r in anew] for end in ("low", "high"))
-            marks.append(chart.Whiskers(at, low, high, [COLOURS[1]]))
+            places, low, middle, high = ([r[key] for r in anew] for key in (x, "anew_low", "anew", "anew_high"))
+            marks.append(chart.Whiskers(places, low, high, [COLOURS[1]]))
             look = Look(COLOURS[1], "D", "", size=4.5, hollow=True)
-            marks.append(chart.Line(at, middle, look, "measured anew at the end"))
-        if beyond := [r[x] for r in seen if not bottom <= r[name] <= top]:
+            marks.append(chart.Line(places, middle, look, "measured anew at the end"))
+        if beyond := [r[x] for r in valid if not bottom <= r[name] <= top]:
             look = Look(PALE, "|", "", size=6)
             marks.append(chart.Line(beyond, [worse] * len(beyond), look, "case beyond the scale", beyond=True))
         if failed := [r[x] for r in rows if not np.isfinite(r[name])]:
@@ -89,42 +88,41 @@ class Front(ChartFigure):
     def rows(self) -> list[Row]:
         """One row per case that did not fail, with its last values, and whether it is on the Pareto front."""
         search, rows = self.search, list[Row]()
-        found = {
+        values = {
             c.point: tuple(v[0] for v in search.anew.get(c.point, ())) or c.results for c in search.cases if c.results
         }
         signs = [-1 if higher else 1 for higher in search.higher]
+        costs = {point: tuple(s * v for s, v in zip(signs, own, strict=True)) for point, own in values.items()}
         best, front = (math.inf, math.inf), set[tuple[float, ...]]()
-        for pair in sorted(tuple(s * v for s, v in zip(signs, own, strict=True)) for own in found.values()):
+        for pair in sorted(costs.values()):
             if pair[1] < best[1] or pair == best:
                 best = (pair[0], pair[1])
                 front.add(pair)
         for case in search.cases:
-            if own := found.get(case.point):
+            if own := values.get(case.point):
                 row = {"case": case.number, **dict(zip(search.objectives, own, strict=True))}
-                on_front = tuple(s * v for s, v in zip(signs, own, strict=True)) in front
-                rows.append({**row, "measured_anew": case.point in search.anew, "on_front": on_front})
+                rows.append({**row, "measured_anew": case.point in search.anew, "on_front": costs[case.point] in front})
         return rows
 
     def front(self) -> list[Row]:
         """The rows on the front, in the order of the first objective."""
-        return sorted(
-            (row for row in self.rows() if row["on_front"]), key=lambda r: float(r[self.search.objectives[0]])
-        )
+        first = self.search.objectives[0]
+        return sorted((row for row in self.rows() if row["on_front"]), key=lambda row: float(row[first]))
 
-    def named(self) -> str:
+    def describe(self) -> str:
         """Describe the first cases of the front, by their numbers in the drawing."""
         points = {case.number: case.point for case in self.search.cases}
-        own = [points[row["case"]] for row in self.front()]
+        front = [points[row["case"]] for row in self.front()]
         every = self.search.parameters
-        names = [n for place, n in enumerate(every) if len({point[place] for point in own}) > 1] or every
-        return "; ".join(f"{n}: {self.search.described(point, names)}" for n, point in enumerate(own[:NAMED], 1))
+        names = [n for place, n in enumerate(every) if len({point[place] for point in front}) > 1] or every
+        return "; ".join(f"{n}: {self.search.described(p, names)}" for n, p in enumerate(front[:MAX_LABELS], 1))
 
     def as_chart(self) -> Chart:
         """The cases as points, and the front as a line of steps."""
         (first, second), rows, front = self.search.objectives, self.rows(), self.front()
 
-        def line(of: Sequence[Row], look: Look, label: str, steps: Literal["", "pre", "post"] = "") -> chart.Line:
-            return chart.Line([r[first] for r in of], [r[second] for r in of], look, label, steps)
+        def line(rows: Sequence[Row], look: Look, label: str, steps: Literal["", "pre", "post"] = "") -> chart.Line:
+            return chart.Line([row[first] for row in rows], [row[second] for row in rows], look, label, steps)
 
         marks: list[chart.Mark] = [
             line(rows, Look(PALE, ".", "", size=4), "case"),
@@ -134,13 +132,13 @@ class Front(ChartFigure):
             marks.append(line(anew, Look(COLOURS[1], "D", "", size=8, hollow=True), "measured anew at the end"))
         marks += [
             chart.Note(row[first], row[second], str(number), 5, 4, size=9, above="baseline")
-            for number, row in enumerate(front[:NAMED], 1)
+            for number, row in enumerate(front[:MAX_LABELS], 1)
         ]
-        x, y = (_axis_of(name, [row[name] for row in rows]) for name in (first, second))
+        x, y = (_front_axis(name, [row[name] for row in rows]) for name in (first, second))
         return Chart([chart.Panel("", x, y, marks)], 1, 4.2, legend="below", legend_columns=3)
 
 
-def _axis_of(name: str, values: Sequence[float]) -> Axis:
+def _front_axis(name: str, values: Sequence[float]) -> Axis:
     if min(values) > 0 and max(values) > 3 * min(values):
         return Axis(name, min(values) * 0.9, max(values) * 1.1, log=True)
     return Axis(name)
@@ -154,23 +152,22 @@ def values_axis(label: str, low: float, high: float) -> Axis:
     room = max((high / low) ** 0.04, 1.005)
     low, high = low / room, high * room
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)))
-    ticks = [m * 10.0**k for k in decades for m in (FINE if high / low < 4 else STEPS)]
+    ticks = [m * 10.0**k for k in decades for m in (FINE_TICKS if high / low < 4 else COARSE_TICKS)]
     there = [(tick, f"{tick:,.10g}") for tick in ticks if low <= tick <= high]
-    named = there if 1.5 <= high / low < WIDE_RANGE and len(there) > 1 else None
+    named = there if 1.5 <= high / low < 20 and len(there) > 1 else None
     return Axis(label, low, high, log=True, ticks=named)
 
 
 def figures(results: Results) -> list[Figure]:
     """Choose the figure of a search; an empty list for other runs and for a rehearsal."""
     search = results.run.search
-    if search is None or search.rehearsal or sum(bool(c.results) for c in search.cases) < LEAST:
+    if search is None or search.rehearsal or sum(bool(case.results) for case in search.cases) < MIN_CASES:
         return []
-    anew = f" Diamonds: {count(len(search.anew), 'case')} measured anew at the end, side by side."
     caption = "Values of the batches, with drift taken out."
-    caption += anew * bool(search.anew)
-    if len(search.objectives) > 1:
-        title = f"{search.objectives[0]} against {search.objectives[1]}"
-        front = Front("pareto-front", title, "", search)
-        said = f"The line is the Pareto front: no other case is better in both. {caption} {front.named()}."
-        return [replace(front, caption=said)]
-    return [BestSoFar("best-so-far", f"The best {search.objectives[0]} so far", caption, search)]
+    if search.anew:
+        caption += f" Diamonds: {count(len(search.anew), 'case')} measured anew at the end, side by side."
+    if len(search.objectives) == 1:
+        return [BestSoFar("best-so-far", f"The best {search.objectives[0]} so far", caption, search)]
+    front = Front("pareto-front", f"{search.objectives[0]} against {search.objectives[1]}", caption, search)
+    words = f"The line is the Pareto front: no other case is better in both. {caption} {front.describe()}."
+    return [replace(front, caption=words)]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from runner.display.text import listed, one_line, size_of, value_of
-from runner.record.ranking import ratio, steps
+from runner.display.text import listed, one_line, sentences, size_of, value_of
+from runner.record.ranking import Ratio, ratio, steps
 from runner.report.figures import chart
 from runner.report.figures.chart import PALE, Axis, Chart, Look
-from runner.report.figures.figure import ChartFigure, Results, Row, View, positions, x_axis
-from runner.report.tables import Case, separating, titles
+from runner.report.figures.figure import ChartFigure, Results, Row, View, group, positions, x_axis
+from runner.report.tables import separating_columns, titles
 
-MOST_PANELS, GREY = 12, "#9a9aa2"
+MAX_PANELS, GREY = 12, "#9a9aa2"
+
+Case = tuple[Row, Ratio]
 
 
 @dataclass(frozen=True)
@@ -20,11 +22,6 @@ class SizePoint:
 
     fastest: Case
     pairs: list[Case]
-
-    @property
-    def cases(self) -> list[Case]:
-        """The cases that are drawn."""
-        return [self.fastest, *self.pairs]
 
 
 @dataclass(frozen=True)
@@ -35,11 +32,6 @@ class SpeedupPanel:
     title: str
     baseline: str
     points: list[SizePoint]
-
-    @property
-    def cases(self) -> list[Case]:
-        """The cases of all points."""
-        return [case for point in self.points for case in point.cases]
 
 
 @dataclass(frozen=True)
@@ -76,7 +68,7 @@ class Speedups(ChartFigure):
     def as_chart(self) -> Chart:
         """The panels. The y axis covers at least 0.8x to 1.25x, so that a negligible speed-up does not look large."""
         columns = min(3, len(self.panels))
-        cases = [case for panel in self.panels for case in panel.cases]
+        cases = [case for p in self.panels for point in p.points for case in (point.fastest, *point.pairs)]
         places = positions([row for row, _ in cases], "size")
         low, high = min(ratio.low for _, ratio in cases), max(ratio.high for _, ratio in cases)
         y = Axis("", min(0.8, 0.93 * low), max(1.25, 1.08 * high), log=True, unit="x", size=8)
@@ -90,33 +82,30 @@ class Speedups(ChartFigure):
 
     def _marks(self, panel: SpeedupPanel, places: dict[str, float]) -> list[chart.Mark]:
         """Best against best with its intervals, the single pairs in grey below, and the last ratio as a number."""
-        stroke, pairs = self.results.looks[panel.kernel], [pair for point in panel.points for pair in point.pairs]
+        look, pairs = self.results.looks[panel.kernel], [pair for point in panel.points for pair in point.pairs]
         fastest = [point.fastest for point in panel.points]
-        best = self._line(fastest, places, replace(stroke.look(), dash="-", size=4.5), "best against best")
-        ends = [one.low for _, one in fastest], [one.high for _, one in fastest]
+        best = _line(fastest, places, replace(look, dash="-", size=4.5), "best against best")
+        ends = [ratio.low for _, ratio in fastest], [ratio.high for _, ratio in fastest]
         return [
             chart.Rule(1, Look(PALE, width=1.1)),
-            self._line(pairs, places, Look(GREY, "o", "", size=2.6), "equal parameters"),
-            chart.Whiskers(best.x, *ends, [stroke.colour]),
+            _line(pairs, places, Look(GREY, "o", "", size=2.6), "equal parameters"),
+            chart.Whiskers(best.x, *ends, [look.colour]),
             best,
             chart.Note(best.x[-1], best.y[-1], f"{best.y[-1]:.2f}x", right=8),
         ]
 
-    def _line(self, cases: list[Case], places: dict[str, float], look: Look, word: str) -> chart.Line:
-        at = [places[value_of("size", row)] for row, _ in cases]
-        tips = [
-            f"{one.times:.2f}x ({one.low:.2f} to {one.high:.2f})\nsize {size_of(row)}\n{word}" for row, one in cases
-        ]
-        return chart.Line(at, [one.times for _, one in cases], look, tips=tips, rows=[row["row"] for row, _ in cases])
+
+def _line(cases: list[Case], places: dict[str, float], look: Look, word: str) -> chart.Line:
+    x = [places[value_of("size", row)] for row, _ in cases]
+    tips = [f"{r.times:.2f}x ({r.low:.2f} to {r.high:.2f})\nsize {size_of(row)}\n{word}" for row, r in cases]
+    return chart.Line(x, [r.times for _, r in cases], look, tips=tips, rows=[row["row"] for row, _ in cases])
 
 
 def figures(results: Results) -> list[Speedups]:
     """Choose the figure of a run with speed-ups at several sizes; tables and bars show those of a single size."""
-    every = {row["row"]: row for row in results.run.rows}
-    pairs: dict[tuple[str, ...], list[Case]] = {}
-    for number, found in results.ratios.items():
-        pairs.setdefault(_key(every[number]), []).append((every[number], found))
-    panels = []
+    rows = {row["row"]: row for row in results.run.rows}
+    pairs = group(((rows[number], found) for number, found in results.ratios.items()), lambda pair: _key(pair[0]))
+    panels, columns = [], separating_columns(results.run)
     for step in steps(results.run):
         points = [
             SizePoint((row, ratio(step.against[size], row)), pairs.get(_key(row), []))
@@ -124,21 +113,19 @@ def figures(results: Results) -> list[Speedups]:
             if size and size in step.against
         ]
         if points:
-            base = next(iter(step.against.values()))
-            title, against = titles(separating(results.run), points[0].fastest[0], base)
-            panels.append(SpeedupPanel(step.kernel, title, against, points))
+            title, baseline = titles(columns, points[0].fastest[0], next(iter(step.against.values())))
+            panels.append(SpeedupPanel(step.kernel, title, baseline, points))
     if len({size_of(point.fastest[0]) for panel in panels for point in panel.points}) < 2:
         return []
-    drawn, others = panels[:MOST_PANELS], [one_line(panel.title, 60) for panel in panels[MOST_PANELS:]]
+    drawn, others = panels[:MAX_PANELS], [one_line(panel.title, 60) for panel in panels[MAX_PANELS:]]
     several = any(len(point.pairs) > 1 for panel in drawn for point in panel.points)
-    notes = [
+    caption = sentences(
         "Best against best: the baseline's fastest case at a size, divided by the kernel's fastest.",
         "Above 1x the kernel is faster.",
         "Grey: each case against the baseline's case with the same parameters." if several else "",
         "Thin line: range implied by both 95 % intervals.",
         f"Not drawn: {listed(others)}; the table has them." if others else "",
-    ]
-    caption = " ".join(filter(None, notes))
+    )
     return [Speedups("speedup-by-size", "Speed-up over the declared baseline", caption, drawn, results)]
 
 

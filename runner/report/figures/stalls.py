@@ -8,12 +8,13 @@ from runner.display.text import count, described, one_line
 from runner.report import profiled
 from runner.report.figures import chart
 from runner.report.figures.chart import COLOURS, INK, Axis, Chart
-from runner.report.figures.figure import ChartFigure, Results, Row
+from runner.report.figures.figure import ChartFigure, Results, Row, rows_axis
 from runner.stages.profile.counters import NAME, stalls
 
-MOST_BARS, MOST_REASONS = 24, 7
-LEAST_WORDS = 0.07  # parts narrower than this fraction of a bar have no number
-OTHERS = "others"
+MAX_BARS, MAX_REASONS = 24, 7
+MIN_NUMBERED = 7.0  # percent of a bar; narrower parts have no number
+OTHERS, GREY = "others", "#b8b8bf"
+LIGHT_COLOURS = ("#e69f00", "#56b4e9", "#cc79a7", GREY)  # on which text is black
 
 # Kernel Profiling Guide of Nsight Compute, "Warp Scheduler States".
 MEANING = {
@@ -55,24 +56,23 @@ class Stalls(ChartFigure):
     def as_chart(self) -> Chart:
         """The bars: the largest size on top, and of each size the fastest case first."""
         left, marks = [0.0] * len(self.bars), list[chart.Mark]()
-        colours = dict(zip([*self.reasons, OTHERS], [*COLOURS[: len(self.reasons)], "#b8b8bf"], strict=True))
-        for reason, colour in colours.items():
+        places = range(len(self.bars))
+        for reason, colour in zip([*self.reasons, OTHERS], [*COLOURS[: len(self.reasons)], GREY], strict=True):
             widths = [100 * self._share(shares, reason) for _, _, shares in self.bars]
-            marks.append(chart.Bars(range(len(self.bars)), widths, [colour], left, label=reason))
-            ink = INK if colour in ("#e69f00", "#56b4e9", "#cc79a7", "#b8b8bf") else "white"
+            marks.append(chart.Bars(places, widths, [colour], left, label=reason))
+            ink = INK if colour in LIGHT_COLOURS else "white"
             marks += [
-                chart.Note(start + width / 2, at, f"{width:.0f}", colour=ink, size=8, align="center")
-                for at, (width, start) in enumerate(zip(widths, left, strict=True))
-                if width >= 100 * LEAST_WORDS
+                chart.Note(start + width / 2, place, f"{width:.0f}", colour=ink, size=8, align="center")
+                for place, width, start in zip(places, widths, left, strict=True)
+                if width >= MIN_NUMBERED
             ]
             left = [start + width for start, width in zip(left, widths, strict=True)]
-        names = [(at, one_line(name, 44)) for at, (_, name, _) in enumerate(self.bars)]
-        y = Axis("", len(self.bars) - 0.4, -0.6, ticks=names, bare=True)
+        y = rows_axis(one_line(name, 44) for _, name, _ in self.bars)
         panel = chart.Panel("", Axis("% of the time of active warps", 0, 100), y, marks)
         return Chart([panel], 1, 1.1 + 0.27 * len(self.bars), legend="left")
 
     def _share(self, shares: dict[str, float], reason: str) -> float:
-        return shares.get(reason, 0.0) if reason != OTHERS else 1 - sum(shares.get(one, 0.0) for one in self.reasons)
+        return shares.get(reason, 0.0) if reason != OTHERS else 1 - sum(shares.get(name, 0.0) for name in self.reasons)
 
 
 def figures(results: Results) -> list[Stalls]:
@@ -86,14 +86,10 @@ def figures(results: Results) -> list[Stalls]:
     if not bars:
         return []
     bars.sort(key=lambda bar: (-(bar[0]["size"] if isinstance(bar[0]["size"], int) else 0), bar[0]["median_us"]))
-    drawn = bars[:MOST_BARS]
+    drawn, left_out = bars[:MAX_BARS], len(bars) - MAX_BARS
     sums = {reason: sum(shares.get(reason, 0.0) for _, _, shares in drawn) for reason in MEANING}
-    reasons = sorted((reason for reason, total in sums.items() if total), key=lambda reason: -sums[reason])
-    words = "; ".join(f"{reason}: {MEANING[reason]}" for reason in reasons[:MOST_REASONS])
-    more = (
-        f" Not drawn: {count(len(bars) - MOST_BARS, 'case')} of smaller sizes, or slower."
-        if len(bars) > MOST_BARS
-        else ""
-    )
+    reasons = sorted(filter(sums.get, sums), key=lambda reason: -sums[reason])[:MAX_REASONS]
+    words = "; ".join(f"{reason}: {MEANING[reason]}" for reason in reasons)
+    more = f" Not drawn: {count(left_out, 'case')} of smaller sizes, or slower." if left_out > 0 else ""
     caption = f"What active warps waited for, counted by Nsight Compute. {words}.{more}"
-    return [Stalls("stalls", "Where the time goes", caption, drawn, reasons[:MOST_REASONS], results)]
+    return [Stalls("stalls", "Where the time goes", caption, drawn, reasons, results)]

@@ -12,32 +12,44 @@ from functools import cached_property
 from runner.display.text import (
     PAIRS,
     absent,
-    beside,
+    access_costs,
+    access_legend,
     brief,
     count,
     exact,
-    explained,
     listed,
     one_line,
     rough,
+    sentences,
     size_of,
     slug,
     value_of,
 )
 from runner.kernel.metrics import Criterion
 from runner.report.figures import chart
-from runner.report.figures.chart import PALE, Chart
-from runner.report.figures.figure import CEILING, ChartFigure, Results, Row, Stroke, View, positions, x_axis
+from runner.report.figures.chart import PALE, Chart, Look
+from runner.report.figures.figure import (
+    CEILING,
+    ChartFigure,
+    Results,
+    Row,
+    View,
+    group,
+    positions,
+    rows_axis,
+    sorted_values,
+    x_axis,
+)
+from runner.report.tables import limits
 
-MOST_BARS, MOST_PANELS = 24, 6
-FEW = 3  # a parameter with at most this many values is drawn as bars, otherwise as a line
+MAX_BARS, MAX_PANELS = 24, 6
+MAX_BAR_VALUES = 3  # a parameter with at most this many values is drawn as bars, otherwise as a line
 
 APART = ("kernel", "size", "dtype", "seed", "device")
 """Parameters whose values are never combined in a point, and that have no figure of their own."""
 
 TIMES = ("median_us", "q1_us", "q3_us", "gbps", "percent_peak", "percent_copy")
-LIMITS = {"percent_peak": ("peak", (6, 3)), "percent_copy": ("copy", (1, 2))}
-"""The name of each limit of the bandwidth, and its dashes."""
+LIMIT_DASHES = {"peak": (6, 3), "copy": (1, 2)}
 
 BETTER = {"lower": "less is better", "higher": "more is better"}
 LABELS = {"gbps": "gbps (GB/s, more is better)", "median_us": "median_us (µs, less is better)"}
@@ -80,7 +92,8 @@ class Times(ChartFigure):
                 **({"speedup": ratio.times, "baseline": row["baseline"]} if ratio else {}),
             }
             for panel in self.panels
-            for row, ratio in ((row, self.results.ratios.get(row["row"])) for row in panel.rows)
+            for row in panel.rows
+            for ratio in [self.results.ratios.get(row["row"])]
         ]
 
     def quartiles(self, row: Row, y: str) -> tuple[float, float]:
@@ -95,7 +108,7 @@ class Times(ChartFigure):
 
     def name(self, row: Row) -> str:
         """The name of a line or bar: the kernel, with its finish if finishes differ."""
-        words = [row["finish"]] if len(self.finishes) > 1 and row["finish"] else []
+        words = [row["finish"]] if row["finish"] and len(self.finishes) > 1 else []
         words += ["ceiling"] if row["ceiling"] == "True" else []
         return one_line(str(row["kernel"]), 28) + (f" ({', '.join(words)})" if words else "")
 
@@ -103,11 +116,11 @@ class Times(ChartFigure):
         """The title, and the size, family, device and place that all points have in common."""
         names = [name for name in ("size", "family", "device", "place") if name != x]
         common = {name: {row[name] for row in self.every} for name in names}
-        where = {name: min(of) for name, of in common.items() if len(of) == 1 and not absent(min(of))}
+        where = {name: min(v) for name, v in common.items() if len(v) == 1 and not absent(min(v))}
         return {"title": self.title, "where": where}
 
-    def stroke(self, row: Row) -> Stroke:
-        """The stroke of a case's kernel."""
+    def look(self, row: Row) -> Look:
+        """How a case's kernel is drawn."""
         return CEILING if row["ceiling"] == "True" else self.results.looks[row["kernel"]]
 
 
@@ -127,24 +140,22 @@ class LineChart(Times):
     def as_chart(self) -> Chart:
         """The panels, and a legend for all of them."""
         number, places = len(self.panels), positions(self.every, self.x)
+        x = x_axis(places, self.x, 11 if number == 1 else 6)
         panels = []
         for panel in self.panels:
             y, rows = panel.y or self.y, panel.rows if panel.y else self.every
             bounds = limits(rows) if y == "gbps" else {}
             rules = [
-                chart.Rule(
-                    limit, chart.Look(PALE, dash=(0, LIMITS[of][1]), width=1.1), f"{LIMITS[of][0]} {limit:,.0f} GB/s"
-                )
-                for of, limit in bounds.items()
+                chart.Rule(gbps, Look(PALE, dash=(0, LIMIT_DASHES[name]), width=1.1), f"{name} {gbps:,.0f} GB/s")
+                for name, gbps in bounds.items()
             ]
-            x = x_axis(places, self.x, 11 if number == 1 else 6)
             marks = [*self._lines(panel, y, places), *rules]
             panels.append(chart.Panel(one_line(panel.title, 60), x, self._axis(y, rows, bounds), marks))
         return Chart(panels, min(2, number), 2.7 if number > 1 else 3.6, legend="ends")
 
     def _axis(self, y: str, rows: list[Row], bounds: dict[str, float]) -> chart.Axis:
-        found = [value for row in rows for value in (row[y], *self.quartiles(row, y))] + list(bounds.values())
-        low, high = min(found), max(found)
+        ends = [value for row in rows for value in (row[y], *self.quartiles(row, y))] + list(bounds.values())
+        low, high = min(ends), max(ends)
         by = self.results.run.criterion
         own = f"{y} ({f'{by.unit}, ' if by.unit else ''}{BETTER[by.better]})" if y == by.name else ""
         label = LABELS.get(y, own or "per request (less is better)")
@@ -153,14 +164,12 @@ class LineChart(Times):
         return chart.Axis(label, 0, high * 1.06)
 
     def _lines(self, panel: TimesPanel, y: str, places: dict[str, float]) -> Iterator[chart.Mark]:
-        lines: dict[str, list[Row]] = {}
-        for row in sorted(panel.rows, key=lambda row: places[value_of(self.x, row)]):
-            lines.setdefault(self.name(row), []).append(row)
-        for name, own in lines.items():
-            x, look = [places[value_of(self.x, row)] for row in own], self.stroke(own[0]).look()
-            low, high = zip(*(self.quartiles(row, y) for row in own), strict=True)
+        ordered = sorted(panel.rows, key=lambda row: places[value_of(self.x, row)])
+        for name, rows in group(ordered, self.name).items():
+            x, look = [places[value_of(self.x, row)] for row in rows], self.look(rows[0])
+            low, high = zip(*(self.quartiles(row, y) for row in rows), strict=True)
             yield chart.Band(x, low, high, look.colour)
-            yield chart.Line(x, [row[y] for row in own], look, name)
+            yield chart.Line(x, [row[y] for row in rows], look, name)
 
 
 @dataclass(frozen=True)
@@ -182,17 +191,16 @@ class BarChart(Times):
         return Chart([self._panel(panel, end) for panel in self.panels], 1, 0.32 * most + 0.75)
 
     def _panel(self, panel: TimesPanel, end: float) -> chart.Panel:
-        rows, at = panel.rows, range(len(panel.rows))
+        rows, places = panel.rows, range(len(panel.rows))
         low, high = zip(*(self.quartiles(row, "median_us") for row in rows), strict=True)
-        colours = [self.stroke(row).colour for row in rows]
+        colours = [self.look(row).colour for row in rows]
         marks: list[chart.Mark] = [
-            chart.Bars(at, [row["median_us"] for row in rows], colours, height=0.62, alpha=0.85),
-            chart.Whiskers(at, low, high, ["#000000"], across=True),
+            chart.Bars(places, [row["median_us"] for row in rows], colours, height=0.62, alpha=0.85),
+            chart.Whiskers(places, low, high, ["#000000"], across=True),
             *(chart.Note(1.01, place, self._numbers(row), pin="beside") for place, row in enumerate(rows)),
         ]
-        names = [(place, self._bar_name(row)) for place, row in enumerate(rows)]
-        y = chart.Axis("", len(rows) - 0.4, -0.6, ticks=names, bare=True)
-        return chart.Panel(one_line(panel.title, 60), chart.Axis(LABELS["median_us"], 0, end), y, marks)
+        x, y = chart.Axis(LABELS["median_us"], 0, end), rows_axis(map(self._bar_name, rows))
+        return chart.Panel(one_line(panel.title, 60), x, y, marks)
 
     def _bar_name(self, row: Row) -> str:
         pairs = [(name, value_of(name, row)) for name in self.named]
@@ -204,28 +212,27 @@ class BarChart(Times):
             f"{exact(row['median_us'])} µs",
             "" if absent(row["gbps"]) else f"{rough(row['gbps'])} GB/s",
             f"{ratio.times:.2f}x against {one_line(row['baseline'], 20)}" if ratio else "",
-            beside(row),
+            access_costs(row),
         ]
         return ", ".join(filter(None, words))
 
 
 def figures(results: Results) -> list[Times]:
     """Choose the figures of times of a run."""
-    groups: dict[tuple[str, str, str], list[Row]] = {}
-    for row in results.run.measured.rows:
-        groups.setdefault((str(row["device"]), str(row["place"]), str(row["family"])), []).append(row)
+    rows = results.run.measured.rows
+    groups = group(rows, lambda row: (str(row["device"]), str(row["place"]), str(row["family"])))
     # The time of a single block that shuffles once is that of any launch; lane pictures show these cases.
     timed = {
         key: rows
         for key, rows in groups.items()
         if not all(row["shuffle"] and row["grid"] == "1" and row["received"] for row in rows)
     }
-    found: list[Times] = []
+    chosen: list[Times] = []
     for key, rows in timed.items():
         suffix = f"-{slug('-'.join(filter(None, key)))}" if len(timed) > 1 else ""
         about = ", ".join(filter(None, key[1:])) if suffix else ""
-        found += Choice(results, rows, suffix, f" ({about})" if about else "").figures()
-    return found
+        chosen += Choice(results, rows, suffix, f" ({about})" if about else "").figures()
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -261,13 +268,14 @@ class Choice:
 
     def _free(self, rows: list[Row], *but: str) -> list[str]:
         """The parameters with several values, except those in `APART` and `but`."""
-        return [name for name in self.results.names if name not in (*APART, *but) and len(_values(rows, name)) > 1]
+        names = (name for name in self.results.run.parameters if name not in (*APART, *but))
+        return [name for name in names if len(_values(rows, name)) > 1]
 
     def _named(self, rows: list[Row]) -> tuple[str, ...]:
         """The parameters that label one bar per case; empty if that would be too many bars."""
         names, dtypes = self._free(rows), len(_values(rows, "dtype")) > 1
         alike = dtypes == (len(_values(rows, "kernel")) == 1) and len(_values(rows, "seed")) < 2
-        few = len(rows) <= MOST_BARS and all(len(_values(rows, name)) <= FEW for name in names)
+        few = len(rows) <= MAX_BARS and all(len(_values(rows, name)) <= MAX_BAR_VALUES for name in names)
         return (*names, *(["dtype"] if dtypes else [])) if alike and few else ()
 
     def _wavefronts(self, rows: list[Row], x: str) -> list[str]:
@@ -275,74 +283,71 @@ class Choice:
 
         Otherwise a point is the fastest of several cases, and its wavefronts do not depend on `x` alone.
         """
-        own = x in self.results.run.own_parameters
-        if not own or self._free(rows, x) or len(_values(rows, "dtype")) > 1:
+        if x not in self.results.run.own_parameters or self._free(rows, x) or len(_values(rows, "dtype")) > 1:
             return []
         return [name for name in PAIRS["wavefronts ld/st"] if len(_values(rows, name)) > 1]
 
     def _facets(self, rows: list[Row]) -> list[str]:
-        """The parameters that are split into panels, up to `MOST_PANELS` panels."""
-        panels, own = max(1, len(_values(rows, "dtype"))), []
+        """The parameters that are split into panels, up to `MAX_PANELS` panels."""
+        panels, facets = max(1, len(_values(rows, "dtype"))), []
         for name in self._free(rows, "block"):
-            if (many := panels * len(_values(rows, name))) <= MOST_PANELS:
+            if (many := panels * len(_values(rows, name))) <= MAX_PANELS:
                 panels = many
-                own.append(name)
-        return own
+                facets.append(name)
+        return facets
 
     def _lines(self, rows: list[Row], x: str, y: str, wavefronts: list[str] | None = None) -> LineChart:
-        own = self._facets(rows) if x == "size" else []
-        rest = self._free(rows, x, *own)
+        facets = self._facets(rows) if x == "size" else []
+        combined = self._free(rows, x, *facets)
         rows = [row for row in rows if value_of(x, row)]
-        panels = [
-            TimesPanel(title, _fastest(part, ("kernel", "finish", "size", x))) for title, part in _split(rows, own)
-        ]
-        unread = [name for name in own if any(not value_of(name, row) for row in rows)]
-        notes = [
+        parts = _split(rows, facets)
+        panels = [TimesPanel(title, _fastest(part, ("kernel", "finish", "size", x))) for title, part in parts]
+        unread = [name for name in facets if any(not value_of(name, row) for row in rows)]
+        caption = sentences(
             "Wavefronts: passes through shared memory that one request of a warp takes." if wavefronts else "",
             "Band: quartiles.",
             f"Kernels without {listed(unread)} are the same in all panels." if unread else "",
-        ]
+            _caption(rows, combined),
+        )
         if wavefronts:
             panels = [TimesPanel("time", panels[0].rows)]
             for name in wavefronts:
                 known = [row for row in panels[0].rows if not absent(row[name])]
                 panels.append(TimesPanel(f"wavefronts of a shared {name.split('_')[1]}", known, name))
-        by = next((name for name in ("dtype", *own) if len(_values(rows, name)) > 1), "") if len(panels) > 1 else ""
+        split = [name for name in ("dtype", *facets) if len(_values(rows, name)) > 1] if len(panels) > 1 else []
         names = {"gbps": ("bandwidth", "Bandwidth"), "median_us": ("time", "Time of one launch")}
         short, long = names.get(y, (slug(y), y))
-        title = f"{long} by {x}{'' if x == 'size' else _at(rows)}{self.about}"
-        stem, caption = f"{short}-by-{slug(x)}{self.suffix}", _caption(rows, rest, notes)
-        return LineChart(stem, title, caption, tuple(panels), self.results, x, y, by)
+        title = f"{long} by {x}{'' if x == 'size' else _at_size(rows)}{self.about}"
+        stem = f"{short}-by-{slug(x)}{self.suffix}"
+        return LineChart(stem, title, caption, tuple(panels), self.results, x, y, split[0] if split else "")
 
     def _bars(self, rows: list[Row], named: tuple[str, ...]) -> BarChart:
         parts = [("", rows)] if "dtype" in named else _split(rows, [])
         chosen = [(title, _fastest(part, ("kernel", "finish", *named))) for title, part in parts]
-        panels = [TimesPanel(title, sorted(part, key=_order)) for title, part in chosen]
-        words = explained([row for panel in panels for row in panel.rows])
-        by = "dtype" if "dtype" in named else "kernel"
-        title = f"Time of one launch by {by}{_at(rows)}{self.about}"
-        ratio = any(row["row"] in self.results.ratios for panel in panels for row in panel.rows)
-        notes = [
+        panels = tuple(TimesPanel(title, sorted(part, key=_order)) for title, part in chosen)
+        drawn = [row for panel in panels for row in panel.rows]
+        legend, by = access_legend(drawn), "dtype" if "dtype" in named else "kernel"
+        has_ratio = any(row["row"] in self.results.ratios for row in drawn)
+        caption = sentences(
             "Thin line: quartiles.",
-            "against: the baseline's case with the same parameters." if ratio else "",
-            words[:1].upper() + words[1:],
-        ]
-        caption = _caption(rows, self._free(rows, *named), notes)
-        return BarChart(f"time-by-{by}{self.suffix}", title, caption, tuple(panels), self.results, named)
+            "against: the baseline's case with the same parameters." if has_ratio else "",
+            legend[:1].upper() + legend[1:],
+            _caption(rows, self._free(rows, *named)),
+        )
+        title = f"Time of one launch by {by}{_at_size(rows)}{self.about}"
+        return BarChart(f"time-by-{by}{self.suffix}", title, caption, panels, self.results, named)
 
 
-def _caption(rows: list[Row], rest: list[str], notes: list[str]) -> str:
+def _caption(rows: list[Row], combined: list[str]) -> str:
     finishes = "In brackets, the finish. host: the host sums the partial results, which is not timed."
-    words = [
-        *notes,
-        f"Each point: the best {listed(rest)}." if rest else "",
+    return sentences(
+        f"Each point: the best {listed(combined)}." if combined else "",
         finishes if len(_values(rows, "finish")) > 1 else "",
         f"{count(len(rows), 'case')}.",
-    ]
-    return " ".join(filter(None, words))
+    )
 
 
-def _at(rows: list[Row]) -> str:
+def _at_size(rows: list[Row]) -> str:
     return f" at {size_of(rows[0])}" if rows and not any(absent(row["size"]) for row in rows) else ""
 
 
@@ -358,14 +363,12 @@ def _split(rows: list[Row], names: list[str]) -> list[tuple[str, list[Row]]]:
     """
     parts = [("", rows)]
     for name in ["dtype", *names]:
-        places, found = positions(rows, name), _values(rows, name)
-        if name != "dtype":
-            found.sort(key=lambda value: places[value])
-        if len(found) > 1:
+        values = _values(rows, name) if name == "dtype" else sorted_values(rows, name)
+        if len(values) > 1:
             parts = [
                 (f"{title}, {name} {brief(name, value)}".removeprefix(", "), chosen)
                 for title, own in parts
-                for value in found
+                for value in values
                 if (chosen := [row for row in own if value_of(name, row) in (value, "")])
             ]
     return parts
@@ -382,13 +385,3 @@ def _order(row: Row) -> tuple[bool, float]:
     """The sort key of a case: the run's criterion; cases without it come last."""
     unranked = absent(row["cost"])
     return unranked, float(row["median_us"] if unranked else row["cost"])
-
-
-def limits(rows: list[Row]) -> dict[str, float]:
-    """The bandwidth in GB/s that is 100 % of each column in `LIMITS`, unless rows disagree by more than rounding."""
-    found = {}
-    for column in LIMITS:
-        known = sorted(100 * row["gbps"] / row[column] for row in rows if not absent(row[column]) and row[column] > 0)
-        if known and known[-1] <= 1.03 * known[0]:
-            found[column] = float(known[len(known) // 2])
-    return found

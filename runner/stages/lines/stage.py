@@ -99,7 +99,7 @@ class _Counting:
             elif self._running and _bytes(job, *(other for other, _ in self._running.values())) > _max_bytes():
                 break
             else:
-                self._bench.progress.now(job.case.label)
+                self._bench.progress.show_step(job.case.label)
                 self._running[self._pool.start(_count, job)] = job, row
             self._waiting.popleft()
         return bool(self._running)

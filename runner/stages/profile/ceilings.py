@@ -26,7 +26,7 @@ class Ceilings(ProfileStage):
 
     def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, StageResult]]:
         """Measure the ceilings in a process of its own."""
-        tools.progress.now("measuring the ceilings of the GPU")
+        tools.progress.show_step("measuring the ceilings of the GPU")
         command = [sys.executable, "-m", "runner.device.cuda.ceilings", str(jobs[0].device.index)]
         environment = {**children.environment(), **tools.environment}
         try:

@@ -56,7 +56,7 @@ class BoardEnergy(ProfileStage):
                 if not worker.alive:
                     worker.kill()
                     worker = Worker(jobs[0].device, tools.environment)
-                tools.progress.now(f"{job.case.label}: batch {number} of {BATCHES}")
+                tools.progress.show_step(f"{job.case.label}: batch {number} of {BATCHES}")
                 limit_s = job.device.time_limit_s
                 answer = worker.call(batch, job.case, binaries[job.number], limit_s, limit=PATIENCE_S)
                 if isinstance(answer.value, dict):

@@ -99,7 +99,7 @@ def _run(command: Sequence[str], jobs: Sequence[Job], tools: Tools, log: Path, p
                 steps = len(states) + sum(state == "done" for state in states.values())
                 if steps > seen:
                     seen, since = steps, time.monotonic()
-                    tools.progress.now(labels[list(states)[-1]])
+                    tools.progress.show_step(labels[list(states)[-1]])
                 if time.monotonic() - since > limit:
                     return f"no progress for {limit:g} s; the process was ended"
                 time.sleep(POLL_S)

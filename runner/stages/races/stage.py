@@ -95,7 +95,7 @@ class _Check:
                         break
                     done, _ = wait(self._running, min(remaining_s, POLL_S), FIRST_COMPLETED)
                     interruption.check()
-                    self._progress.now(next(small for _, small in self._running.values()).label)
+                    self._progress.show_step(next(small for _, small in self._running.values()).label)
                     if done and not self._on_gpu and not self._opened:  # starting a worker took part of the time
                         self._opened, self._deadline = True, max(self._deadline, time.monotonic() + MIN_LIMIT_S)
                     for future in done:
