@@ -9,7 +9,7 @@ from support import KERNELS, case_of, shipped
 from test_cheats import kernel
 
 from runner.kernel import from_yaml
-from runner.kernel.sizes import changed, others
+from runner.kernel.sizes import changed_parameters, other_sizes
 from runner.record.run import read
 from runner.report.findings import judge
 from runner.report.verdict import verdict
@@ -101,7 +101,7 @@ def own(tmp_path):
 
 def tried(case, launch_ms=1.0):
     """The parameters that other sizes of a case change."""
-    return [changed(case, other) for other in others(case, launch_ms).cases]
+    return [changed_parameters(case, other) for other in other_sizes(case, launch_ms).cases]
 
 
 WHOLE = {"constraints": {"size % block == 0": "whole blocks only"}}
@@ -173,9 +173,9 @@ def test_a_parameter_of_which_the_kernel_learns_nothing_keeps_its_value(own):
 def test_a_slow_kernel_is_checked_at_small_sizes_only(own):
     """The size below its own would take as long again, and so would its other parameters."""
     case = case_of(kernel("honest"), size=2**14)
-    sizes = [other.variables["size"] for other in others(case, 10_000.0).cases]
+    sizes = [other.variables["size"] for other in other_sizes(case, 10_000.0).cases]
     assert sizes == [1, 31, 63, 65, 255, 257, 997, 1023, 1025]
-    values = [other.variables for other in others(own(PLANE, "corner", m=2048, n=2048), 10_000.0).cases]
+    values = [other.variables for other in other_sizes(own(PLANE, "corner", m=2048, n=2048), 10_000.0).cases]
     assert max(v["m"] * v["n"] for v in values) < 2**16
 
 
@@ -183,12 +183,13 @@ def test_other_sizes_are_small_however_large_the_case_is(own):
     """At most 2^20 elements, or 2^22 for the size below the case's own."""
     for fixed, m, n in (({}, 2**14, 2**14), ({"constraints": {"n == 2**15": "so"}}, 64, 2**15)):
         *small, last = (
-            2 * c.variables["m"] * c.variables["n"] for c in others(own(PLANE, "corner", fixed, m=m, n=n), 1.0).cases
+            2 * c.variables["m"] * c.variables["n"]
+            for c in other_sizes(own(PLANE, "corner", fixed, m=m, n=n), 1.0).cases
         )
         assert len(small) >= 1
         assert max(small) <= 2**20
         assert last <= 2**22
-    assert [c.variables["size"] for c in others(case_of(kernel("honest"), size=2**21), 1.0).cases][-1] == 2**21 - 1
+    assert [c.variables["size"] for c in other_sizes(case_of(kernel("honest"), size=2**21), 1.0).cases][-1] == 2**21 - 1
 
 
 def test_a_kernel_whose_size_is_compiled_in_has_no_other(bench, own):

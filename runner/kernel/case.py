@@ -32,6 +32,7 @@ from runner.kernel.declaration import (
     PointerArgument,
     ScalarArgument,
     Step,
+    each_step,
     threads,
     variables,
     written,
@@ -40,7 +41,7 @@ from runner.kernel.expression import Expression
 from runner.kernel.recipes import Fill, OfFields, Recipe
 
 READ = (Role.IN, Role.INOUT)  # of arrays whose content the kernel reads
-MOST_TURNS = 100_000  # iterations of the loops around launches
+MAX_TURNS = 100_000  # iterations of the loops around launches
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,8 @@ class ArraySpec:
         """The members of its structure, each as an array of its own."""
         fills = dict(self.fill.fills) if isinstance(self.fill, OfFields) else {}
         for f in self.dtype.fields:
-            more: dict[str, Any] = {"dtype": f.dtype, "shape": (*self.shape, *f.shape)}
-            yield (
-                f.name,
-                dataclasses.replace(self, name=f"{self.name}.{f.name}", fill=fills.get(f.name, self.fill), **more),
-            )
+            name, fill, shape = f"{self.name}.{f.name}", fills.get(f.name, self.fill), (*self.shape, *f.shape)
+            yield f.name, dataclasses.replace(self, name=name, fill=fill, dtype=f.dtype, shape=shape)
 
     def columns(self) -> Iterator[ArraySpec]:
         """Itself, or the members of its structure and of theirs."""
@@ -204,39 +202,38 @@ class Case:
     def _argument(
         self, a: ArrayArgument | ScalarArgument | PointerArgument, known: Mapping[str, Canonical]
     ) -> ArraySpec | ScalarSpec | PointerSpec:
-        if isinstance(a, ScalarArgument):
-            return self._scalar(a, known)
+        if isinstance(a, ArrayArgument):
+            return self._array(a)
         if isinstance(a, PointerArgument):
             return PointerSpec(a.name, a.array, int(a.at(known)), self._texture(a.name, a.texture))
-        return self._array(a)
+        numbers = (v(known) if isinstance(v, Expression) else v for v in a.values)
+        pointed = (PointerSpec(v.name, v.array, 0) if isinstance(v, PointerArgument) else v for v in numbers)
+        return ScalarSpec(a.name, self.dtype(a.dtype), tuple(pointed))
 
     def source(self) -> Source:
         """The variant to compile."""
-        path = self.kernel.source
-        macros = tuple((name, self._macro(e.text, e(self.variables))) for name, e in self.kernel.macros)
-        constants = tuple(a.name for a in self.kernel.arrays if a.constant)
-        dtypes = [DTYPES[str(dict(self.parameters)[p.name])] for p in self.kernel.parameters if p.kind is Kind.DTYPE]
+        kernel, values = self.kernel, dict(self.parameters)
+        macros = tuple((name, self._macro(e.text, e(self.variables))) for name, e in kernel.macros)
+        constants = tuple(a.name for a in kernel.arrays if a.constant)
+        dtypes = [DTYPES[str(values[p.name])] for p in kernel.parameters if p.kind is Kind.DTYPE]
         headers = tuple(dict.fromkeys(d.header for d in dtypes if d.header))
-        text = _text(path, path.stat().st_mtime_ns)
-        function, *further = self._functions
-        more = tuple(further)
-        own = self.kernel
+        text = _text(kernel.source, kernel.source.stat().st_mtime_ns)
+        first, *more = self._functions
         return Source(
-            path, text, function, macros, constants, headers, more, own.cooperative, own.include, self.options
-        )
+            kernel.source, text, first, macros, constants, headers, tuple(more), kernel.cooperative, kernel.include,
+            self.options,
+        )  # fmt: skip
 
     @functools.cached_property
     def _functions(self) -> tuple[str, ...]:
         """The functions that are launched; the first one gives the program its name."""
-        named = functions(self.kernel.launches) or ((),)
-        return tuple(dict.fromkeys(map(self._function, named)))
+        steps = [step for step in each_step(self.kernel.launches) if isinstance(step, Step)]
+        return tuple(dict.fromkeys(self._function(step.function) for step in steps)) or (self._function(()),)
 
     def _function(self, pieces: FunctionName) -> str:
         """A function's name in C++; without pieces the kernel's own."""
-        named = (
-            p if isinstance(p, str) else self._macro(p.text, p(self.variables)) for p in pieces or self.kernel.function
-        )
-        return "".join(named)
+        pieces = pieces or self.kernel.function
+        return "".join(p if isinstance(p, str) else self._macro(p.text, p(self.variables)) for p in pieces)
 
     def count(self, what: str) -> int | None:
         """The value of `bytes_read`, `operations`, `in_flight` or `depth`; `None` if the kernel does not declare it."""
@@ -248,29 +245,26 @@ class Case:
         return self.kernel.dtype(word) or DTYPES[str(dict(self.parameters)[word])]
 
     def _array(self, a: ArrayArgument) -> ArraySpec:
-        dtype = self.dtype(a.dtype)
-        shape = tuple(int(e(self.variables)) for e in a.shape)
-        offset, lead = int(a.offset(self.variables)), int(a.lead(self.variables))
+        known = self.variables
+        shape, offset, lead = tuple(int(e(known)) for e in a.shape), int(a.offset(known)), int(a.lead(known))
         image = self._texture(a.name, a.image) if isinstance(a.image, DeclaredTexture) else a.image
-        content = self._fill(a.fill)
-        spec = ArraySpec(
-            a.name, a.role, dtype, shape, content, offset, lead, a.constant, a.refill, image, passed=a.passed
-        )
+        dtype, fill = self.dtype(a.dtype), self._fill(a.fill)
+        spec = ArraySpec(a.name, a.role, dtype, shape, fill, offset, lead, a.constant, a.refill, image, a.passed)
         for column in spec.columns():
-            where = f"{self.kernel.yaml.name}: argument '{column.name}': fill"
             if not isinstance(column.fill, tuple):
                 continue
-            if len(column.fill) != math.prod(column.dtype.host_shape(column.shape)):
-                raise UsageError(
-                    f"{where}: {len(column.fill)} numbers for {column.dtype.name} of the shape {column.shape}"
-                )
-            if wrong := [n for n in column.fill if not column.dtype.holds(n)]:
-                raise UsageError(f"{where}: {wrong[0]} is not a valid {column.dtype.name}")
+            where, dtype, count = f"{self._where(column.name)}: fill", column.dtype, len(column.fill)
+            if count != math.prod(dtype.host_shape(column.shape)):
+                raise UsageError(f"{where}: {count} numbers for {dtype.name} of the shape {column.shape}")
+            if wrong := [n for n in column.fill if not dtype.holds(n)]:
+                raise UsageError(f"{where}: {wrong[0]} is not a valid {dtype.name}")
         return spec
 
+    def _where(self, argument: str) -> str:
+        return f"{self.kernel.yaml.name}: argument '{argument}'"
+
     def _texture(self, name: str, declared: DeclaredTexture | None) -> Texture | None:
-        where = f"{self.kernel.yaml.name}: argument '{name}': texture"
-        return declared.chosen(dict(self.parameters), where) if declared else None
+        return declared.resolved(dict(self.parameters), f"{self._where(name)}: texture") if declared else None
 
     def _fill(self, fill: Fill | OfFields) -> Fill | OfFields:
         """A fill with the values of its parameters inserted."""
@@ -280,18 +274,13 @@ class Case:
             return fill.resolved(self.variables)
         return str(dict(self.parameters).get(fill, fill)) if isinstance(fill, str) else fill
 
-    def _scalar(self, a: ScalarArgument, known: Mapping[str, Canonical]) -> ScalarSpec:
-        values = a.value if isinstance(a.value, tuple) else (a.value,)
-        numbers = (v(known) if isinstance(v, Expression) else v for v in values)
-        pointed = (PointerSpec(v.name, v.array, 0) if isinstance(v, PointerArgument) else v for v in numbers)
-        return ScalarSpec(a.name, self.dtype(a.dtype), tuple(pointed))
-
     def _macro(self, text: str, value: Any) -> str:
         """The value of a macro as C++ text: dtypes by their C++ names, masks as unsigned numbers."""
         declared = self.kernel.parameter(text)
-        if declared and declared.kind is Kind.DTYPE:
+        kind = declared.kind if declared else None
+        if kind is Kind.DTYPE:
             return DTYPES[str(value)].c_name
-        if declared and declared.kind is Kind.MASK:
+        if kind is Kind.MASK:
             return f"{value:#010x}u"
         if isinstance(value, bool):
             return str(value).lower()
@@ -313,29 +302,10 @@ def unrolled(
         if isinstance(step, Step):
             yield step, known
             continue
-        for values in _counted(step.counts, known, turns):
-            yield from unrolled(step.steps, values, turns)
-
-
-def _counted(
-    counts: Sequence[tuple[str, Expression]], known: Mapping[str, Canonical], turns: Iterator[int]
-) -> Iterator[Mapping[str, Canonical]]:
-    if not counts:
-        yield known
-        return
-    (name, end), *inner = counts
-    for value in range(int(end(known))):
-        if next(turns) > MOST_TURNS:  # also of loops without a launch
-            raise UsageError(f"{end.where}: the loops have more than {MOST_TURNS:,} turns")
-        yield from _counted(inner, {**known, name: value}, turns)
-
-
-def functions(steps: Sequence[Step | Loop]) -> tuple[FunctionName, ...]:
-    """The functions that steps launch; an empty name stands for the kernel's own."""
-    found: dict[FunctionName, None] = {}
-    for step in steps:
-        found.update(dict.fromkeys((step.function,) if isinstance(step, Step) else functions(step.steps)))
-    return tuple(found)
+        for value in range(int(step.end(known))):
+            if next(turns) > MAX_TURNS:  # also of loops without a launch
+                raise UsageError(f"{step.end.where}: the loops have more than {MAX_TURNS:,} turns")
+            yield from unrolled(step.steps, {**known, step.counter: value}, turns)
 
 
 def own_block(kernel: Kernel, values: Mapping[str, Canonical]) -> Dim3:

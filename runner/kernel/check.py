@@ -23,7 +23,7 @@ POISON = 0xA5
 POISON_FLOAT = 0xFF
 POISON_MIXED = 0x7F  # in structures with both: NaN or a huge number, and an unlikely integer
 INT_BYTES = 4  # shorter integers may equal the poison by chance
-SHOWN = 5  # mismatches listed one by one
+MAX_LISTED = 5  # mismatches listed one by one
 # Errors that rounding may explain: up to 10^4 ulp in a quarter of the elements, or 64 ulp in all of them, and at most
 # 1 % (4 ulp in types with fewer digits).
 FAR_ULP, NEAR_ULP, FEW, FAR, LEAST_ULP = 1e4, 64.0, 0.25, 0.01, 4.0
@@ -36,27 +36,18 @@ class CheckResult:
     mismatches: int
     compared: int
     reason: str = ""
-    note: str = ""  # on a right answer
+    note: str = ""  # on a correct answer
     exact: bool = False  # whether every element had to be the expected value itself
     error_ulp: float | None = None  # the largest error of a float, in units in the last place; `None` for integers
     undecided: int = 0  # elements that rounding errors may change by any amount
     added: tuple[str, ...] = ()  # wrong outputs that equal their previous content + expected: the kernel accumulated
-    power: Mapping[str, Power] = field(default_factory=dict)  # of a right answer: the check's power, by output
+    power: Mapping[str, Power] = field(default_factory=dict)  # of a correct answer: the check's power, by output
     tied: str = ""  # on a wrong answer: that it may be another order of equal keys
 
     @property
     def ok(self) -> bool:
         """Whether no element differs."""
         return self.mismatches == 0
-
-
-@dataclass(frozen=True)
-class _Judged:
-    """The verdict on each element of an output; masks have the shape (n,)."""
-
-    wrong: Mask
-    open: Mask | bool = False  # accepts any value
-    error_ulp: float = 0.0  # the largest error
 
 
 def poison_byte(dtype: DType) -> int:
@@ -88,38 +79,37 @@ def check(
     furthest: tuple[float, str] = (0.0, "")
     added: list[str] = []
     error: float | None = None
-    for name, right in expected.items():
+    for name, output in expected.items():
         got = actual[name].ravel()
-        known, defined = elements(name, right, actual[name].shape, depth, tolerance)
-        judged = _compare(got, known)
-        wrong = judged.wrong & defined
-        if right.judge is not None and wrong.any() and not is_float(got.dtype):
-            wrong = right.judge(got, wrong)
+        known, defined = elements(name, output, actual[name].shape, depth, tolerance)
+        wrong, undecidable, largest = _judge(got, known)
+        wrong &= defined
+        if output.judge is not None and wrong.any() and not is_float(got.dtype):
+            wrong = output.judge(got, wrong)
         exact = exact and known.is_exact(got.dtype)
-        compared += int(np.count_nonzero(defined))
-        undecided += int(np.count_nonzero(judged.open & defined & ~wrong))
+        count = int(np.count_nonzero(defined))
+        compared += count
+        undecided += int(np.count_nonzero(undecidable & defined & ~wrong))
         if is_float(got.dtype):
-            error = max(error or 0.0, judged.error_ulp)
+            error = max(error or 0.0, largest)
         where = np.flatnonzero(wrong)
         mismatches += len(where)
-        if len(where) == np.count_nonzero(defined) and _is_sum(got[where], known.values[where]):
+        if len(where) == count and _is_sum(got[where], known.values[where]):
             added.append(f"'{name}'")
-        for i in where[: SHOWN - len(listed)]:
+        for i in where[: MAX_LISTED - len(listed)]:
             allowed = "" if listed else _allowed(got[i : i + 1], known[i : i + 1])
             listed.append(f"{name}[{i}] is {_found(got[i : i + 1])}, expected {_show(known.values[i])}{allowed}")
         if len(where):
-            tolerable &= tolerance is None and is_float(got.dtype) and _is_like_rounding(got, known, where, defined)
-            furthest = max(furthest, _furthest(name, got, known.values, where)) if is_float(got.dtype) else furthest
+            is_rounding, largest, worst = _rounding(got[where], known.values[where], len(where) / count)
+            tolerable &= tolerance is None and is_rounding
+            furthest = max(furthest, (largest, f"{name}[{where[worst]}]"))
     if not mismatches:
-        note = (
-            f"{undecided} elements could not be checked: rounding errors may change them by any amount"
-            if undecided
-            else ""
-        )
+        note = "elements could not be checked: rounding errors may change them by any amount"
+        note = f"{undecided} {note}" if undecided else ""
         return CheckResult(0, compared, note=note, exact=exact, error_ulp=error, undecided=undecided)
     more = f", and {mismatches - len(listed)} more" if mismatches > len(listed) else ""
     reason = f"{mismatches} of {compared} elements differ: {'; '.join(listed)}{more}"
-    if furthest[1]:
+    if furthest[0]:
         reason += f"; the largest error is {furthest[0]:.3g} ulp, at {furthest[1]}"
     if tolerable:
         reason += "; set 'tolerance' in the YAML if the kernel is meant to be less exact"
@@ -133,41 +123,41 @@ def power(
     tolerance: Tolerance | None = None,
 ) -> dict[str, Power]:
     """The power of such a check, by output; `shapes` has each output's shape and type, the rest is as for `check`."""
-    found = {}
-    for name, right in expected.items():
-        shape, dtype = shapes[name]
-        found[name] = power_of(*elements(name, right, shape, depth, tolerance), dtype)
-    return found
+    return {
+        name: power_of(*elements(name, output, shapes[name][0], depth, tolerance), shapes[name][1])
+        for name, output in expected.items()
+    }
 
 
-def _is_like_rounding(got: Array, known: Elements, where: NDArray[np.intp], defined: Mask) -> bool:
-    """Whether rounding alone may explain the wrong elements, by `FAR_ULP` and the other limits; `where` has indices."""
+def _rounding(got: Array, values: Array, share: float) -> tuple[bool, float, int]:
+    """Whether rounding alone may explain wrong elements, a share of all; the largest error in ulp, and its index."""
+    if not is_float(got.dtype):
+        return False, 0.0, 0
     wide = wider(got.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
-        exact, found = known.values[where].astype(wide), got[where].astype(wide)
-        if not np.all(np.isfinite(exact) & np.isfinite(found)):
-            return False
-        error = float((np.abs(found - exact) / ulp(exact, got.dtype)).max())
-    few = len(where) <= np.count_nonzero(defined) * FEW
-    return error <= min(FAR_ULP if few else NEAR_ULP, max(LEAST_ULP, FAR / Arithmetic(got.dtype).eps))
+        exact, found = values.astype(wide), got.astype(wide)
+        errors = np.abs(found - exact) / ulp(exact, got.dtype)
+    errors = np.where(np.isfinite(errors), errors, 0)
+    worst = int(np.argmax(errors))
+    most = min(FAR_ULP if share <= FEW else NEAR_ULP, max(LEAST_ULP, FAR / Arithmetic(got.dtype).eps))
+    is_likely = bool(np.all(np.isfinite(exact) & np.isfinite(found)) and errors[worst] <= most)
+    return is_likely, float(errors[worst]), worst
 
 
-def _compare(got: Array, known: Elements) -> _Judged:
-    """Judge all elements of an output in chunks; `got` has the shape (n,)."""
-    wrong, free = (np.zeros(got.shape, np.bool_) for _ in range(2))
+def _judge(got: Array, known: Elements) -> tuple[Mask, Mask, float]:
+    """Which elements are wrong and which accept any value, both of shape (n,), and the largest error in ulp."""
+    wrong, undecidable = (np.zeros(got.shape, np.bool_) for _ in range(2))
 
-    def judge(at: slice) -> float:
-        judged = _judge(got[at], known[at])
-        wrong[at], free[at] = judged.wrong, judged.open
-        return judged.error_ulp
+    def judge(chunk: slice) -> float:
+        function = _judge_floats if is_float(got.dtype) else _judge_integers
+        wrong[chunk], undecidable[chunk], error = function(got[chunk], known[chunk])
+        return error
 
     error = max(in_pieces(judge, len(got)), default=0.0)
-    return _Judged(wrong, free, error)
+    return wrong, undecidable, error
 
 
-def _judge(got: Array, known: Elements) -> _Judged:
-    if not is_float(got.dtype):
-        return _Judged(_wrong_integers(got, known))
+def _judge_floats(got: Array, known: Elements) -> tuple[Mask, Mask | bool, float]:
     values = known.values
     how = Arithmetic(got.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -176,24 +166,25 @@ def _judge(got: Array, known: Elements) -> _Judged:
         rounded = values.astype(got.dtype, copy=False)
         free = known.open()
         if np.array_equal(got, rounded):
-            return _Judged(np.zeros(got.shape, np.bool_), open=free)
+            return np.zeros(got.shape, np.bool_), free, 0.0
         wide = np.promote_types(values.dtype, how.wide) if values.dtype.kind == "f" else how.wide
         exact, found = values.astype(wide), got.astype(wide)
         same = (found == exact) | (got == rounded) | (np.isnan(found) & np.isnan(exact))
         differs = np.isfinite(found) & np.isfinite(exact) & (found != exact)
         error = float((np.abs(found - exact)[differs] / ulp(exact[differs], got.dtype)).max(initial=0.0))
         low, high = interval(known, got.dtype, exact)
+        wrong = ~(same | ((low <= found) & (found <= high)))
         if known.tolerance is not None:
-            return _Judged(~(same | ((low <= found) & (found <= high))), error_ulp=error)
-        wrong = ~(same | ((low <= found) & (found <= high)) | free)
+            return wrong, False, error
+        wrong &= ~free
         if wrong.any():  # a result in a wider type than the output's is rounded once more
             low, high = (np.clip(b, -how.largest, how.largest) if got.dtype.itemsize == 1 else b for b in (low, high))
             ends = (b.astype(got.dtype).astype(wide) for b in (low, high))
             wrong &= ~((next(ends) <= found) & (found <= next(ends)))
-        return _Judged(wrong, free, error)
+        return wrong, free, error
 
 
-def _wrong_integers(got: Array, known: Elements) -> Mask:
+def _judge_integers(got: Array, known: Elements) -> tuple[Mask, Mask | bool, float]:
     values = known.values
     if got.dtype == np.bool_:  # bytes other than 0 and 1 are wrong
         got, values = got.view(np.uint8), values.astype(np.bool_)
@@ -203,7 +194,7 @@ def _wrong_integers(got: Array, known: Elements) -> Mask:
         wrong &= np.abs(got.astype(np.float64) - values) > known.error
     if known.low is not None and known.high is not None:
         wrong &= ~((np.trunc(known.low) <= got) & (got <= np.trunc(known.high)))
-    return wrong
+    return wrong, False, 0.0
 
 
 def _allowed(got: Array, known: Elements) -> str:
@@ -219,17 +210,6 @@ def _allowed(got: Array, known: Elements) -> str:
     if np.isnan(limit):
         return ""
     return f" (allowed {limit:.2g})" if limit else " (allowed 0: the result is exact)"
-
-
-def _furthest(name: str, got: Array, values: Array, where: NDArray[np.intp]) -> tuple[float, str]:
-    """The largest error among the wrong elements in ulp, and the name of that element."""
-    wide = wider(got.dtype)
-    with np.errstate(over="ignore", invalid="ignore"):
-        exact = values[where].astype(wide)
-        errors = np.abs(got[where].astype(wide) - exact) / ulp(exact, got.dtype)
-    errors = np.where(np.isfinite(errors), errors, 0)
-    worst = int(np.argmax(errors))
-    return (float(errors[worst]), f"{name}[{where[worst]}]") if errors[worst] else (0.0, "")
 
 
 def _found(one: Array) -> str:

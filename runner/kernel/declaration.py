@@ -25,7 +25,7 @@ import enum
 import functools
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -209,7 +209,7 @@ class Parameter:
     allowed: tuple[Canonical, ...] = ()
 
 
-TEXTURE_WORDS = {
+TEXTURE_MODES = {
     "resource": ("array", "linear", "pitch2d"),
     "address_mode": ("wrap", "clamp", "mirror", "border"),
     "filter_mode": ("point", "linear"),
@@ -221,19 +221,19 @@ TEXTURE_WORDS = {
 class DeclaredTexture:
     """How a kernel reads an array through a texture object. A mode may be the name of a parameter."""
 
-    words: tuple[tuple[str, tuple[str, ...]], ...]  # modes by keys of `TEXTURE_WORDS`; one, or one per axis
+    words: tuple[tuple[str, tuple[str, ...]], ...]  # modes by keys of `TEXTURE_MODES`; one, or one per axis
     normalized_coords: bool
     border_color: tuple[int | float, ...]
 
-    def chosen(self, values: Mapping[str, Any], where: str) -> Texture:
+    def resolved(self, values: Mapping[str, Any], where: str) -> Texture:
         """The texture for these values of parameters. Raises UsageError if a value is not a mode."""
-        found = {key: [str(values.get(word, word)) for word in words] for key, words in self.words}
-        for key, words in found.items():
-            if wrong := [word for word in words if word not in TEXTURE_WORDS[key]]:
-                raise UsageError(f"{where}: {key}: '{wrong[0]}' is not one of {', '.join(TEXTURE_WORDS[key])}")
-        modes = found["address_mode"]
-        x, y, z = (modes + 2 * modes[-1:])[:3]
-        resource, filters, reads = (found[key][0] for key in ("resource", "filter_mode", "read_mode"))
+        modes = {key: [str(values.get(word, word)) for word in words] for key, words in self.words}
+        for key, words in modes.items():
+            if wrong := [word for word in words if word not in TEXTURE_MODES[key]]:
+                raise UsageError(f"{where}: {key}: '{wrong[0]}' is not one of {', '.join(TEXTURE_MODES[key])}")
+        axes = modes["address_mode"]
+        x, y, z = (axes + 2 * axes[-1:])[:3]
+        resource, filters, reads = (modes[key][0] for key in ("resource", "filter_mode", "read_mode"))
         return Texture(resource, (x, y, z), filters, reads, self.normalized_coords, self.border_color)
 
 
@@ -263,12 +263,12 @@ class ArrayArgument:
 class ScalarArgument:
     """A number passed to the kernel: an expression over the parameters, or a constant.
 
-    A vector or a structure has an expression for each of its numbers, in order.
+    A vector or a structure has a value for each of its numbers, in order.
     """
 
     name: str
     dtype: str
-    value: Expression | float | PointerArgument | tuple[Expression | float | PointerArgument, ...]
+    values: tuple[Expression | float | PointerArgument, ...]
 
 
 @dataclass(frozen=True)
@@ -298,10 +298,19 @@ class Step:
 
 @dataclass(frozen=True)
 class Loop:
-    """Steps that are repeated for each value of a counter from 0 up to, but not including, a number; loops may nest."""
+    """Steps that are repeated for each value of a counter from 0 up to, but not including, `end`; loops may nest."""
 
-    counts: tuple[tuple[str, Expression], ...]
+    counter: str
+    end: Expression
     steps: tuple[Step | Loop, ...]
+
+
+def each_step(steps: Iterable[Step | Loop]) -> Iterator[Step | Loop]:
+    """The steps, and those within loops, each behind its loop."""
+    for step in steps:
+        yield step
+        if isinstance(step, Loop):
+            yield from each_step(step.steps)
 
 
 @dataclass(frozen=True)

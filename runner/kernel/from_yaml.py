@@ -178,8 +178,8 @@ def _require_distinct(d: Reader, arguments: Sequence[Argument], parameters: Sequ
     """Raise UsageError for a name that is used twice; a scalar may have the name of the parameter that it passes."""
     names = [*parameters, *(a.name for a in arguments)]
     for a in arguments:
-        value = a.value if isinstance(a, ScalarArgument) else None
-        passes = isinstance(value, Expression) and value.text == a.name and a.name in parameters
+        texts = [v.text for v in a.values if isinstance(v, Expression)] if isinstance(a, ScalarArgument) else []
+        passes = texts == [a.name] and a.name in parameters
         if names.count(a.name) > 1 + passes:
             raise UsageError(
                 f"{d.where}: arguments: '{a.name}' is already the name of another argument or of a parameter"

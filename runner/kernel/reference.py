@@ -41,7 +41,7 @@ from runner.kernel.recipes import Recipe
 __all__ = ["Array", "Expected", "ExpectedArray", "Inputs", "Parameters", "cached_per_array"]  # what references import
 
 Parameters = Mapping[str, Canonical]
-MESSAGE = 300  # characters of a reference's exception in a message
+MAX_MESSAGE = 300  # characters of a reference's exception
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Expected:
     outputs: Mapping[str, ExpectedArray]  # by name; only these are compared
     value: int | float | None = None  # one number that summarizes the outputs, such as their sum
     seconds: float | None = None  # the host's time for that number, or else for all outputs
-    looser: Callable[[], Expected] | None = None  # under the assumption `Halves.MIXED`, which is right, too
+    looser: Callable[[], Expected] | None = None  # under the assumption `Halves.MIXED`, which is correct, too
     narrow: Callable[[], Expected] | None = None  # under the assumption `Halves.NARROW`
 
 
@@ -73,16 +73,13 @@ def expect(
     Raises:
         UsageError: The reference is not found, raises an exception, or returns something else than expected outputs.
     """
-
-    def calculated() -> Expected:
-        return _calculated(case, inputs, fast, random_signs, halves)
-
+    calculated = functools.partial(_calculated, case, inputs, fast, random_signs, halves)
     fixed = {a.name: inputs[a.name] for a in case.arrays() if a.role in READ and a.name in inputs}
     if any(array.flags.writeable for array in fixed.values()):  # may be changed
         found = calculated()
     else:
-        what = (*_depends_on(case), fast, random_signs, halves, *map(id, fixed.values()))
-        found = _recent.get(what, fixed, calculated, once=random_signs)
+        key = (*_depends_on(case), fast, random_signs, halves, *map(id, fixed.values()))
+        found = _recent.get(key, fixed, calculated, once=random_signs)
     if halves is not Halves.WIDE or not _assumes_halves(case):
         return found
     again = functools.partial(expect, case, inputs, fast=fast, random_signs=random_signs)
@@ -92,9 +89,7 @@ def expect(
 
 def _assumes_halves(case: Case) -> bool:
     """Whether the outputs depend on an assumption on half types, as the YAML has no `compute`."""
-    if case.kernel.compute:
-        return False
-    return any(is_half(_coarsest(case, name, expression)) for name, expression in case.kernel.expressions)
+    return not case.kernel.compute and any(is_half(_coarsest(case, name, e)) for name, e in case.kernel.expressions)
 
 
 def _depends_on(case: Case) -> tuple[Any, ...]:
@@ -127,18 +122,18 @@ class _Recent:
             self._bytes += _nbytes(*self._kept[key])
         self._kept.move_to_end(key, last=not once)
         result = self._kept[key][1]
-        while len(self._kept) > 1 and (self._bytes > MOST_KEPT or len(self._kept) > MAX_CACHED):
+        while len(self._kept) > 1 and (self._bytes > MAX_BYTES or len(self._kept) > MAX_CACHED):
             self._bytes -= _nbytes(*self._kept.popitem(last=False)[1])
         return result
 
 
-MOST_KEPT = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 16
+MAX_BYTES = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 16
 _recent = _Recent()
 
 
 def _nbytes(inputs: Inputs, expected: Expected) -> int:
     """The bytes of a result and of its inputs."""
-    parts = [part for one in expected.outputs.values() for part in vars(one).values()]
+    parts = [part for output in expected.outputs.values() for part in vars(output).values()]
     arrays = [a for part in parts for a in (part if isinstance(part, tuple) else (part,)) if isinstance(a, np.ndarray)]
     return sum(a.nbytes for a in (*arrays, *inputs.values()))
 
@@ -149,41 +144,35 @@ def _calculated(case: Case, inputs: Inputs, fast: bool, random_signs: bool, halv
     if isinstance(reference, str):
         function = find(case.kernel)
         try:
-            given = function(inputs, case.variables, case.grid)
+            result = function(inputs, case.variables, case.grid)
         except BaseException as e:  # the code is the user's, it may raise anything
             interruption.check()
-            message = f"reference {reference}: {type(e).__name__}: {shortened(str(e), MESSAGE)}{_raised_at(e)}"
+            message = f"reference {reference}: {type(e).__name__}: {shortened(str(e), MAX_MESSAGE)}{_raised_at(e)}"
             raise UsageError(message) from e
-        listed = given.outputs if isinstance(given, Expected) else given
-        if not isinstance(listed, Mapping):
-            raise UsageError(f"reference {reference}: expected a dictionary of arrays, not {type(listed).__name__}")
+        arrays = result.outputs if isinstance(result, Expected) else result
+        if not isinstance(arrays, Mapping):
+            raise UsageError(f"reference {reference}: expected a dictionary of arrays, not {type(arrays).__name__}")
         types = _types(case)
-        outputs = {str(n): _by_default(a, types.get(str(n))) for n, a in listed.items()}
+        outputs = {str(n): _by_default(a, types.get(str(n))) for n, a in arrays.items()}
         for n, a in outputs.items():
             dtype = np.asarray(a.values).dtype
             if dtype.kind in "OUSmM" or (dtype.kind == "c" and n in types and types[n].kind != "c"):
                 raise UsageError(f"reference {reference}: expected numbers of {types.get(n)} in '{n}', not {dtype}")
             _check_parts(f"reference {reference}", n, a)
-        if isinstance(given, Expected):
-            return dataclasses.replace(given, outputs=outputs)
+        if isinstance(result, Expected):
+            return dataclasses.replace(result, outputs=outputs)
     else:
         inputs = with_parts(inputs, {a.name: a.dtype for a in case.arrays()})
-        word = case.kernel.compute
-        outputs = {
-            name: evaluate(
-                expression,
-                inputs,
-                case.variables,
-                with_halves(_arithmetic(case, name, expression, fast, random_signs), Halves.NARROW if word else halves),
-            )
-            for name, expression in reference
-        }
+        values = {**case.variables, **inputs}
+        outputs = {}
         for name, expression in reference:
-            how = _arithmetic(case, name, expression, fast, random_signs)
-            if judge := accepting(expression, {**case.variables, **inputs}, how):
-                outputs[name] = dataclasses.replace(outputs[name], judge=judge)
+            arithmetic = _arithmetic(case, name, expression, fast, random_signs)
+            assumed = with_halves(arithmetic, Halves.NARROW if case.kernel.compute else halves)
+            output = evaluate(expression, inputs, case.variables, assumed)
+            judge = accepting(expression, values, arithmetic)
+            outputs[name] = dataclasses.replace(output, judge=judge) if judge else output
         for name, condition in case.kernel.undefined_where:
-            undefined = np.asarray(condition({**case.variables, **inputs}).value).astype(np.bool_)
+            undefined = np.asarray(condition(values).value).astype(np.bool_)
             outputs[name] = dataclasses.replace(outputs[name], defined=~undefined)
     return Expected(outputs, None, time.perf_counter() - started)
 
@@ -227,11 +216,9 @@ def missing(name: str, dtype: DType, given: Collection[str]) -> list[str]:
 def _arithmetic(case: Case, output: str, expression: ArrayExpression, fast: bool, random_signs: bool) -> Arithmetic:  # noqa: FBT001
     """The kernel's arithmetic: in the type `compute`, else in the coarsest one among the output and its inputs."""
     word = case.kernel.compute
-    dtype = coarsest(case.dtype(word).numpy) if word else _coarsest(case, output, expression)
+    dtype = (coarsest(case.dtype(word).numpy) if word else _coarsest(case, output, expression)) or np.dtype(np.float64)
     signs = (random_signs or _symmetric(case)) and not expression.orders
-    return Arithmetic(
-        dtype or np.dtype(np.float64), fast or case.kernel.fast_math, case.count("depth"), random_signs=signs
-    )
+    return Arithmetic(dtype, fast or case.kernel.fast_math, case.count("depth"), random_signs=signs)
 
 
 def _coarsest(case: Case, output: str, expression: ArrayExpression) -> np.dtype[Any] | None:
@@ -303,7 +290,7 @@ def find(kernel: Kernel) -> Callable[[Inputs, Parameters, tuple[int, int, int]],
     except BaseException as e:  # noqa: BLE001  (the code is the user's, it may raise anything)
         interruption.check()  # raises KeyboardInterrupt if the user pressed Ctrl-C
         searched = "" if file else " (there is no such file beside the YAML or the .cu, nor in references/ beside it)"
-        raise UsageError(f"reference {path}: {type(e).__name__}: {shortened(str(e), MESSAGE)}{searched}") from None
+        raise UsageError(f"reference {path}: {type(e).__name__}: {shortened(str(e), MAX_MESSAGE)}{searched}") from None
     found: Any = getattr(module, function, None)
     if not callable(found):
         raise UsageError(f"reference {path}: the module '{module_name}' has no function '{function}'")

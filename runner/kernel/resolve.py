@@ -30,34 +30,29 @@ from runner.kernel.recipes import Recipe, unfit
 # CUDA's limits for every launch (CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability").
 MAX_THREADS = 1024
 MAX_BLOCK_Z = 64
-MOST_LAUNCHES = 10_000  # of a program
+MAX_LAUNCHES = 10_000  # of a program
 MAX_GRID = (2**31 - 1, 65535, 65535)
-# Of a texture or surface.
-TEXELS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "float16", "float32")
+TEXELS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "float16", "float32")  # of a texture or surface
 # The largest sizes in x, y, z by dimensions (CUDA C++ Programming Guide, "Technical Specifications per Compute
 # Capability"). The driver reports further limits of pitched memory.
-LARGEST_IMAGE = {
+MAX_IMAGE = {
     "array": ((131072,), (131072, 65536), (16384, 16384, 16384)),
     "linear": ((2**28,), (), ()),
     "pitch2d": ((), (131072, 65000), ()),
     "surface": ((32768,), (131072, 65536), (16384, 16384, 16384)),
 }
-
-PITCHED_ROW = 32  # bytes: texturePitchAlignment of GPUs
-LARGEST_ARRAY = 2**48  # bytes: more than any machine has, and below NumPy's own limits
+PITCH_ALIGNMENT = 32  # bytes: texturePitchAlignment of GPUs
+MAX_ARRAY_BYTES = 2**48  # more than any machine has, and below NumPy's own limits
 
 
 def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
-    """Make a case from requested values.
+    """Make a case from requested values; `excluded` has the reason if it cannot run.
 
     Args:
         kernel: The kernel.
         requested: Values as written, by parameter; `None` stands for the default. Parameters that the kernel does not
             read are ignored.
         seed: Of random inputs.
-
-    Returns:
-        The case; `excluded` has the reason if it cannot run.
 
     Raises:
         UsageError: A value cannot be read, or an expression of the kernel cannot be evaluated.
@@ -128,15 +123,18 @@ def _impossible(case: Case) -> str:
     for what in ("bytes_read", "bytes_written", "operations", "in_flight", "depth"):
         if not 0 <= (case.count(what) or 0) < 2**63:
             return f"{what} would be {case.count(what)}; expected 0 to 2**63-1"
-    for a in case.arrays():
-        if reason := _unmakeable(a):
-            return reason
-    if len(list(itertools.islice(unrolled(case.kernel.launches, case.variables), MOST_LAUNCHES + 1))) > MOST_LAUNCHES:
-        return f"there would be more than {MOST_LAUNCHES} launches"
-    for launch in case.launches:
-        if reason := _unlaunchable(launch, {a.name: a for a in case.arrays()}):
-            return reason
-    _evaluate_the_rest(case)
+    if reason := next(filter(None, map(_unmakeable, case.arrays())), ""):
+        return reason
+    launches = unrolled(case.kernel.launches, case.variables)
+    if next(itertools.islice(launches, MAX_LAUNCHES, None), None):
+        return f"there would be more than {MAX_LAUNCHES} launches"
+    arrays = {a.name: a for a in case.arrays()}
+    if reason := next(filter(None, (_unlaunchable(launch, arrays) for launch in case.launches)), ""):
+        return reason
+    case.source()  # evaluates the remaining expressions, as do the next lines
+    case.hazard  # noqa: B018
+    if case.kernel.shuffle:
+        case.kernel.shuffle.argument(case.variables)
     return ""
 
 
@@ -154,17 +152,17 @@ def _unlaunchable(launch: LaunchSpec, arrays: Mapping[str, ArraySpec]) -> str:
 
 
 def _unreachable(s: PointerSpec, array: ArraySpec) -> str:
-    size = math.prod(array.shape)
     if s.texture:
         return _no_view(s.texture, array)
     if array.image:
         return f"'{array.name}' is a texture or a surface; a pointer cannot refer to it"
+    size = math.prod(array.shape)
     return "" if 0 <= s.at <= size else f"element {s.at} is not within '{array.name}' of {size} elements"
 
 
 def _unmakeable(a: ArraySpec) -> str:
     most = math.prod(max(1, n) for n in a.shape)  # NumPy refuses the shape (0, 2**62), too
-    if min(a.shape) < 0 or a.offset < 0 or (most + a.offset) * a.dtype.itemsize > LARGEST_ARRAY:
+    if min(a.shape) < 0 or a.offset < 0 or (most + a.offset) * a.dtype.itemsize > MAX_ARRAY_BYTES:
         return f"the array '{a.name}' would have the shape {a.shape} at offset {a.offset}"
     if not 0 <= a.lead <= math.prod(a.shape):
         return f"the array '{a.name}' of {math.prod(a.shape)} elements cannot have {a.lead} before its pointer"
@@ -189,14 +187,6 @@ def _unheld(s: ScalarSpec) -> str:
     return ""
 
 
-def _evaluate_the_rest(case: Case) -> None:
-    """Evaluate the remaining expressions, so that a mistake in one is reported before anything runs."""
-    case.source()
-    case.hazard  # noqa: B018  (evaluated)
-    if case.kernel.shuffle:
-        case.kernel.shuffle.argument(case.variables)
-
-
 def _overfull(a: ArraySpec) -> str:
     """Why the array's type cannot hold the numbers of its fill; empty if it can."""
     if a.fill not in COUNTING or not a.dtype.is_float:
@@ -211,11 +201,10 @@ def _impossible_image(how: Texture | Surface, dtype: DType, shape: tuple[int, ..
     if dtype.fields or dtype.number not in TEXELS or dtype.numbers not in (1, 2, 4):
         return f"a texel has 1, 2 or 4 numbers of {', '.join(TEXELS)}, not {dtype.name}"
     resource = how.resource if isinstance(how, Texture) else "surface"
-    limits = LARGEST_IMAGE[resource][len(shape) - 1]
+    limits = MAX_IMAGE[resource][len(shape) - 1]
     if not limits:
-        return (
-            f"'resource: {resource}' has {'1 dimension' if resource == 'linear' else '2 dimensions'}, not {len(shape)}"
-        )
+        dimensions = "1 dimension" if resource == "linear" else "2 dimensions"
+        return f"'resource: {resource}' has {dimensions}, not {len(shape)}"
     if any(not 1 <= n <= most for n, most in zip(reversed(shape), limits, strict=True)):
         sizes = " x ".join(map(str, reversed(limits)))
         return f"the shape {shape} is not within CUDA's 1 to {sizes}"
@@ -228,8 +217,8 @@ def _no_view(how: Texture, array: ArraySpec) -> str:
     plain = array.image is None and not array.constant and not array.offset
     if not (isinstance(array.image, Surface) if how.resource == "array" else plain):
         return f"'resource: {how.resource}' needs {needed}, which '{array.name}' is not"
-    if how.resource == "pitch2d" and array.shape[-1] * array.dtype.itemsize % PITCHED_ROW:
-        return f"rows of pitched memory have a multiple of {PITCHED_ROW} bytes, those of '{array.name}' do not"
+    if how.resource == "pitch2d" and array.shape[-1] * array.dtype.itemsize % PITCH_ALIGNMENT:
+        return f"rows of pitched memory have a multiple of {PITCH_ALIGNMENT} bytes, those of '{array.name}' do not"
     return _impossible_image(how, array.dtype, array.shape)
 
 

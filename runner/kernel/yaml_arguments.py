@@ -13,7 +13,7 @@ from runner.device import Role, Surface
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, FORMER_NAMES, POINTER, DType, structure
 from runner.kernel.declaration import (
-    TEXTURE_WORDS,
+    TEXTURE_MODES,
     ArrayArgument,
     DeclaredTexture,
     Kind,
@@ -121,9 +121,9 @@ def _image(d: Reader) -> DeclaredTexture | Surface | None:
 
 def _texture(d: Reader) -> DeclaredTexture:
     level = d.at("texture", d.raw["texture"])
-    level.only((*TEXTURE_WORDS, "normalized_coords", "border_color"))
+    level.only((*TEXTURE_MODES, "normalized_coords", "border_color"))
     words = []
-    for key, allowed in TEXTURE_WORDS.items():
+    for key, allowed in TEXTURE_MODES.items():
         given = level.raw.get(key, allowed[0])
         several = given if isinstance(given, list) and key == "address_mode" and 1 <= len(given) <= 3 else [given]
         for word in several:
@@ -139,10 +139,9 @@ def _texture(d: Reader) -> DeclaredTexture:
 
 def _scalar(d: Reader) -> ScalarArgument:
     """Read a scalar: a number, a list for a vector, a mapping of members for a structure."""
-    word, value = d.text("scalar"), d.raw["value"]
+    word = d.text("scalar")
     dtype = {**DTYPES, **d.structs}.get(word)
-    numbers = tuple(_numbers(d, "value", value, dtype))
-    return ScalarArgument(d.text("name"), word, numbers if isinstance(value, dict | list) else numbers[0])
+    return ScalarArgument(d.text("name"), word, tuple(_numbers(d, "value", d.raw["value"], dtype)))
 
 
 def _members(dtype: DType) -> Iterator[DType]:
@@ -284,27 +283,34 @@ def loop_names(entries: Any) -> set[str]:
 
 def launches(d: Reader, arguments: Sequence[Argument]) -> tuple[Step | Loop, ...]:
     """Read the key `launches`."""
-    return tuple(_step(entry, arguments) for entry in d.each("launches"))
+    return tuple(step for entry in d.each("launches") for step in _steps(entry, arguments))
 
 
-def _step(d: Reader, arguments: Sequence[Argument]) -> Step | Loop:
+def _steps(d: Reader, arguments: Sequence[Argument]) -> tuple[Step | Loop, ...]:
+    """Read an entry of `launches`: a step, or loops around steps."""
     d.only(("for", "launches", "function", "arguments", "grid", "block", "shared"))
-    if "for" in d.raw:
-        counts: list[tuple[str, Expression]] = []
-        level = d.at("for", d.raw["for"])
-        for name, end in level.raw.items():
-            if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", str(name)) or name in level.counters:
-                raise UsageError(
-                    f"{level.where}: {shown(name)} is not a new name; allowed: a-z, 0-9 and _, a letter first"
-                )
-            counts.append((name, level.as_expression(name, end)))
-            level.counters = (*level.counters, name)
-        d.counters = level.counters
-        if "launches" not in d.raw:
-            d.raw = {key: value for key, value in d.raw.items() if key != "for"}
-            return Loop(tuple(counts), (_step(d, arguments),))
+    if "for" not in d.raw:
+        return (_step(d, arguments),)
+    level = d.at("for", d.raw["for"])
+    ends: list[tuple[str, Expression]] = []
+    for name, end in level.raw.items():
+        if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", str(name)) or name in level.counters:
+            raise UsageError(f"{level.where}: {shown(name)} is not a new name; allowed: a-z, 0-9 and _, a letter first")
+        ends.append((name, level.as_expression(name, end)))
+        level.counters = (*level.counters, name)
+    d.counters = level.counters
+    if "launches" in d.raw:
         d.only(("for", "launches"))
-        return Loop(tuple(counts), launches(d, arguments))
+        steps = launches(d, arguments)
+    else:
+        d.raw = {key: value for key, value in d.raw.items() if key != "for"}
+        steps = (_step(d, arguments),)
+    for name, end in reversed(ends):
+        steps = (Loop(name, end, steps),)
+    return steps
+
+
+def _step(d: Reader, arguments: Sequence[Argument]) -> Step:
     d.only(("function", "arguments", "grid", "block", "shared"))
     passed = [a.name for a in arguments if not isinstance(a, ArrayArgument) or (a.passed and not a.constant)]
     names = [str(name) for name in d.sequence("arguments")] or passed

@@ -9,7 +9,7 @@ from runner.device import Program, Source
 from runner.errors import Hazard, LaunchError, NotResident, OutOfMemory, UsageError
 from runner.kernel.case import Case
 from runner.kernel.check import CheckResult
-from runner.kernel.sizes import UNMEANT, changed, others
+from runner.kernel.sizes import CONSTRAINT_HINT, changed_parameters, other_sizes
 from runner.sweep.further_checks import Work
 from runner.sweep.trial import trials
 
@@ -37,17 +37,17 @@ def check_other_sizes(work: Work, program: Program, verdict: CheckResult, launch
         work.further.sizes_not_tried = NOT_ASKED
         return verdict
     if key not in _done:
-        sizes = others(task.case, launch_ms)
+        sizes = other_sizes(task.case, launch_ms)
         right, reason = 0, sizes.reason
         for case in sizes.cases:
-            where = changed(task.case, case)
+            where = changed_parameters(task.case, case)
             found = _found(work, program, case, where)
             if isinstance(found, str):
                 reason = reason or f"{where}: {found}"
             elif found.ok:
                 right += 1
             else:
-                wrong = f"right at this size, wrong at {where}: {found.reason}; {UNMEANT}"
+                wrong = f"right at this size, wrong at {where}: {found.reason}; {CONSTRAINT_HINT}"
                 return dataclasses.replace(found, reason=wrong)
         _done[key] = right, "" if right else reason
     work.further.size_launches, work.further.sizes_not_tried = _done[key]
@@ -66,9 +66,9 @@ def _found(work: Work, program: Program, case: Case, where: str) -> CheckResult 
         memory.close()
         return str(e)
     except Hazard as e:
-        raise Hazard(f"at {where}: {e}; {UNMEANT}", e.findings) from None
+        raise Hazard(f"at {where}: {e}; {CONSTRAINT_HINT}", e.findings) from None
     except LaunchError as e:
-        raise type(e)(f"at {where}: {e}; {UNMEANT}") from None
+        raise type(e)(f"at {where}: {e}; {CONSTRAINT_HINT}") from None
     memory.close()
     if found.ok and found.undecided >= found.compared:
         return "no element could be compared"

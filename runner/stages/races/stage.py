@@ -16,7 +16,7 @@ from runner.errors import join_findings
 from runner.jobs.job import Job
 from runner.jobs.settings import RACES_ALL, RACES_NONE
 from runner.kernel.case import Case
-from runner.kernel.sizes import UNMEANT
+from runner.kernel.sizes import CONSTRAINT_HINT
 from runner.record.folder import RunFolder
 from runner.stages.checked.pool import Pool
 from runner.stages.races.launches import Findings, cached, check
@@ -156,7 +156,7 @@ def _columns(row: Row, size: str, found: Findings) -> Row:
     """The columns of a row that findings change; `size` is that of the small case, empty if it is the row's own."""
     at = f" at {size}" if size else ""
     where = f"on the checked CPU device{at}"
-    unmeant = f"; {UNMEANT}" if size and any(f["kind"] == "outside" for f in found.findings) else ""
+    unmeant = f"; {CONSTRAINT_HINT}" if size and any(f["kind"] == "outside" for f in found.findings) else ""
     texts, same_value = _texts(found), [str(f["text"]) for f in found.findings if f["same_value"]]
     if row["status"] in CORRECT and texts:
         return {"status": "hazard", "reason": f"{where}: {join_findings(texts)}{unmeant}"}

@@ -15,7 +15,7 @@ from runner.jobs.job import Job
 from runner.kernel.case import Case
 from runner.kernel.declaration import pair, written
 from runner.kernel.resolve import make
-from runner.kernel.sizes import others
+from runner.kernel.sizes import other_sizes
 from runner.stages.checked.builds import host_source
 
 Row = dict[str, Any]
@@ -136,7 +136,7 @@ def _at_sizes(case: Case) -> Iterator[Case]:
 
 def _at_checked_sizes(case: Case) -> list[Case]:
     """The sizes at which values are checked; they also respect constraints between several parameters."""
-    return sorted(others(case, math.inf).cases, key=_elements)
+    return sorted(other_sizes(case, math.inf).cases, key=_elements)
 
 
 def _too_large(case: Case) -> str:
