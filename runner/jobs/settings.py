@@ -40,10 +40,7 @@ class Protocol:
 
 @dataclass
 class TimingConfig(Protocol):
-    """The group `timing`.
-
-    The CPU device takes a fixed number of samples, since its times say nothing about a GPU.
-    """
+    """The group `timing`. The CPU device takes a fixed number of samples, since its times say nothing about a GPU."""
 
     cpu_rounds: int = 1
     cpu_samples: int = 3  # of a round

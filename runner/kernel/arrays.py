@@ -46,7 +46,7 @@ class DType:
         return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": self.itemsize})
 
     @property
-    def aligned(self) -> int:
+    def c_alignment(self) -> int:
         """Its alignment in C++."""
         return self.alignment or self.itemsize
 
@@ -134,10 +134,10 @@ def structure(name: str, members: Sequence[tuple[str, DType, int]], alignment: i
     fields: list[Field] = []
     end = 0
     for member, dtype, count in members:
-        offset = -(-end // dtype.aligned) * dtype.aligned
+        offset = -(-end // dtype.c_alignment) * dtype.c_alignment
         fields.append(Field(member, dtype, count, offset))
         end = offset + dtype.itemsize * max(count, 1)
-        alignment = max(alignment, dtype.aligned)
+        alignment = max(alignment, dtype.c_alignment)
     return DType(name, name, -(-end // alignment) * alignment, alignment=alignment, fields=tuple(fields))
 
 

@@ -299,11 +299,7 @@ def explain_by_ties(
 ) -> str:
     """Why equal keys alone may explain a mismatch, in words; empty if they cannot.
 
-    Args:
-        case: The case.
-        inputs: The arrays before the launch, by name.
-        found: The outputs after the launch, by name.
-        expected: The `ExpectedArray` of each output, by name.
+    `inputs` has the arrays before the launch, `found` the outputs after it, `expected` their `ExpectedArray`s, by name.
     """
     if not isinstance(case.kernel.reference, str):
         tied = sorted(Branches(case)(inputs).tied) if computes_with_indices(case) else []

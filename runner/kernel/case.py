@@ -38,7 +38,7 @@ from runner.kernel.declaration import (
     written,
 )
 from runner.kernel.expression import Expression
-from runner.kernel.recipes import Fill, OfFields, Recipe
+from runner.kernel.recipes import Fill, MemberFills, Recipe
 
 READ = (Role.IN, Role.INOUT)  # of arrays whose content the kernel reads
 MAX_TURNS = 100_000  # iterations of the loops around launches
@@ -52,7 +52,7 @@ class ArraySpec:
     role: Role
     dtype: DType
     shape: tuple[int, ...]
-    fill: Fill | OfFields
+    fill: Fill | MemberFills
     offset: int
     lead: int
     constant: bool
@@ -67,7 +67,7 @@ class ArraySpec:
 
     def members(self) -> Iterator[tuple[str, ArraySpec]]:
         """The members of its structure, each as an array of its own."""
-        fills = dict(self.fill.fills) if isinstance(self.fill, OfFields) else {}
+        fills = dict(self.fill.fills) if isinstance(self.fill, MemberFills) else {}
         for f in self.dtype.fields:
             name, fill, shape = f"{self.name}.{f.name}", fills.get(f.name, self.fill), (*self.shape, *f.shape)
             yield f.name, dataclasses.replace(self, name=name, fill=fill, dtype=f.dtype, shape=shape)
@@ -86,7 +86,7 @@ class PointerSpec:
 
     name: str
     array: str
-    at: int
+    index: int  # elements from the array's first one
     texture: Texture | None = None
 
 
@@ -191,12 +191,12 @@ class Case:
         return tuple(
             LaunchSpec(
                 "" if (name := self._function(step.function)) == self._functions[0] else name,
-                three(step.grid, known),
-                three(step.block, known) if step.block else own,
+                to_dim3(step.grid, known),
+                to_dim3(step.block, known) if step.block else own,
                 int(step.shared(known)),
                 tuple(arrays[n] if n in arrays else self._argument(declared[n], known) for n in step.arguments),
             )
-            for step, known in unrolled(self.kernel.launches, self.variables)
+            for step, known in unroll(self.kernel.launches, self.variables)
         )
 
     def _argument(
@@ -205,7 +205,7 @@ class Case:
         if isinstance(a, ArrayArgument):
             return self._array(a)
         if isinstance(a, PointerArgument):
-            return PointerSpec(a.name, a.array, int(a.at(known)), self._texture(a.name, a.texture))
+            return PointerSpec(a.name, a.array, int(a.index(known)), self._texture(a.name, a.texture))
         numbers = (v(known) if isinstance(v, Expression) else v for v in a.values)
         pointed = (PointerSpec(v.name, v.array, 0) if isinstance(v, PointerArgument) else v for v in numbers)
         return ScalarSpec(a.name, self.dtype(a.dtype), tuple(pointed))
@@ -266,10 +266,10 @@ class Case:
     def _texture(self, name: str, declared: DeclaredTexture | None) -> Texture | None:
         return declared.resolved(dict(self.parameters), f"{self._where(name)}: texture") if declared else None
 
-    def _fill(self, fill: Fill | OfFields) -> Fill | OfFields:
+    def _fill(self, fill: Fill | MemberFills) -> Fill | MemberFills:
         """A fill with the values of its parameters inserted."""
-        if isinstance(fill, OfFields):
-            return OfFields(tuple((name, self._fill(of)) for name, of in fill.fills))
+        if isinstance(fill, MemberFills):
+            return MemberFills(tuple((name, self._fill(of)) for name, of in fill.fills))
         if isinstance(fill, Recipe):
             return fill.resolved(self.variables)
         return str(dict(self.parameters).get(fill, fill)) if isinstance(fill, str) else fill
@@ -287,13 +287,13 @@ class Case:
         return f"({value})" if isinstance(value, int | float) and value < 0 else str(value)
 
 
-def three(expressions: Sequence[Expression], known: Mapping[str, Canonical]) -> Dim3:
+def to_dim3(expressions: Sequence[Expression], known: Mapping[str, Canonical]) -> Dim3:
     """Evaluate one to three expressions as x, y and z; missing ones are 1."""
     x, y, z = (*(int(e(known)) for e in expressions), 1, 1)[:3]
     return x, y, z
 
 
-def unrolled(
+def unroll(
     steps: Sequence[Step | Loop], known: Mapping[str, Canonical], turns: Iterator[int] | None = None
 ) -> Iterator[tuple[Step, Mapping[str, Canonical]]]:
     """Unroll the loops: the steps in order, each with the values that its expressions may use (loop counters too)."""
@@ -305,7 +305,7 @@ def unrolled(
         for value in range(int(step.end(known))):
             if next(turns) > MAX_TURNS:  # also of loops without a launch
                 raise UsageError(f"{step.end.where}: the loops have more than {MAX_TURNS:,} turns")
-            yield from unrolled(step.steps, {**known, step.counter: value}, turns)
+            yield from unroll(step.steps, {**known, step.counter: value}, turns)
 
 
 def own_block(kernel: Kernel, values: Mapping[str, Canonical]) -> Dim3:

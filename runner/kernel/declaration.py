@@ -39,7 +39,7 @@ from runner.errors import UsageError
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FORMER_NAMES, DType
 from runner.kernel.expression import Expression, integer
 from runner.kernel.metrics import Metric
-from runner.kernel.recipes import Fill, OfFields, leaves
+from runner.kernel.recipes import Fill, MemberFills
 
 Canonical = int | float | str  # True and False are integers
 
@@ -79,8 +79,7 @@ _REAL = re.compile(r"[+-]?((0|[1-9][0-9_]*)(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]{1,3
 def canonical(name: str, kind: Kind, value: Any) -> Canonical:
     """Convert the value of the parameter `name`, as written in YAML or on the command line, to its canonical form.
 
-    Raises:
-        UsageError: The value cannot be read; the message says what the kind allows.
+    Raises UsageError if the value cannot be read; the message says what the kind allows.
     """
     if kind is Kind.BOOLEAN and isinstance(value, bool):
         return value
@@ -100,9 +99,7 @@ def variables(name: str, kind: Kind, value: Canonical) -> Mapping[str, Canonical
         x, y, z = threads(value)
         return {name: x * y * z, f"{name}_x": x, f"{name}_y": y, f"{name}_z": z}
     if kind is Kind.SIZE:
-        if isinstance(value, int):
-            return {name: value, "rows": 1, "cols": value}
-        rows, cols = pair(value)
+        rows, cols = (1, value) if isinstance(value, int) else pair(value)
         return {name: rows * cols, "rows": rows, "cols": cols}
     return {name: value}
 
@@ -245,7 +242,7 @@ class ArrayArgument:
     role: Role
     dtype: str  # or the name of the parameter that holds it
     shape: tuple[Expression, ...]  # one per dimension, slowest first
-    fill: Fill | OfFields  # a fill, the parameter that holds it, or the numbers themselves
+    fill: Fill | MemberFills  # a fill, the parameter that holds it, or the numbers themselves
     offset: Expression  # padding elements before the array, which reduce the alignment of its address
     lead: Expression  # elements of the array before the pointer that the kernel gets
     constant: bool = False  # a `__constant__` array of the module instead of an argument
@@ -253,18 +250,10 @@ class ArrayArgument:
     image: DeclaredTexture | Surface | None = None  # the texture or surface object that replaces the pointer
     passed: bool = True  # whether it is an argument itself, not only a structure's member
 
-    @property
-    def fill_names(self) -> Iterator[str]:
-        """The names among its fills: of fills, or of parameters that hold one."""
-        return (fill for fill in leaves(self.fill) if isinstance(fill, str))
-
 
 @dataclass(frozen=True)
 class ScalarArgument:
-    """A number passed to the kernel: an expression over the parameters, or a constant.
-
-    A vector or a structure has a value for each of its numbers, in order.
-    """
+    """A number passed to the kernel, or the numbers of a vector or a structure, in order: expressions or constants."""
 
     name: str
     dtype: str
@@ -277,7 +266,7 @@ class PointerArgument:
 
     name: str
     array: str  # empty: null
-    at: Expression  # elements from the array's first one
+    index: Expression  # elements from the array's first one
     texture: DeclaredTexture | None = None
 
 

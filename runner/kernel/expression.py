@@ -78,9 +78,8 @@ class Expression(Formula):
     def __call__(self, variables: Mapping[str, Value]) -> Any:
         """Evaluate with parameters by name.
 
-        Raises:
-            UsageError: A name is unknown, a divisor is zero, a result needs more than 128 bits, or an integer is
-                expected and the result is a fraction or text.
+        Raises UsageError if a name is unknown, a divisor is zero, a result needs more than 128 bits, or an integer is
+        expected and the result is a fraction or text.
         """
         value = self.evaluate(variables, lambda v: v)
         if self.number and isinstance(value, str):

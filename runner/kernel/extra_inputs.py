@@ -57,13 +57,7 @@ class InputSet:
     beyond: str = ""  # the numbers beyond the range of the array's own fill, for messages
 
     def contents(self, case: Case, inputs: Mapping[str, NDArray[Any]], *, keep: bool = True) -> dict[str, NDArray[Any]]:
-        """The inputs with these contents in place of the case's own; arrays made from them follow.
-
-        Args:
-            case: The case.
-            inputs: Its own contents, by name.
-            keep: Whether to cache the new contents.
-        """
+        """The case's inputs with these contents in their place (cached if to `keep`); arrays made from them follow."""
         fills = dict(self.fills)
         own = own_fills(case)
         return {**inputs, **changed_contents(case, lambda a: fills.get(a.name) or own(a), keep=keep)}
@@ -78,10 +72,7 @@ class ExtraInputs:
 
 
 def needs_extra_inputs(case: Case, first: CheckResult) -> bool:
-    """Whether extra inputs may show a defect that passed the first check.
-
-    That is so if floats had bounds, or if the reference selects elements, as a function may.
-    """
+    """Whether extra inputs may show a defect: floats had bounds, or the reference selects elements (a function may)."""
     return not first.exact or isinstance(case.kernel.reference, str) or _selects(case) or bool(_equal_sets(case))
 
 

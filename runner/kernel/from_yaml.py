@@ -35,8 +35,8 @@ from runner.kernel.declaration import (
 )
 from runner.kernel.expression import FUNCTIONS, Expression
 from runner.kernel.lanes import INTRINSICS
-from runner.kernel.recipes import KINDS
-from runner.kernel.reference import missing
+from runner.kernel.recipes import KINDS, leaves
+from runner.kernel.reference import missing_names
 from runner.kernel.yaml_arguments import Argument, argument, array_types, launches, loop_names, structs
 from runner.kernel.yaml_reader import Reader, read_yaml, require_few_parameters, shown
 
@@ -56,16 +56,10 @@ CACHES = ("none", "shared", "l1", "equal", "0", "25", "50", "75", "100")
 
 
 def read(name: str, content: Any, yaml: Path, folders: Sequence[Path] = ()) -> Kernel:
-    """Read one kernel's YAML.
+    """Read the kernel `name` from the parsed content of its YAML.
 
-    Args:
-        name: The kernel's name.
-        content: The parsed YAML, as plain values.
-        yaml: The path of its file.
-        folders: Configuration folders with families; by default the one that contains the file.
-
-    Raises:
-        UsageError: It names the file, the key, the offending value and what is allowed.
+    Configuration folders have its family; by default the one that contains the file. Raises UsageError, which names the
+    file, the key, the offending value and what is allowed.
     """
     if content is None or content == {}:
         raise UsageError(f"{yaml.name} is empty")
@@ -319,7 +313,7 @@ def _macros(d: Reader) -> Iterator[tuple[str, Expression]]:
         if isinstance(entry, str):
             content = {entry: "dtype" if entry == "SCALAR" else entry.lower()}
         else:
-            content = d.at("macros", entry).raw
+            content = d.level("macros", entry).raw
         for name, value in content.items():
             if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
                 raise UsageError(f"{d.where}: macros: {shown(name)}: expected a name of letters, digits and _")
@@ -329,7 +323,7 @@ def _macros(d: Reader) -> Iterator[tuple[str, Expression]]:
 def _constraints(d: Reader) -> Iterator[Constraint]:
     """Read the key `constraints`: `condition: reason`, or a list of `{require, reason}`."""
     if isinstance(given := d.raw.get("constraints"), dict):
-        level = d.at("constraints", given)
+        level = d.level("constraints", given)
         yield from (Constraint(d.as_expression("constraints", c, real=True), level.text(c)) for c in given)
         return
     for entry in d.each("constraints"):
@@ -362,7 +356,7 @@ def _reference(d: Reader, arguments: Sequence[Argument]) -> str | tuple[tuple[st
         if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", value):
             raise UsageError(f"{d.where}: reference: '{value}' is not a dotted path such as my_references.expected")
         return value
-    given = d.at("reference", value)
+    given = d.level("reference", value)
     if not outputs:
         raise UsageError(
             f"{d.where}: arguments: no array has the role out or inout, so there is no result to compare; if the "
@@ -371,10 +365,10 @@ def _reference(d: Reader, arguments: Sequence[Argument]) -> str | tuple[tuple[st
     if not all(d.arrays[name] for name in outputs):
         return ()  # an unknown dtype, which `_require_sound` reports
     written = [(name, d.arrays[name][0]) for name in outputs if roles[name] is Role.OUT]
-    lacking = [n for name, dtype in written for n in missing(name, dtype, given.raw)]
+    lacking = [n for name, dtype in written for n in missing_names(name, dtype, given.raw)]
     allowed = {n for name in outputs for dtype in d.arrays[name] for n in (name, *part_types(name, dtype))}
     if not given.raw or lacking or not set(given.raw) <= allowed:
-        required = lacking or [n for name, dtype in written for n in missing(name, dtype, ())] or outputs
+        required = lacking or [n for name, dtype in written for n in missing_names(name, dtype, ())] or outputs
         found = ", ".join(map(str, given.raw)) or "none"
         raise UsageError(f"{given.where}: expected expressions for {', '.join(required)}; found: {found}")
     return d.array_expressions("reference")
@@ -429,7 +423,7 @@ def _compute(d: Reader, parameters: Sequence[Parameter]) -> str:
 def _tolerance(d: Reader) -> Tolerance | None:
     if "tolerance" not in d.raw:
         return None
-    level = d.at("tolerance", d.raw["tolerance"])
+    level = d.level("tolerance", d.raw["tolerance"])
     level.only(("rtol", "atol", "ulp"))
     if not level.raw:
         raise UsageError(f"{level.where}: expected one or more of rtol, atol and ulp")
@@ -480,15 +474,16 @@ def _require_sound(kernel: Kernel) -> None:
             hint = f"; did you mean {in_c[a.dtype]}?" if a.dtype in in_c else ""
             raise UsageError(f"{file}: argument '{a.name}': '{a.dtype}' is not a dtype{hint}; allowed: {allowed}")
     fills = {*FILLS, *(p.name for p in kernel.parameters if p.kind is Kind.CHOICE)}
-    if unknown := [(a.name, word) for a in kernel.arrays for word in a.fill_names if word not in fills]:
-        raise UsageError(
-            f"{file}: argument '{unknown[0][0]}': fill: '{unknown[0][1]}' is not a fill; allowed: "
-            f"{', '.join((*FILLS, *KINDS))}, an expression, numbers, or a .npy file"
-        )
-    if not kernel.shuffle:
-        return
-    # The arrays `in` and `out` show the actual exchange; these parameters determine the expected one.
-    where = f"{file}: shuffle"
+    for name, fill in ((a.name, fill) for a in kernel.arrays for fill in leaves(a.fill)):
+        if isinstance(fill, str) and fill not in fills:
+            allowed = f"{', '.join((*FILLS, *KINDS))}, an expression, numbers, or a .npy file"
+            raise UsageError(f"{file}: argument '{name}': fill: '{fill}' is not a fill; allowed: {allowed}")
+    if kernel.shuffle:
+        _require_shuffle(kernel, f"{file}: shuffle")
+
+
+def _require_shuffle(kernel: Kernel, where: str) -> None:
+    """Check for the arrays that show the actual exchange, and for the parameters that determine the expected one."""
     if missing := [n for n in ("block", "width", "mask") if kernel.parameter(n) is None]:
         raise UsageError(f"{where}: it needs the parameter '{missing[0]}', which the kernel does not have")
     arrays = {a.name: a for a in kernel.arrays if not a.constant}

@@ -30,13 +30,8 @@ MAX_SECOND_BYTES = 256 << 20  # of an array, up to which a second trial is worth
 def contents(case: Case, choice: Choice | None = None, *, keep: bool = True) -> dict[str, NDArray[Any]]:
     """The contents of all arrays before the first launch, by name, each of the shape `DType.host_shape(a.shape)`.
 
-    Args:
-        case: The case.
-        choice: The fills and seeds; by default the case's own.
-        keep: Whether to cache the contents of a `choice`; the case's own are always cached.
-
-    Raises:
-        UsageError: A fill cannot be made, or is made from itself.
+    The fills and seeds are the case's own, or those of a `choice`, whose contents are cached if to `keep`. Raises
+    UsageError if a fill cannot be made, or is made from itself.
     """
     choose = choice or own_fills(case)
     keys = _keys(case, choose)
@@ -49,7 +44,7 @@ def contents(case: Case, choice: Choice | None = None, *, keep: bool = True) -> 
         if not key:
             found[name] = np.zeros(spec.dtype.host_shape(spec.shape), spec.dtype.numpy)
             continue
-        make_it = functools.partial(_made, spec, choose, with_parts(found, types))
+        make_it = functools.partial(_make_contents, spec, choose, with_parts(found, types))
         found[name] = cached(key, make_it) if key == own[name] else make_it()
     return {name: found[name] for name in specs}
 
@@ -89,7 +84,7 @@ def own_fills(case: Case) -> Choice:
 
 def _needs(spec: ArraySpec) -> set[str]:
     fills = [column.fill for column in spec.columns()]
-    return {n.partition(".")[0] for f in fills if isinstance(f, Recipe) for n in f.needs}
+    return {n.partition(".")[0] for f in fills if isinstance(f, Recipe) for n in f.needed_arrays}
 
 
 def _keys(case: Case, choice: Choice) -> dict[str, tuple[Any, ...]]:
@@ -109,11 +104,11 @@ def _keys(case: Case, choice: Choice) -> dict[str, tuple[Any, ...]]:
     return keys
 
 
-def _made(spec: ArraySpec, choice: Choice, arrays: Contents) -> NDArray[Any]:
+def _make_contents(spec: ArraySpec, choice: Choice, arrays: Contents) -> NDArray[Any]:
     if not spec.dtype.fields:
         chosen, seed = choice(spec)
         return make(chosen, spec.shape, spec.dtype, seed, spec.name, arrays)
     whole = np.zeros(spec.shape, spec.dtype.numpy)
     for member, column in spec.members():
-        whole[member] = _made(column, choice, arrays)
+        whole[member] = _make_contents(column, choice, arrays)
     return whole

@@ -82,8 +82,8 @@ def exchange(
     outside the block receives undefined values (CUDA C++ Programming Guide, "Warp Shuffle Functions").
 
     Args:
-        operation: One of `INTRINSICS`.
-        argument: As for `source_lane`, as is `width`; of `swap` a power of two.
+        operation: One of `INTRINSICS`, with the argument and the width as for `source_lane`.
+        argument: Of `swap` a power of two.
         width: Lanes of a segment.
         mask: The lanes that take part.
         block: Threads of the block. The last warp may be partial.

@@ -180,10 +180,7 @@ class Criterion:
 
 
 def criterion(plan: Any, name: str = "") -> Criterion:
-    """The criterion of a run: the one in plan.json, or the run's metric `name`.
-
-    Raises UsageError if the run has no such metric, or if it lacks `better`.
-    """
+    """The criterion of a run: the one in plan.json, or the run's metric `name`. UsageError if it cannot rank cases."""
     plan = plan if isinstance(plan, dict) else {}
     name = name or str(plan.get("rank_by") or TIME)
     declared = {str(kernel): from_record(entries) for kernel, entries in (plan.get("metrics") or {}).items()}

@@ -33,9 +33,9 @@ class Recipe:
     numbers: tuple[Expression | Number, ...] = ()
     formula: ArrayExpression | None = None
     values: tuple[tuple[str, Value], ...] = ()  # the parameters in the formula
-    needs: tuple[str, ...] = ()  # the arrays from which it is made
+    needed_arrays: tuple[str, ...] = ()  # from which it is made
     file: Path | None = None
-    of: Fill | None = None  # the fill that a `holding` one changes
+    base: Fill | None = None  # the fill that a `holding` one changes
 
     def resolved(self, variables: Mapping[str, Value]) -> Recipe:
         """The recipe with the values of a case's parameters inserted."""
@@ -70,22 +70,22 @@ Fill = str | tuple[Number, ...] | Recipe
 
 
 @dataclass(frozen=True)
-class OfFields:
+class MemberFills:
     """The fills of a structure's members, by name."""
 
-    fills: tuple[tuple[str, Fill | OfFields], ...]
+    fills: tuple[tuple[str, Fill | MemberFills], ...]
 
 
-def leaves(fill: Fill | OfFields) -> Iterator[Fill]:
+def leaves(fill: Fill | MemberFills) -> Iterator[Fill]:
     """The fills of an array, or of all members of its structure and of theirs."""
-    if isinstance(fill, OfFields):
+    if isinstance(fill, MemberFills):
         for _, member in fill.fills:
             yield from leaves(member)
     else:
         yield fill
 
 
-def files(fill: Fill | OfFields) -> list[Path]:
+def files(fill: Fill | MemberFills) -> list[Path]:
     """The files from which an array is filled."""
     return [leaf.file for leaf in leaves(fill) if isinstance(leaf, Recipe) and leaf.file]
 
@@ -93,24 +93,21 @@ def files(fill: Fill | OfFields) -> list[Path]:
 def make(
     recipe: Fill, shape: tuple[int, ...], dtype: DType, seed: int, label: str, arrays: Mapping[str, Array]
 ) -> Array:
-    """Make the content of an array from a resolved recipe; the other arguments are those of `fill`.
-
-    `arrays` has the contents that `Recipe.needs` names. Raises UsageError if the recipe does not fit shape and dtype.
-    """
+    """The content of an array from a resolved recipe and the arrays that it needs. UsageError if it does not fit."""
     if not isinstance(recipe, Recipe):
         return fill(recipe, shape, dtype, seed, label)
     whole = dtype.host_shape(shape)
     if recipe.file is not None:
         return np.ascontiguousarray(np.load(recipe.file, allow_pickle=False)).view(dtype.numpy)
     if recipe.formula is not None:
-        found = _calculated(recipe, whole, arrays)
+        found = _evaluate(recipe, whole, arrays)
     else:
         generator = random_generator(seed, label)
         if recipe.kind == "holding":
-            return _holding(generator, make(recipe.of or "", shape, dtype, seed, label, arrays), recipe.constants)
-        kinds = {**KINDS, "drawn": _drawn}
+            return _mix_in(generator, make(recipe.base or "", shape, dtype, seed, label, arrays), recipe.constants)
+        kinds = {**KINDS, "drawn": _draw_multiples}
         found = kinds[recipe.kind](generator, whole, dtype, recipe, arrays)
-    return _held(found, dtype, recipe)
+    return _convert(found, dtype, recipe)
 
 
 def drawn(first: float, end: float, step: float, turn: int, *, distinct: bool = False) -> Fill:
@@ -125,7 +122,7 @@ def drawn(first: float, end: float, step: float, turn: int, *, distinct: bool = 
     return Recipe("drawn", "", (least, most, step, turn, int(distinct)))
 
 
-def _drawn(generator: np.random.Generator, shape: tuple[int, ...], _: DType, recipe: Recipe, __: Any) -> Array:
+def _draw_multiples(generator: np.random.Generator, shape: tuple[int, ...], _: DType, recipe: Recipe, __: Any) -> Array:
     first, last, step, turn, distinct = recipe.constants
     least, most = int(first), int(last)
     if distinct:
@@ -148,12 +145,12 @@ def _distinct(generator: np.random.Generator, shape: tuple[int, ...], least: int
     return least + generator.permutation(count).reshape(shape) * (within // max(count, 1))
 
 
-def holding(of: Fill, values: Iterable[Number]) -> Fill:
+def holding(base: Fill, values: Iterable[Number]) -> Fill:
     """A fill that replaces a quarter of another fill's elements by these values."""
-    return Recipe("holding", "", tuple(values), of=of)
+    return Recipe("holding", "", tuple(values), base=base)
 
 
-def _holding(generator: np.random.Generator, content: Array, values: tuple[Number, ...]) -> Array:
+def _mix_in(generator: np.random.Generator, content: Array, values: tuple[Number, ...]) -> Array:
     found = content.reshape(-1).copy()
     count = max(len(values), len(found) // 4)
     long = len(found) > 1 << 16  # then some are drawn twice, which is quicker
@@ -162,7 +159,7 @@ def _holding(generator: np.random.Generator, content: Array, values: tuple[Numbe
     return found.reshape(content.shape)
 
 
-def _held(found: Array, dtype: DType, recipe: Recipe) -> Array:
+def _convert(found: Array, dtype: DType, recipe: Recipe) -> Array:
     """Convert numbers to the array's type. Raises UsageError if the type cannot hold one."""
     if dtype.is_float or dtype.numpy == np.bool_:
         return found.astype(dtype.numpy)
@@ -175,7 +172,7 @@ def _held(found: Array, dtype: DType, recipe: Recipe) -> Array:
     return found.astype(dtype.numpy)
 
 
-def _calculated(recipe: Recipe, shape: tuple[int, ...], arrays: Mapping[str, Array]) -> Array:
+def _evaluate(recipe: Recipe, shape: tuple[int, ...], arrays: Mapping[str, Array]) -> Array:
     formula = recipe.formula
     assert formula is not None  # noqa: S101
     count = int(np.prod(shape))
@@ -188,7 +185,7 @@ def _calculated(recipe: Recipe, shape: tuple[int, ...], arrays: Mapping[str, Arr
         raise UsageError(f"{formula.shown} has the shape {found.shape}, the array {shape}") from None
 
 
-def _between(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType, recipe: Recipe, _: Any) -> Array:
+def _uniform(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType, recipe: Recipe, _: Any) -> Array:
     """Uniform random numbers in [first, second) of the recipe's numbers."""
     if not recipe.numbers:
         return fill("random", shape, dataclasses.replace(dtype, numbers=1), int(generator.integers(2**31)), "")
@@ -226,11 +223,11 @@ def _row_pointers(generator: np.random.Generator, shape: tuple[int, ...], _: DTy
 
 def _columns(generator: np.random.Generator, shape: tuple[int, ...], _: DType, recipe: Recipe, arrays: Any) -> Array:
     """Column indices of a sparse matrix (CSR): distinct and sorted within each row."""
-    starts, count = arrays[recipe.needs[0]].astype(np.int64), int(recipe.constants[0])
+    starts, count = arrays[recipe.needed_arrays[0]].astype(np.int64), int(recipe.constants[0])
     lengths = np.diff(starts)
     if len(shape) != 1 or starts[-1] != shape[0] or lengths.min(initial=0) < 0 or lengths.max(initial=0) > count:
         raise UsageError(
-            f"{recipe.where}: the rows of '{recipe.needs[0]}' have {starts[-1]} entries, up to "
+            f"{recipe.where}: the rows of '{recipe.needed_arrays[0]}' have {starts[-1]} entries, up to "
             f"{lengths.max(initial=0)} each; the array has {shape[0]} elements, a row has {count} columns"
         )
     rows = [np.sort(generator.choice(count, n, replace=False)) for n in lengths]
@@ -245,9 +242,9 @@ def _normal(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType
 
 KINDS: Mapping[str, Callable[..., Array]] = {
     "constant": lambda _, shape, __, recipe, ___: np.full(shape, recipe.numbers[0]),
-    "range": _between,
+    "range": _uniform,
     "normal": _normal,
-    "sorted": lambda *of: np.sort(_between(*of), axis=-1),
+    "sorted": lambda *of: np.sort(_uniform(*of), axis=-1),
     "one_hot": _one_hot,
     "permutation": lambda generator, shape, *_: generator.permutation(int(np.prod(shape))).reshape(shape),
     "row_pointers": _row_pointers,

@@ -64,7 +64,7 @@ def expect(
     """Compute the expected outputs of a launch from the arrays before it.
 
     Args:
-        case: The case.
+        case: A case that can run.
         inputs: The arrays by name; results for read-only arrays are cached.
         fast: Whether the kernel is compiled with `-use_fast_math`.
         random_signs: Whether the inputs' signs were drawn at random.
@@ -73,13 +73,13 @@ def expect(
     Raises:
         UsageError: The reference is not found, raises an exception, or returns something else than expected outputs.
     """
-    calculated = functools.partial(_calculated, case, inputs, fast, random_signs, halves)
+    compute = functools.partial(_compute, case, inputs, fast, random_signs, halves)
     fixed = {a.name: inputs[a.name] for a in case.arrays() if a.role in READ and a.name in inputs}
     if any(array.flags.writeable for array in fixed.values()):  # may be changed
-        found = calculated()
+        found = compute()
     else:
         key = (*_depends_on(case), fast, random_signs, halves, *map(id, fixed.values()))
-        found = _recent.get(key, fixed, calculated, once=random_signs)
+        found = _recent.get(key, fixed, compute, once=random_signs)
     if halves is not Halves.WIDE or not _assumes_halves(case):
         return found
     again = functools.partial(expect, case, inputs, fast=fast, random_signs=random_signs)
@@ -138,7 +138,7 @@ def _nbytes(inputs: Inputs, expected: Expected) -> int:
     return sum(a.nbytes for a in (*arrays, *inputs.values()))
 
 
-def _calculated(case: Case, inputs: Inputs, fast: bool, random_signs: bool, halves: Halves) -> Expected:  # noqa: FBT001
+def _compute(case: Case, inputs: Inputs, fast: bool, random_signs: bool, halves: Halves) -> Expected:  # noqa: FBT001
     started = time.perf_counter()
     reference = case.kernel.reference
     if isinstance(reference, str):
@@ -153,7 +153,7 @@ def _calculated(case: Case, inputs: Inputs, fast: bool, random_signs: bool, halv
         if not isinstance(arrays, Mapping):
             raise UsageError(f"reference {reference}: expected a dictionary of arrays, not {type(arrays).__name__}")
         types = _types(case)
-        outputs = {str(n): _by_default(a, types.get(str(n))) for n, a in arrays.items()}
+        outputs = {str(n): _with_default_error(a, types.get(str(n))) for n, a in arrays.items()}
         for n, a in outputs.items():
             dtype = np.asarray(a.values).dtype
             if dtype.kind in "OUSmM" or (dtype.kind == "c" and n in types and types[n].kind != "c"):
@@ -203,14 +203,14 @@ def _types(case: Case) -> dict[str, np.dtype[Any]]:
     return {n: d.numpy for a in case.arrays() for n, d in part_types(a.name, a.dtype).items()}
 
 
-def missing(name: str, dtype: DType, given: Collection[str]) -> list[str]:
+def missing_names(name: str, dtype: DType, given: Collection[str]) -> list[str]:
     """The names that a reference must give besides `given` to cover an output: the array itself, or its parts."""
     if name in given and dtype.is_whole:
         return []
     types, parts = part_types(name, dtype), [f"{name}.{part}" for part in dtype.parts]
     if not parts or (dtype.is_whole and not any(n in given for n in parts)):
         return [name]
-    return [n for part in parts for n in missing(part, types[part], given)]
+    return [n for part in parts for n in missing_names(part, types[part], given)]
 
 
 def _arithmetic(case: Case, output: str, expression: ArrayExpression, fast: bool, random_signs: bool) -> Arithmetic:  # noqa: FBT001
@@ -232,7 +232,7 @@ def _symmetric(case: Case) -> bool:
     return all(f == "random" or (isinstance(f, Recipe) and f.symmetric) for f in fills)
 
 
-def _by_default(given: Any, dtype: np.dtype[Any] | None) -> ExpectedArray:
+def _with_default_error(given: Any, dtype: np.dtype[Any] | None) -> ExpectedArray:
     """Add the default error to a plain array: 16 ulp (4 in half types) of the value or of the median magnitude."""
     if isinstance(given, ExpectedArray):
         return dataclasses.replace(given, values=np.asarray(given.values))

@@ -21,8 +21,8 @@ from runner.kernel.case import (
     ScalarSpec,
     known_values,
     own_block,
-    three,
-    unrolled,
+    to_dim3,
+    unroll,
 )
 from runner.kernel.declaration import VOCABULARY, Canonical, Kernel, Kind, canonical, written
 from runner.kernel.recipes import Recipe, unfit
@@ -48,14 +48,8 @@ MAX_ARRAY_BYTES = 2**48  # more than any machine has, and below NumPy's own limi
 def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
     """Make a case from requested values; `excluded` has the reason if it cannot run.
 
-    Args:
-        kernel: The kernel.
-        requested: Values as written, by parameter; `None` stands for the default. Parameters that the kernel does not
-            read are ignored.
-        seed: Of random inputs.
-
-    Raises:
-        UsageError: A value cannot be read, or an expression of the kernel cannot be evaluated.
+    The values are as written, by parameter; `None` stands for the default, and names that are not the kernel's are
+    ignored. Raises UsageError if a value cannot be read, or if an expression of the kernel cannot be evaluated.
     """
     order = {name: i for i, name in enumerate(VOCABULARY)}
     values: dict[str, Canonical] = {}
@@ -69,14 +63,14 @@ def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
     excluded = _excluded(kernel, values, known, block)
     grid, shared = (0, 0, 0), 0
     if not excluded:
-        first = next(unrolled(kernel.launches, known), None)
+        first = next(unroll(kernel.launches, known), None)
         if kernel.launches and first is None:
             excluded = "there is nothing to launch: its loops have no values"
         elif first is not None:
-            grid, shared = three(first[0].grid, first[1]), int(first[0].shared(first[1]))
-            block = three(first[0].block, first[1]) if first[0].block else block
+            grid, shared = to_dim3(first[0].grid, first[1]), int(first[0].shared(first[1]))
+            block = to_dim3(first[0].block, first[1]) if first[0].block else block
         else:
-            grid, shared = three(kernel.grid, known), int(kernel.shared(known))
+            grid, shared = to_dim3(kernel.grid, known), int(kernel.shared(known))
         excluded = excluded or _beyond_limits(grid)
     case = Case(kernel, tuple(values.items()), seed, excluded, grid, block, shared)
     return case if excluded else dataclasses.replace(case, excluded=_impossible(case))
@@ -125,7 +119,7 @@ def _impossible(case: Case) -> str:
             return f"{what} would be {case.count(what)}; expected 0 to 2**63-1"
     if reason := next(filter(None, map(_unmakeable, case.arrays())), ""):
         return reason
-    launches = unrolled(case.kernel.launches, case.variables)
+    launches = unroll(case.kernel.launches, case.variables)
     if next(itertools.islice(launches, MAX_LAUNCHES, None), None):
         return f"there would be more than {MAX_LAUNCHES} launches"
     arrays = {a.name: a for a in case.arrays()}
@@ -157,7 +151,7 @@ def _unreachable(s: PointerSpec, array: ArraySpec) -> str:
     if array.image:
         return f"'{array.name}' is a texture or a surface; a pointer cannot refer to it"
     size = math.prod(array.shape)
-    return "" if 0 <= s.at <= size else f"element {s.at} is not within '{array.name}' of {size} elements"
+    return "" if 0 <= s.index <= size else f"element {s.index} is not within '{array.name}' of {size} elements"
 
 
 def _unmakeable(a: ArraySpec) -> str:

@@ -73,10 +73,7 @@ class Axis:
 
 
 def other_sizes(case: Case, launch_ms: float) -> OtherSizes:
-    """Find at most `MAX_SIZES` other sizes at which the case's binary can be launched.
-
-    The case can run; `launch_ms` is the approximate duration of its launch in milliseconds.
-    """
+    """At most `MAX_SIZES` other sizes for a case's binary; its launch takes about `launch_ms` milliseconds."""
     if case.hazard:
         return OtherSizes((), "the kernel breaks a rule of CUDA on purpose")
     axes, compiled = _axes(case)
@@ -267,10 +264,7 @@ def _distances(n: int) -> Iterator[int]:
 
 
 def _points(rules: _Rules, base: Point) -> Iterator[Point]:
-    """Points around edges: each axis alone, then all extents together.
-
-    The other axes have the base's values; a single axis is varied from the case's own value.
-    """
+    """Points around edges: each axis alone, with the base's values of the others, then all extents together."""
     block, extents = rules.block, rules.extents
     if len(extents) == 1:
         edges, most = sorted({*EDGES, block - 1, block + 1}), MAX_SINGLE - 1

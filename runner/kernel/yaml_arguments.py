@@ -24,7 +24,7 @@ from runner.kernel.declaration import (
     Step,
 )
 from runner.kernel.expression import Expression
-from runner.kernel.recipes import NUMBERS, WORDS, Fill, OfFields, Recipe
+from runner.kernel.recipes import NUMBERS, WORDS, Fill, MemberFills, Recipe
 from runner.kernel.yaml_reader import Reader, shown
 
 Argument = ArrayArgument | ScalarArgument | PointerArgument
@@ -35,7 +35,7 @@ def structs(d: Reader) -> dict[str, DType]:
     """The key `structs`: the types of members in order, where `[type, n]` is a C array."""
     found: dict[str, DType] = {}
     for name, content in d.items("structs"):
-        level = d.at(f"structs.{name}", content)
+        level = d.level(f"structs.{name}", content)
         if not re.fullmatch(r"[A-Za-z_]\w{0,63}", str(name)) or name in DTYPES or not level.raw:
             raise UsageError(f"{level.where}: expected the name of a structure in C++ and its members")
         members = []
@@ -110,17 +110,14 @@ def argument(d: Reader, counters: Collection[str]) -> Argument:
 
 def _image(d: Reader) -> DeclaredTexture | Surface | None:
     """Read the keys `texture` and `surface` of an array; `None` for a plain pointer."""
-    if d.flag("surface", default=False):
-        if "texture" in d.raw:
-            raise UsageError(f"{d.where}: an array is a texture or a surface, not both")
-        return Surface()
-    if "texture" not in d.raw:
-        return None
-    return _texture(d)
+    surface = d.flag("surface", default=False)
+    if surface and "texture" in d.raw:
+        raise UsageError(f"{d.where}: an array is a texture or a surface, not both")
+    return Surface() if surface else _texture(d) if "texture" in d.raw else None
 
 
 def _texture(d: Reader) -> DeclaredTexture:
-    level = d.at("texture", d.raw["texture"])
+    level = d.level("texture", d.raw["texture"])
     level.only((*TEXTURE_MODES, "normalized_coords", "border_color"))
     words = []
     for key, allowed in TEXTURE_MODES.items():
@@ -208,14 +205,14 @@ def _role(d: Reader) -> Role:
     return role
 
 
-def _fill(d: Reader, given: Any, where: str, struct: DType | None) -> Fill | OfFields:
+def _fill(d: Reader, given: Any, where: str, struct: DType | None) -> Fill | MemberFills:
     match given:
         case dict() if struct:
             if unknown := [str(n) for n in given if n not in struct.parts]:
                 allowed = ", ".join(struct.parts)
                 raise UsageError(f"{where}: '{unknown[0]}' is not a member of {struct.name}; allowed: {allowed}")
             members = [(f.name, f.dtype if f.dtype.fields else None) for f in struct.fields]
-            return OfFields(tuple((n, _fill(d, given.get(n, "zeros"), f"{where}.{n}", of)) for n, of in members))
+            return MemberFills(tuple((n, _fill(d, given.get(n, "zeros"), f"{where}.{n}", of)) for n, of in members))
         case dict():
             return _recipe(d, given, where)
         case list():
@@ -244,7 +241,7 @@ def _text_fill(d: Reader, text: str, where: str) -> Fill:
     if unknown := sorted(formula.names - known):
         raise UsageError(f"{formula.shown} names '{unknown[0]}', which is unknown; known: {', '.join(sorted(known))}")
     d.used |= formula.names
-    return Recipe("expression", where, formula=formula, needs=tuple(sorted(formula.names & d.array_names)))
+    return Recipe("expression", where, formula=formula, needed_arrays=tuple(sorted(formula.names & d.array_names)))
 
 
 def _file(d: Reader, name: str, where: str) -> Path:
@@ -271,7 +268,7 @@ def _recipe(d: Reader, given: Mapping[str, Any], where: str) -> Recipe:
     if len(values) != NUMBERS[kind]:
         raise UsageError(f"{where}: {kind}: expected {NUMBERS[kind]} numbers, not {len(values)}")
     numbers = tuple(v if isinstance(v, float) else d.as_expression(f"fill.{kind}", v, real=True) for v in values)
-    return Recipe(kind, where, numbers, needs=needs)
+    return Recipe(kind, where, numbers, needed_arrays=needs)
 
 
 def loop_names(entries: Any) -> set[str]:
@@ -291,7 +288,7 @@ def _steps(d: Reader, arguments: Sequence[Argument]) -> tuple[Step | Loop, ...]:
     d.only(("for", "launches", "function", "arguments", "grid", "block", "shared"))
     if "for" not in d.raw:
         return (_step(d, arguments),)
-    level = d.at("for", d.raw["for"])
+    level = d.level("for", d.raw["for"])
     ends: list[tuple[str, Expression]] = []
     for name, end in level.raw.items():
         if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", str(name)) or name in level.counters:

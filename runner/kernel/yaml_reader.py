@@ -103,21 +103,21 @@ class Reader:
         if not isinstance(self.raw, dict):
             raise UsageError(f"{self.where}: expected keys with values, not {shown(self.raw)}")
 
-    def at(self, key: str, content: Any) -> Reader:
+    def level(self, key: str, content: Any) -> Reader:
         """The level below `key`, with the given content."""
         return dataclasses.replace(self, raw=content, where=f"{self.where}: {key}")
 
     def below(self, key: str) -> Reader:
         """The level below `key`; an empty one if `key` is missing."""
-        return self.at(key, self.raw.get(key) or {})
+        return self.level(key, self.raw.get(key) or {})
 
     def each(self, key: str) -> Iterator[Reader]:
         """The entries of a list, each as a level."""
-        return (self.at(f"{key}[{i}]", entry) for i, entry in enumerate(self.sequence(key)))
+        return (self.level(f"{key}[{i}]", entry) for i, entry in enumerate(self.sequence(key)))
 
     def section(self, key: str, *required: str) -> Reader | None:
         """The level below `key`, which must have exactly these keys; `None` if `key` is missing."""
-        return self.at(key, self.raw[key]).exactly(*required) if key in self.raw else None
+        return self.level(key, self.raw[key]).exactly(*required) if key in self.raw else None
 
     def exactly(self, *keys: str) -> Reader:
         """This level, which must have exactly these keys."""

@@ -26,7 +26,7 @@ from runner.kernel.branches import TIES_HINT, explain_by_ties
 from runner.kernel.case import ArraySpec, Case, PointerSpec, ScalarSpec
 from runner.kernel.check import CheckResult, check, poison_byte, power
 from runner.kernel.inputs import contents, second_contents
-from runner.kernel.reference import Expected, expect, missing
+from runner.kernel.reference import Expected, expect, missing_names
 
 Contents = Mapping[str, NDArray[Any]]
 
@@ -215,7 +215,7 @@ def _require_outputs(case: Case, expected: Expected) -> None:
     """Require that the reference gives exactly the outputs, so that a kernel that writes nothing cannot pass."""
     given = set(expected.outputs)
     written = [a for a in case.arrays() if a.role in WRITTEN]
-    out = [n for a in written if a.role is Role.OUT for n in missing(a.name, a.dtype, given)]
+    out = [n for a in written if a.role is Role.OUT for n in missing_names(a.name, a.dtype, given)]
     possible = {n for a in written for n in part_types(a.name, a.dtype)}
     if not case.kernel.no_output and (not given or out or not given <= possible):
         wanted = ", ".join(sorted(out) or sorted(a.name for a in written))
@@ -306,7 +306,7 @@ def _argument(
         return arrays[argument.name]
     if isinstance(argument, ScalarSpec):
         return _scalar_argument(argument, arrays)
-    return Inside(arrays[argument.array], argument.at * sizes[argument.array]) if argument.array else NULL
+    return Inside(arrays[argument.array], argument.index * sizes[argument.array]) if argument.array else NULL
 
 
 def _scalar_argument(scalar: ScalarSpec, arrays: Mapping[str, Array]) -> np.generic | Value:
@@ -315,7 +315,7 @@ def _scalar_argument(scalar: ScalarSpec, arrays: Mapping[str, Array]) -> np.gene
         number: np.generic = dtype.numpy.type(scalar.numbers[0])
         return number
     numbers = [(arrays[n.array].pointer if n.array else 0) if isinstance(n, PointerSpec) else n for n in scalar.numbers]
-    return Value(dtype.packed(numbers), dtype.aligned, dtype.c_name)
+    return Value(dtype.packed(numbers), dtype.c_alignment, dtype.c_name)
 
 
 def reset(case: Case, launch: Launch, arrays: Mapping[str, Array]) -> None:
