@@ -128,7 +128,7 @@ def on_cpu(bench):
 def test_a_result_that_depends_on_the_order_is_a_hazard(on_cpu, kernel, monkeypatch, name, found):
     """A missing barrier or __syncwarp, and blocks that count on others: another order shows what the usual one hides."""
     monkeypatch.setattr("runner.sweep.further_checks.MIN_LIMIT_S", 0.5)
-    monkeypatch.setattr(on_cpu.device, "_threads", 1)  # so that the usual order is that of the blocks' numbers
+    monkeypatch.setattr(on_cpu.device, "threads", 1)  # so that the usual order is that of the blocks' numbers
     outcome = on_cpu.run(kernel(name, OF_THREADS), samples=1)
     assert outcome.status == "hazard"
     sentence = "^the result depends on the order in which lanes, warps and blocks run: "
