@@ -134,11 +134,11 @@ class Formula(ABC):
 
 
 def expanded(text: str, definitions: Mapping[str, str], where: str, within: tuple[str, ...] = ()) -> str:
-    """Replace each defined name in a text by its definition.
+    """Replace each defined name in an expression by its definition, which may use others.
 
     Args:
-        text: An expression.
-        definitions: Expressions by name, which may use each other.
+        text: The expression.
+        definitions: Expressions by name.
         where: File and key, for messages.
         within: The names being replaced, to detect a cycle.
 
@@ -220,11 +220,9 @@ def _evaluator(text: str, where: str, kind: type[Any]) -> Evaluate:
 
 
 def function_of(node: ast.expr, table: Table) -> Evaluate:
-    """Compile a node to a function, as most expressions are evaluated often.
+    """Compile a part of a tree to a function, as most expressions are evaluated often.
 
-    Args:
-        node: A part of a tree from `parse`.
-        table: The functions of operators (by AST class) and of functions (by name).
+    The table has the functions of operators by AST class, and of functions by name.
     """
     match node:
         case ast.Constant(value=value):

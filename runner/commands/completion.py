@@ -45,8 +45,7 @@ complete -o nospace -o default -F _runner_completion runner
 def main(arguments: Sequence[str]) -> int:
     """Answer `-sc install=bash` and a shell's query. Hydra installs the completion of other shells.
 
-    Raises:
-        UsageError: `-sc` has none of install, uninstall and query.
+    Raises UsageError if `-sc` has none of install, uninstall and query.
     """
     request = next((a for a in arguments if a.startswith(COMPLETION)), "")
     if request == "install=bash":

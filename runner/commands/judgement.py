@@ -40,11 +40,7 @@ def judge(kernel: str, baseline: str, config_dir: str | None, overrides: Sequenc
 
 
 def judgement(kernel: str, baseline: str, cases: Sequence[dict[str, Any]]) -> tuple[list[str], int]:
-    """Judge the cases of a verdict, the entries of `cases` in verdict.json. Skipped cases are ignored.
-
-    Returns:
-        The lines to print, and the exit status.
-    """
+    """Judge the entries of `cases` in verdict.json, without skipped ones: the lines to print, and the exit status."""
     own = [case for case in cases if case["kernel"] == kernel and case["status"] != "skipped"]
     wrong = [case for case in cases if case["status"] not in ("ok", "skipped")]
     if wrong or not own:

@@ -30,16 +30,7 @@ Line = dict[str, str]
 
 
 def show(planned: Sequence[Job], launcher: str, options: Options) -> int:
-    """Print the plan.
-
-    Args:
-        planned: The sweep's jobs; equal cases are listed once.
-        launcher: The launcher's name, for the rows of `--json`.
-        options: The runner's own options.
-
-    Returns:
-        The exit status: 0 if at least one case would run, else 2.
-    """
+    """Print the plan, equal cases once; returns the exit status: 0 if at least one case would run, else 2."""
     jobs = list({job.key: job for job in reversed(planned)}.values())[::-1]  # equal cases run once
     devices = {key: _open(config) for key, config in {job.device.key: job.device for job in jobs}.items()}
     infos = [devices[job.device.key][0] for job in jobs]

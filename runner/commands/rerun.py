@@ -34,9 +34,8 @@ ONE_BY_ONE = "its jobs were planned one by one, so the folder lacks those that i
 def resume(name: str, options: Options) -> int:
     """Run the cases and rounds that are missing from a sweep; returns the exit status of its rows.
 
-    Raises:
-        UsageError: The runner, sources, device or toolchain changed since the run. The rows are then left as they are.
-        DeviceUnavailable: The device cannot be opened.
+    Raises DeviceUnavailable if the device cannot be opened; UsageError if the runner, sources, device or toolchain
+    changed since the run. The rows are then left as they are.
     """
     session = Session(options)
     path = Path(name) if Path(name).exists() else runs.find_one(name)
@@ -178,8 +177,7 @@ def _read_to_repeat(path: Path) -> StoredSweep:
 def _lock(path: Path, session: Session) -> StoredSweep:
     """Read and lock a sweep to resume.
 
-    Raises:
-        UsageError: environment.json is unreadable, or the runner or a source has changed.
+    Raises UsageError if environment.json is unreadable, or the runner or a source has changed.
     """
     sweep = stored_sweep.read(path)
     session.resume(sweep.folder)

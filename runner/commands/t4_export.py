@@ -21,8 +21,7 @@ from runner.statistics import unthrottled
 def export(name: str, path: Path | None) -> None:
     """Export the run `name` to a new file, or to stdout.
 
-    Raises:
-        UsageError: The run or the file is unusable, no case is finished, or the run does not fit into a T4 file.
+    Raises UsageError if the run or the file is unusable, no case is finished, or the run does not fit into a T4 file.
     """
     folder = RunFolder(runs.find_one(name))
     with runs.reading(name):

@@ -38,11 +38,7 @@ class Arguments(argparse.Namespace):
 
 
 def read(words: Sequence[str]) -> Arguments:
-    """Parse the words after `runner`.
-
-    Raises:
-        UsageError: An option is unknown, unsupported, or lacks its value.
-    """
+    """Parse the words after `runner`. Raises UsageError if an option is unknown, unsupported, or lacks its value."""
     ordered = _ordered(words)
     for word, instead in REFUSED.items():
         if word in (name.partition("=")[0] for name in ordered):

@@ -48,14 +48,9 @@ def require_launcher(name: str) -> None:
 
 
 def refuse(overrides: Sequence[str], folders: Sequence[Path]) -> None:
-    """Refuse overrides and chosen files that Hydra would misread.
+    """Refuse overrides and chosen files that Hydra would misread, by a UsageError that names them.
 
-    Args:
-        overrides: The overrides, as written.
-        folders: The configuration folders, the primary one last.
-
-    Raises:
-        UsageError: An override or a file is wrong; the message names it.
+    The primary configuration folder is the last one.
     """
     for text in overrides:
         try:
@@ -118,8 +113,7 @@ def _refuse(override: Override) -> None:
 def length(override: Override, folders: Sequence[Path]) -> int:
     """The number of values of an override, without listing a range. The folders are those in which a glob(...) looks.
 
-    Raises:
-        UsageError: The number is infinite.
+    Raises UsageError if the number is infinite.
     """
     line, value = override.input_line, override.value()
     if isinstance(value, IntervalSweep):

@@ -60,9 +60,7 @@ class Composer:
     def job(self, overrides: Sequence[str], number: int, folder: Path | None) -> Job:
         """Compose a job from its own overrides, as written, and write .hydra/ into its folder, if one is given.
 
-        Raises:
-            KernelMistake: The kernel's YAML is wrong.
-            UsageError: A value is wrong.
+        Raises KernelMistake if the kernel's YAML is wrong; UsageError if a value is wrong.
         """
         self._check(kernel_of(overrides))
         values = {name: value for text in overrides for name, value in self._value(text)}

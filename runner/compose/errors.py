@@ -35,12 +35,7 @@ def is_from_hydra(error: BaseException) -> bool:
 
 
 def sentence(error: BaseException, known: Sequence[str]) -> str:
-    """Describe an error of Hydra, OmegaConf or YAML in one sentence.
-
-    Args:
-        error: The error.
-        known: All keys of the configuration, from which misspelt ones are corrected.
-    """
+    """Describe an error of Hydra, OmegaConf or YAML in one sentence. Misspelt keys are corrected from `known` ones."""
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
         where = f"{mark.name}, line {mark.line + 1}, column {mark.column + 1}: " if mark else ""

@@ -96,9 +96,8 @@ def open_loader(folders: Sequence[Path], primary: Path) -> Iterator[ConfigLoader
 def compose(loader: ConfigLoader, name: str, overrides: Sequence[str]) -> DictConfig:
     """Compose the configuration that the jobs of a sweep share, including Hydra's node, from the main file `name`.
 
-    Raises:
-        HydraException: The overrides or the files cannot be composed.
-        OmegaConfBaseException: A value has the wrong type, or a key is unknown.
+    Raises HydraException if the overrides or the files cannot be composed; OmegaConfBaseException if a value has the
+    wrong type, or a key is unknown.
     """
     shortened = [grammar.shortened(text) for text in overrides]
     config = loader.load_configuration(name, shortened, RunMode.MULTIRUN)

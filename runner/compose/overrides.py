@@ -30,8 +30,7 @@ _parser = functools.cache(OverridesParser.create)
 def parse(texts: Iterable[str], loader: ConfigLoader | None = None) -> list[Override]:
     """Parse overrides as a user writes them. `loader` finds the choices that a glob(...) matches.
 
-    Raises:
-        OverrideParseException: An override does not follow Hydra's grammar.
+    Raises OverrideParseException if an override does not follow Hydra's grammar.
     """
     return [dataclasses.replace(_parsed(text), config_loader=loader) for text in texts]
 

@@ -17,8 +17,7 @@ from runner.record.folder import RunFolder
 def arguments(folder: RunFolder, overrides: Sequence[str]) -> list[str]:
     """The command line that composes a stored sweep again, with further overrides that replace recorded ones.
 
-    Raises:
-        UsageError: The recorded configuration is missing or corrupt.
+    Raises UsageError if the recorded configuration is missing or corrupt.
     """
     record = folder.multirun if folder.has(folder.multirun) else folder.job(0) / ".hydra" / "hydra.yaml"
     try:

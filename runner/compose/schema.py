@@ -56,8 +56,7 @@ KEYS = ("experiment", *(name for name, *_ in _FIELDS))  # those that are no para
 def register(search_path: Sequence[Path]) -> None:
     """Register the schema with Hydra. The parameters of all kernels on the search path become keys.
 
-    Raises:
-        UsageError: The kernels declare too many parameters.
+    Raises UsageError if the kernels declare too many parameters.
     """
     parameters = dict.fromkeys((*VOCABULARY, *_declared(search_path)))
     if len(parameters) > MAX_NAMES:
@@ -128,9 +127,7 @@ class Composed:
 def read(config: DictConfig, hydra: DictConfig) -> Composed:
     """Read a composed configuration: the job's part, and Hydra's node.
 
-    Raises:
-        UsageError: A group is invalid, or a key is unknown.
-        KernelMistake: The kernel's YAML is invalid.
+    Raises UsageError if a group is invalid, or a key is unknown; KernelMistake if the kernel's YAML is invalid.
     """
     values: Any = OmegaConf.to_container(config, resolve=True)
     device, timing, profile = (OmegaConf.to_object(config[group]) for group in ("device", "timing", "profile"))
@@ -165,17 +162,10 @@ def _yaml_of(kernel: str, folders: Sequence[Path]) -> Path | None:
 
 
 def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str], number: int) -> Job:
-    """Make a job and check all its values.
+    """Make a job from the configuration that it shares with others, and check all its values.
 
-    Args:
-        composed: The configuration that the job shares with others.
-        values: The parameters and the seed that the job sets itself.
-        overrides: All overrides of the job, as written.
-        number: The job's number, which names its folder.
-
-    Raises:
-        UsageError: A value is invalid.
-        KernelMistake: An expression in the kernel's YAML is invalid.
+    `values` are the parameters and the seed that the job sets itself, `overrides` all of its overrides, as written.
+    Raises UsageError if a value is invalid; KernelMistake if an expression in the kernel's YAML is.
     """
     for override in overrides:
         if override.lstrip("+~").startswith("kernel."):  # it would change a case but not its id

@@ -18,8 +18,7 @@ from runner.kernel.yaml_reader import read_yaml
 def search_path(parsed: Arguments) -> list[Path]:
     """The configuration folders of a command line. The primary one comes last.
 
-    Raises:
-        UsageError: A folder does not exist, the primary one has no main file, or an added one may not have it.
+    Raises UsageError if a folder does not exist, the primary one has no main file, or an added one may not have it.
     """
     primary = _primary(parsed)
     folders = [folder for text in _added(parsed) if (folder := _folder(text))]

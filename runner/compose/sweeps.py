@@ -32,8 +32,7 @@ def sweeper(config: DictConfig) -> str:
 def require_few_cases(config: DictConfig) -> None:
     """Refuse a sweep of more than `max_cases` cases before composing them. A search chooses its own number.
 
-    Raises:
-        UsageError: The sweep is too large, or `max_cases` itself is out of range.
+    Raises UsageError if the sweep is too large, or `max_cases` itself is out of range.
     """
     most = config.get("max_cases", schema.MAX_CASES)
     if not 1 <= most <= MAX_ROWS:
@@ -52,8 +51,7 @@ def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: Ru
 
     `session` gets the plan of a dry run and the kernels that were left out.
 
-    Raises:
-        UsageError: A value is invalid, or the sweep is empty.
+    Raises UsageError if a value is invalid, or the sweep is empty.
     """
     job_overrides = grammar.product(grammar.parse(sweep_overrides(config), loader))
     folder.write(folder.multirun, OmegaConf.to_yaml(config))

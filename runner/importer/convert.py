@@ -21,8 +21,7 @@ MAX_NAME = 64  # characters of a kernel's name in its file's
 def convert(file: Path, kernel: str | None, source: Path | None, into: Path | None) -> None:
     """Import a file; the arguments are those of the command. Prints what is written.
 
-    Raises:
-        UsageError: A file is unreadable or lacks the kernel, or a file to write exists.
+    Raises UsageError if a file is unreadable or lacks the kernel, or a file to write exists.
     """
     for given in filter(None, (file, source)):
         if given.exists() and not (given.is_file() or given.is_dir()):  # reading a pipe would block

@@ -184,13 +184,9 @@ class _Description:
 
 
 def format_yaml(facts: Facts, folder: Path, tuning: Tuning, *, overloads: bool) -> str:
-    """Format the YAML of a kernel.
+    """Format the YAML of a kernel. Its paths are relative to `folder`.
 
-    Args:
-        facts: The kernel.
-        folder: The folder of the YAML, to which its paths are relative.
-        tuning: The declarations of a tuning script or T1 file.
-        overloads: Whether the file has several kernels of this name.
+    `overloads`: the file has several kernels of this name.
     """
     d = _Description(facts, tuning)
     block, grid = d.launch()

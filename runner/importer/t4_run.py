@@ -29,15 +29,10 @@ IMPORTED = "imported"  # the default folder below outputs/
 
 
 def write_run(file: Path, kernel: str | None, into: Path | None) -> str:
-    """Write the run folder of a T4 file; returns the line to print.
+    """Write the run folder of a T4 file, by default `outputs/imported/FILE`; returns the line to print.
 
-    Args:
-        file: The T4 file; it may be compressed by gzip.
-        kernel: The kernel's name for results that do not name it; default: the file's name.
-        into: The folder to create; default: `outputs/imported/FILE`.
-
-    Raises:
-        UsageError: The file is not T4, the folder exists, or a parameter has the name of a column.
+    `kernel` names results that do not name their kernel; by default the file does. Raises UsageError if the file is
+    not T4, the folder exists, or a parameter has the name of a column.
     """
     entries, metadata = t4_format.read(file)
     stem = re.sub(r"\W+", "_", file.name.partition(".")[0]).strip("_") or "recorded"

@@ -51,8 +51,7 @@ class Tuning:
 def read_script(path: Path) -> Tuning:
     """Read the first call of `tune_kernel` in a script.
 
-    Raises:
-        UsageError: The file is not Python, or does not call `tune_kernel`.
+    Raises UsageError if the file is not Python, or does not call `tune_kernel`.
     """
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -68,11 +67,7 @@ def read_script(path: Path) -> Tuning:
 
 
 def read_t1(path: Path) -> Tuning:
-    """Read a T1 file.
-
-    Raises:
-        UsageError: The file is not T1.
-    """
+    """Read a T1 file. Raises UsageError if the file is not T1."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         space, kernel = content["ConfigurationSpace"], content["KernelSpecification"]
@@ -180,8 +175,7 @@ def _name(node: ast.AST) -> str:
 def _value(node: ast.AST, known: Mapping[str, Any]) -> Any:  # noqa: C901  (one case for each kind of node)
     """Evaluate an expression of numbers, strings, lists and dictionaries.
 
-    Raises:
-        ValueError: The expression has another kind of node.
+    Raises ValueError if the expression has another kind of node.
     """
     match node:
         case ast.Constant():
