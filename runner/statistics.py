@@ -261,13 +261,13 @@ def decide(
     observed = MEDIAN_TO_DEVIATION * statistics.median(differences) if len(differences) >= MIN_ALIKE else 0.0
     errors = [_errors(pair, known) for pair, known in zip(pairs, noise, strict=True)]
     single = errors.count(None)
-    found = [
+    estimates = [
         _difference(pair, known, parts, observed, single, side_by_side=side_by_side)
         for pair, known, parts in zip(pairs, noise, errors, strict=True)
     ]
-    significant = _significant([d.chance for d in found], comparisons or len(pairs))
+    significant = _significant([d.chance for d in estimates], comparisons or len(pairs))
     decisions = []
-    for pair, d, sure, equal in zip(pairs, found, significant, same, strict=True):
+    for pair, d, sure, equal in zip(pairs, estimates, significant, same, strict=True):
         firm = _firm(pair, side_by_side=side_by_side)
         decision = _by_samples(pair, d) if math.isnan(d.half) else _by_rounds(pair, d, sure=sure, firm=firm)
         if equal and decision.word in ("slower", "faster"):  # identical machine code cannot have changed

@@ -122,3 +122,13 @@ def test_what_is_only_moved_is_cached_for_the_cases_of_a_sweep():
     before = expected(written, 3, 4).tolist()
     written += 1
     assert expected(written, 3, 4).tolist() == [n + 1 for n in before]
+
+
+def test_a_mask_may_have_its_axes_of_length_one_elsewhere_and_a_mistake_in_it_is_named():
+    """As the values may. Of a mask with another shape, the sentence names `undefined_where`, not the reference."""
+    column = np.arange(4.0, dtype=np.float32).reshape(4, 1)
+    mask = np.array([[True], [True], [False], [True]])
+    got = np.array([[0, 1, 7, 3]], dtype=np.float32)
+    assert check({"out": got}, {"out": ExpectedArray(column, defined=mask)}, None).mismatches == 0
+    with pytest.raises(UsageError, match=r"undefined_where gives 'out' the shape \(3,\), the kernel \(1, 4\)"):
+        check({"out": got}, {"out": ExpectedArray(column, defined=np.ones(3, np.bool_))}, None)

@@ -96,11 +96,11 @@ def elements(
     return Elements(depth, expected.granule, tolerance, *map(flat, arrays)), flat(defined, "undefined_where")
 
 
-def interval(known: Elements, dtype: np.dtype[Any], exact: Array) -> tuple[Array, Array]:
+def interval(expected: Elements, dtype: np.dtype[Any], exact: Array) -> tuple[Array, Array]:
     """The acceptance interval of each float, before rounding to the output's type.
 
     Args:
-        known: The elements.
+        expected: The elements.
         dtype: The floating-point type of the output.
         exact: The expected values in a wider type, shape (n,).
 
@@ -112,21 +112,21 @@ def interval(known: Elements, dtype: np.dtype[Any], exact: Array) -> tuple[Array
         UsageError: The chain of operations is so long that no digit of the type is certain.
     """
     fp = Arithmetic(dtype)
-    if known.tolerance is not None:
-        t = known.tolerance
+    if expected.tolerance is not None:
+        t = expected.tolerance
         limit = np.maximum(t.atol + t.rtol * np.abs(exact), t.ulp * ulp(exact, dtype))
         return _around(exact, np.where(np.isfinite(exact), limit, np.nan))
-    if known.low is not None and known.high is not None:
-        return known.low, known.high
-    if known.error is not None:
-        limit = np.where(known.error > 0, known.error + (fp.eps / 2 * np.abs(exact) + fp.tiny / 2), 0)
+    if expected.low is not None and expected.high is not None:
+        return expected.low, expected.high
+    if expected.error is not None:
+        limit = np.where(expected.error > 0, expected.error + (fp.eps / 2 * np.abs(exact) + fp.tiny / 2), 0)
     else:
-        magnitude = np.abs(exact) if known.magnitude is None else known.magnitude.astype(exact.dtype)
+        magnitude = np.abs(exact) if expected.magnitude is None else expected.magnitude.astype(exact.dtype)
         adds = _sums_in(dtype)
-        limit = chain_error(adds, known.depth) * magnitude
+        limit = chain_error(adds, expected.depth) * magnitude
         limit += np.where(magnitude > 0, fp.tiny, 0)
-        if known.granule is not None:
-            limit = np.where(magnitude <= known.granule * adds.digits, 0, limit)
+        if expected.granule is not None:
+            limit = np.where(magnitude <= expected.granule * adds.digits, 0, limit)
     low, high = _around(exact, np.where(np.isfinite(exact) & np.isfinite(limit), limit, np.nan))
     return np.where(low < -fp.largest, -np.inf, low), np.where(high > fp.largest, np.inf, high)
 

@@ -241,10 +241,10 @@ def function_of(node: ast.expr, table: Table) -> Evaluate:
         case ast.Compare(left=first, ops=ops, comparators=rest):
             return _comparison([table[type(op)] for op in ops], [function_of(part, table) for part in (first, *rest)])
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
-            called, given = table[name], [function_of(arg, table) for arg in args]
+            called, arguments = table[name], [function_of(arg, table) for arg in args]
             options = [(str(k.arg), function_of(k.value, table)) for k in keywords]
             return lambda names, leaf: called(
-                *[part(names, leaf) for part in given], **{key: part(names, leaf) for key, part in options}
+                *[part(names, leaf) for part in arguments], **{key: part(names, leaf) for key, part in options}
             )
         case ast.Tuple(elts=elements):
             members = [function_of(part, table) for part in elements]

@@ -118,8 +118,8 @@ def _mean(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
 def _prod(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
     options, fp = axis_options(axis, keepdims), x.arithmetic
     if fp is None or (x.whole and x.certain):
-        given = to_int(np.asarray(x.value))
-        return exact(np.prod(given, dtype=given.dtype if given.dtype.kind in "iu" else None, **options), fp)
+        values = to_int(np.asarray(x.value))
+        return exact(np.prod(values, dtype=values.dtype if values.dtype.kind in "iu" else None, **options), fp)
     x = to_float(x, fp)
     value = np.prod(x.value, **options)
     count = np.size(x.value) // max(np.size(value), 1)
@@ -169,18 +169,18 @@ def _softmax(x: Bounded, axis: Any = None) -> Bounded:
     """
     at, own = -1 if axis is None else as_int(axis), x.arithmetic
     fp = own.accumulating if own else None
-    given = np.asarray(x.value, dtype=fp.wide if fp else np.float64)
-    top = np.max(given, axis=at, keepdims=True)
-    shifted = given - top
+    values = np.asarray(x.value, dtype=fp.wide if fp else np.float64)
+    top = np.max(values, axis=at, keepdims=True)
+    shifted = values - top
     terms = np.exp(shifted)
     value = terms / np.sum(terms, axis=at, keepdims=True)
     if fp is None or own is None:
         return plain(value)
-    count = np.shape(given)[at]
+    count = np.shape(values)[at]
     radius = np.zeros(()) if x.certain else _radius(to_float(x, fp))
     lower = np.max(np.where(shifted == 0, radius, 0), axis=at, keepdims=True)  # error of the maximum
     counts = shifted + radius + lower >= 1.1 * math.log(fp.tiny) - 10  # the others underflow to 0, such as masked ones
-    reach = np.max(np.where(counts, np.abs(given), 0), axis=at, keepdims=True)
+    reach = np.max(np.where(counts, np.abs(values), 0), axis=at, keepdims=True)
     width = np.max(np.where(counts, -shifted, 0), axis=at, keepdims=True)
     one = np.ones(())
     far = np.maximum(reach, width)

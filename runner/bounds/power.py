@@ -49,12 +49,12 @@ def together(first: Mapping[str, Power], second: Mapping[str, Power]) -> dict[st
     return {name: power & second[name] if name in second else power for name, power in first.items()}
 
 
-def power_of(known: Elements, defined: Mask, dtype: np.dtype[Any]) -> Power:
+def power_of(expected: Elements, defined: Mask, dtype: np.dtype[Any]) -> Power:
     """The power of an output's check; `defined` is the mask of the elements that are compared, shape (n,)."""
     sample = _sample(defined)
     if not sample.size:
         return Power(np.inf, compared=False) if len(defined) else Power(0.0)
-    part = known[sample]
+    part = expected[sample]
     low, high, values = _ends(part, dtype)
     with np.errstate(all="ignore"):
         error = np.fmax(high - values, values - low)
@@ -63,7 +63,7 @@ def power_of(known: Elements, defined: Mask, dtype: np.dtype[Any]) -> Power:
         typical = finite & (values != 0)
         relative = np.where(error == 0, 0, error / np.abs(values))[typical if typical.any() else finite]
         allowed = float(np.median(relative)) if relative.size else 0.0
-        return Power(allowed, frozenset(_passing(known, defined, dtype, (low, high, values), sample)))
+        return Power(allowed, frozenset(_passing(expected, defined, dtype, (low, high, values), sample)))
 
 
 def _sample(defined: Mask) -> NDArray[np.intp]:
@@ -101,7 +101,7 @@ def _ends(part: Elements, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
 
 
 def _passing(
-    known: Elements, defined: Mask, dtype: np.dtype[Any], ends: tuple[Array, Array, Array], sample: NDArray[np.intp]
+    expected: Elements, defined: Mask, dtype: np.dtype[Any], ends: tuple[Array, Array, Array], sample: NDArray[np.intp]
 ) -> list[str]:
     """The wrong results that would pass; one that equals the expected result does not count."""
     low, high, values = ends
@@ -114,6 +114,6 @@ def _passing(
     if np.any(values != 0):
         factors = {ZEROS: 0.0, TWICE: 2.0, LESS: 0.9}.items()
         names = [name for name, f in factors if passes(np.where(np.isfinite(values), values * f, values))]
-    if np.count_nonzero(defined) > 1 and passes(_ends(known[(sample - 1) % len(defined)], dtype)[2]):
+    if np.count_nonzero(defined) > 1 and passes(_ends(expected[(sample - 1) % len(defined)], dtype)[2]):
         names.append(SHIFTED)
     return names

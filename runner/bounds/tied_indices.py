@@ -78,8 +78,8 @@ def _at_the_end(expression: ArrayExpression, arrays: Collection[str]) -> tuple[a
     """The tree and its one argsort, argmax or argmin; `None` unless the result is only moved afterwards."""
     if not any(next(_indices(t), None) for t in (expression.tree, *(e.tree for _, e in expression.helpers))):
         return None
-    whole = _whole(expression)
-    within, node = list(_indices(whole)), whole
+    tree = _whole(expression)
+    within, node = list(_indices(tree)), tree
     while len(within) == 1 and node is not within[0]:
         if isinstance(node, ast.Subscript) and named(node.slice).isdisjoint(arrays):
             node = node.value
@@ -87,7 +87,7 @@ def _at_the_end(expression: ArrayExpression, arrays: Collection[str]) -> tuple[a
             node = node.args[0]
         else:
             return None
-    return (whole, within[0]) if len(within) == 1 else None
+    return (tree, within[0]) if len(within) == 1 else None
 
 
 def _wrong(
@@ -99,18 +99,18 @@ def _wrong(
     differs: Array,
 ) -> Array:
     """The mask of the differing elements that are invalid indices; `got` and `differs` have the shape (n,)."""
-    whole, call = at
-    known = {**names, **{n: e(names) for n, e in expression.helpers if not isinstance(e, ArrayExpression)}}
+    tree, call = at
+    values = {**names, **{n: e(names) for n, e in expression.helpers if not isinstance(e, ArrayExpression)}}
     leaf = functools.partial(plain, arithmetic=fp)
     with np.errstate(all="ignore"):
-        keys = expression.part(call.args[0])(known, leaf)
+        keys = expression.part(call.args[0])(values, leaf)
         if not keys.certain:  # the indices' own bounds include every choice that rounding allows
             return differs
-        given = [*call.args[1:], *(k.value for k in call.keywords)]
-        axis = as_int(expression.part(given[0])(known, leaf)) if given else None
+        options = [*call.args[1:], *(k.value for k in call.keywords)]
+        axis = as_int(expression.part(options[0])(values, leaf)) if options else None
         rows, expected, table = _rows(call.func.id, np.asarray(keys.value), axis)  # type: ignore[attr-defined]
-        outer = expression.part(_Replaced({}, call).visit(whole))
-        row, key = (np.asarray(outer({**known, HOLE: x}, plain).value).reshape(-1) for x in (rows, expected))
+        outer = expression.part(_Replaced({}, call).visit(tree))
+        row, key = (np.asarray(outer({**values, HOLE: x}, plain).value).reshape(-1) for x in (rows, expected))
     length = table.shape[1]
     if row.size != got.size:
         return differs

@@ -16,8 +16,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     formats = "the format; t4: the results format of Kernel Tuner and other tuners"
     parser.add_argument("--format", choices=("t4",), default="t4", help=formats)
     parser.add_argument("--to", type=Path, metavar="FILE", help="FILE.json or FILE.json.gz; default: stdout")
-    given = parser.parse_args(arguments)
-    return run_function("runner.commands.t4_export:export", given.folder, given.to)
+    parsed = parser.parse_args(arguments)
+    return run_function("runner.commands.t4_export:export", parsed.folder, parsed.to)
 
 
 if __name__ == "__main__":

@@ -21,8 +21,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--baseline", required=True, help="the kernel to compare with")
     parser.add_argument("--config-dir", help="the folder with your own kernel/NAME.yaml")
     parser.add_argument("overrides", nargs="*", default=[], help="such as size=2**20,2**24 block=256")
-    a = parser.parse_args(arguments)
-    return run_function("runner.commands.judgement:judge", a.kernel, a.baseline, a.config_dir, a.overrides)
+    parsed = parser.parse_args(arguments)
+    return run_function(
+        "runner.commands.judgement:judge", parsed.kernel, parsed.baseline, parsed.config_dir, parsed.overrides
+    )
 
 
 if __name__ == "__main__":

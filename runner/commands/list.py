@@ -18,8 +18,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser("list", "List the run folders, newest first.")
     parser.add_argument("folder", nargs="?", type=Path, default=runs.OUTPUTS, help="where to look; default: outputs")
     parser.add_argument("-n", type=_number, default=RUNS, metavar="N", help=f"how many to show; default: {RUNS}")
-    given = parser.parse_args(arguments)
-    return run_function("runner.commands.overview:print_runs", given.folder, given.n)
+    parsed = parser.parse_args(arguments)
+    return run_function("runner.commands.overview:print_runs", parsed.folder, parsed.n)
 
 
 def _number(text: str) -> int:

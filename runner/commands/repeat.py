@@ -21,8 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser("repeat", description)
     parser.add_argument("folder", help="a run's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
     parser.add_argument("overrides", nargs="*", default=[], help="overrides to change, such as device=cpu timing=quick")
-    given = parser.parse_args(arguments)
-    return run_function("runner.commands.rerun:repeat", given.folder, given.overrides)
+    parsed = parser.parse_args(arguments)
+    return run_function("runner.commands.rerun:repeat", parsed.folder, parsed.overrides)
 
 
 if __name__ == "__main__":

@@ -15,11 +15,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quiet", action="store_true", help="print only the result and the report's path")
     rows = "print all rows as JSON lines to stdout, the rest to stderr"
     parser.add_argument("--json", action="store_true", help=rows)
-    given, rest = parser.parse_known_args(arguments)
+    parsed, rest = parser.parse_known_args(arguments)
     if rest:
         parser.error(f"{rest[0]}: resume takes no overrides; repeat does")
-    options = Options(quiet=given.quiet, json=given.json)
-    return run_function("runner.commands.rerun:resume", given.folder, options)
+    options = Options(quiet=parsed.quiet, json=parsed.json)
+    return run_function("runner.commands.rerun:resume", parsed.folder, options)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser("show", "Show the YAML of a kernel or an experiment; without a name, list what can be chosen.")
     parser.add_argument("name", nargs="?", help="a kernel or an experiment")
     parser.add_argument("--config-dir", "-cd", metavar="DIR", help="the folder with your own kernel/NAME.yaml")
-    given = parser.parse_args(arguments)
-    return run_function("runner.commands.kernel_yaml:show", given.name, given.config_dir)
+    parsed = parser.parse_args(arguments)
+    return run_function("runner.commands.kernel_yaml:show", parsed.name, parsed.config_dir)
 
 
 if __name__ == "__main__":

@@ -24,8 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--source", type=Path, metavar="FILE.cu", help=source)
     into = "for --config-dir, default: my_kernels; for a T4 file, the run folder, default: outputs/imported/NAME"
     parser.add_argument("--into", type=Path, metavar="FOLDER", help=into)
-    a = parser.parse_args(arguments)
-    return run_function("runner.importer.convert:convert", a.file, a.kernel, a.source, a.into)
+    parsed = parser.parse_args(arguments)
+    return run_function("runner.importer.convert:convert", parsed.file, parsed.kernel, parsed.source, parsed.into)
 
 
 if __name__ == "__main__":

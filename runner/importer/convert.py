@@ -23,9 +23,9 @@ def convert(file: Path, kernel: str | None, source: Path | None, into: Path | No
 
     Raises UsageError if a file is unreadable or lacks the kernel, or a file to write exists.
     """
-    for given in filter(None, (file, source)):
-        if given.exists() and not (given.is_file() or given.is_dir()):  # reading a pipe would block
-            raise UsageError(f"{given}: expected a regular file")
+    for path in filter(None, (file, source)):
+        if path.exists() and not (path.is_file() or path.is_dir()):  # reading a pipe would block
+            raise UsageError(f"{path}: expected a regular file")
     if _is_t4(file):
         sys.stdout.write(t4_run.write_run(file, kernel, into))
         return
@@ -58,12 +58,12 @@ def _write_kernels(file: Path, tuning: Tuning, kernel: str | None, source: Path 
     elif path is None:
         raise UsageError(f"{file}: it does not name the kernel's source file; add --source FILE.cu")
     text = files.get(path) or cache.read(path)
-    wanted = re.sub(r"<.*", "", kernel).rpartition("::")[2]
+    plain_name = re.sub(r"<.*", "", kernel).rpartition("::")[2]
     chosen: list[Kernel] = []
     kernels: list[Kernel] = []
     for _, part in parsed_files(Source(path, text, "")):  # then its includes, if the file itself lacks the kernel
         kernels += [k for k in part.kernels if k.has_body]
-        chosen = chosen or [k for k in kernels if not wanted or k.name.rpartition("::")[2] == wanted]
+        chosen = chosen or [k for k in kernels if not plain_name or k.name.rpartition("::")[2] == plain_name]
     if not chosen:
         names = f"available: {', '.join(map(str, kernels))}" if kernels else "it has no __global__ function"
         raise UsageError(f"{path}: it has no kernel '{kernel}'; {names}" if kernel else f"{path}: {names}")
