@@ -98,11 +98,11 @@ def run(on: Recorded, looks: Sequence[int], seed: int, cases: int, *, fixed: boo
     """Search; gives samples, their seconds, what the winner is worth in the space and among the cases, finalists."""
     on.spent, on.spent_us, on.sides, on.random = 0, 0.0, {}, np.random.default_rng(seed)
     search = Search(
-        samplers.made("guided", on.space, seed),
+        samplers.make_sampler("guided", on.space, seed),
         Budget(max_cases=cases, patience=0),
         lambda points: {p: on.measure(p, looks[level]) for p, level in points.items()},
         levels=len(looks),
-        near=on.near,
+        tied=on.near,
     )
     search.run(BATCH)
     last = on.near(search.trials)

@@ -184,7 +184,7 @@ def of_ours(sampler: str, on: Recorded, seed: int, asked: Asked) -> None:
             asked.note(time_us)
         return {p: None if t is None else (t,) for p, t in found.items()}
 
-    made = samplers.made(sampler, on.space, seed)
+    made = samplers.make_sampler(sampler, on.space, seed)
     Search(made, Budget(max_cases=on.cases, patience=0), measure).run(BATCH)
 
 

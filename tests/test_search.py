@@ -312,7 +312,7 @@ def test_each_sampler_asks_for_every_legal_point_once(name):
     """A search without a limit measures the whole space, and no point twice."""
     axes = (Axis("a", tuple(range(5))), Axis("b", (1, 2, 4)), Axis("c", ("x", "y")))
     space = Space(axes, (((0, 1), np.add.outer(np.arange(5), np.arange(3)) % 3 > 0),))
-    sampler = samplers.made(name, space, 0)
+    sampler = samplers.make_sampler(name, space, 0)
     asked = []
 
     def measure(points):
@@ -333,7 +333,7 @@ def test_the_default_sampler_searches_a_space_that_is_not_listed():
     def measure(points):
         return {p: (1.0 + sum(abs(i - 12) for i in p),) for p in points}
 
-    search = Search(samplers.made("guided", space, 0), Budget(max_cases=80, patience=0), measure)
+    search = Search(samplers.make_sampler("guided", space, 0), Budget(max_cases=80, patience=0), measure)
     search.run(8)
     assert len({trial.point for trial in search.trials}) == 80
     assert front(search.trials)[0].values[0] <= 6.0  # a random one has 32
@@ -345,7 +345,7 @@ def test_the_default_sampler_searches_for_two_objectives():
     def measure(points):
         return {p: (1.0 + sum(p), 30.0 - 2.0 * p[0] + p[2]) for p in points}
 
-    search = Search(samplers.made("guided", SMALL, 0), Budget(max_cases=40, patience=0), measure)
+    search = Search(samplers.make_sampler("guided", SMALL, 0), Budget(max_cases=40, patience=0), measure)
     search.run(8)
     is_a_trade_off(front(search.trials))
 
@@ -439,11 +439,11 @@ def test_all_that_cannot_be_told_from_the_best_are_measured_anew(mine, tmp_path)
     places = Measured()
     measuring = Batches(RunFolder(tmp_path), places, SweepProgress(quiet=True), job, [objective], [3, 10, 30])
     search = Search(
-        samplers.made("guided", space, 0), Budget(max_cases=36, patience=0), measuring.measure, levels=3,
-        near=measuring.near,
+        samplers.make_sampler("guided", space, 0), Budget(max_cases=36, patience=0), measuring.measure, levels=3,
+        tied=measuring.tied,
     )  # fmt: skip
     search.run(8)
-    measuring.finish([t.point for t in measuring.near(search.trials)])
+    measuring.finish([t.point for t in measuring.tied(search.trials)])
     seen = {n: float(np.median(places.us[n][:samples])) for n, samples in places.samples.items()}
     best = min(seen, key=seen.__getitem__)
     assert places.samples[best] == 32

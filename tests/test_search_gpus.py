@@ -174,7 +174,7 @@ def test_a_slower_gpu_does_not_decide(tmp_path):
         batches = Batches(folder, gpus, progress, lambda point, _: plan[point[0]], [time], [30])
         found = {point: values for n in (0, 2, 4) for point, values in batches.measure({(n,): 0, (n + 1,): 0}).items()}
         assert found == {(n,): (pytest.approx(100.0 * (1 + n)),) for n in range(6)}
-        near = batches.near([Trial(point, values, 0.0) for point, values in found.items()])
+        near = batches.tied([Trial(point, values, 0.0) for point, values in found.items()])
         assert [t.point for t in near] == [(0,)]
         batches.finish([(1,)])
     assert gpus.last == [1, 0], "the table would else have the first case ahead"

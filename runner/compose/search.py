@@ -106,7 +106,7 @@ class _Searching:
         legal = _Legal(self._composer, fixed, base, space)
         wanted = given["objective"]
         objectives = _objectives(base.rank_by if wanted in (None, "") else wanted, base)
-        sampler = samplers.made(given["sampler"], space, given["seed"])
+        sampler = samplers.make_sampler(given["sampler"], space, given["seed"])
         folder.write(folder.multirun, OmegaConf.to_yaml(self._config))
         sources.keep(folder, [base])
         with SweepProgress(quiet=self._session.options.quiet) as progress:
@@ -128,7 +128,7 @@ class _Searching:
         measuring = batches.Batches(
             folder, devices, progress, lambda p, number: legal.job(p, number, folder.job(number)), objectives, looks
         )
-        measuring.take_up(known)
+        measuring.restore(known)
         searched.write_trials(folder, list(known.values()))
         # Times of the CPU device do not show which case is the best on a GPU.
         rehearsal = not is_gpu(kind_of(legal.base.device)) and any(m.depends_on_clock for m in objectives)
@@ -143,11 +143,11 @@ class _Searching:
             "settings": {name: value for name, value in self._settings.items() if name != "params"},
         }
         folder.write_json(folder.search, {**about, "ended": ""})  # the report of an interrupted search needs it
-        search = Search(sampler, budget, measuring.measure, known, legal, levels=len(looks), near=measuring.near)
+        search = Search(sampler, budget, measuring.measure, known, legal, levels=len(looks), tied=measuring.tied)
         search.noted = lambda trials: searched.write_trials(folder, latest(known, trials))
         try:
             search.run(self._settings["batch"])
-            anew = measuring.finish([t.point for t in measuring.near(search.trials)])
+            anew = measuring.finish([t.point for t in measuring.tied(search.trials)])
         finally:
             devices.close()
             if search.trials or known:  # without rows the empty folder is removed

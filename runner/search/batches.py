@@ -26,9 +26,9 @@ from runner.search.devices import Devices
 from runner.search.loop import HALVING, front
 from runner.search.space import Space
 
-FEWEST = 3  # samples per case
+MIN_SAMPLES = 3  # per case
 MARGIN = 0.03  # relative; cases within it are tied with the best if the objective has no ratios
-DRIFT = 0.5  # a drift factor further from 1 than this is not applied
+MAX_DRIFT = 0.5  # a drift factor further from 1 than this is not applied
 
 
 class Batches:
@@ -45,13 +45,7 @@ class Batches:
     ) -> None:
         """Prepare the measurements of a search.
 
-        Args:
-            folder: The search's run folder.
-            devices: The devices that measure.
-            progress: Where messages go.
-            job: Makes the job of a point, given its number.
-            objectives: What is minimized or maximized.
-            looks: Samples of a case at each level, ascending.
+        `job` makes the job of a point, given its number. `looks` are the samples of a case at each level, ascending.
         """
         self._folder, self._devices, self._progress, self._job = folder, devices, progress, job
         self._objectives, self._looks = objectives, looks
@@ -63,16 +57,13 @@ class Batches:
         self._rehearsal = False  # on the CPU device
         self._warned = False
 
-    def measure(self, wanted: Mapping[Point, int]) -> dict[Point, Values | None]:
-        """Measure points.
-
-        Args:
-            wanted: The level of each point.
+    def measure(self, levels: Mapping[Point, int]) -> dict[Point, Values | None]:
+        """Measure points at their levels.
 
         Returns:
             The objectives of each point, lower is better, without drift; `None` if the case failed.
         """
-        jobs = {p: dataclasses.replace(self._new(p), look=self._looks[n]) for p, n in wanted.items()}
+        jobs = {p: dataclasses.replace(self._new(p), look=self._looks[level]) for p, level in levels.items()}
         beside = self._beside()
         points = {job.number: point for point, job in jobs.items()}
         measured: dict[Point, Values | None] = {}
@@ -88,10 +79,10 @@ class Batches:
                     names = " or ".join(m.name for m in self._objectives)
                     self._progress.warn(f"{job.case.label} has no value of {names}; such a case counts as failed")
         for point, values in measured.items():
-            self._compare(point, wanted[point], values)
+            self._compare(point, levels[point], values)
         return measured
 
-    def take_up(self, trials: Mapping[Point, Trial]) -> None:
+    def restore(self, trials: Mapping[Point, Trial]) -> None:
         """Restore the state of an interrupted search from its trials."""
         for number, (point, trial) in enumerate(trials.items()):
             self._numbers[point] = number
@@ -101,19 +92,19 @@ class Batches:
                 self._note(point, job, row, raw[0], trial.values[0] / raw[0] if raw[0] else 1.0)
             self._compare(point, trial.level, trial.values)
 
-    def near(self, trials: Sequence[Trial]) -> list[Trial]:
+    def tied(self, trials: Sequence[Trial]) -> list[Trial]:
         """Select the best trials and those tied with the best one; in a rehearsal, the best only."""
         best = front(trials)
         if not best or best[0].values is None or len(best[0].values) > 1 or self._rehearsal:
             return best
         measured = {t.point: t for t in trials if t.values}
-        known = {point: one for point in measured if (one := self._candidates.get(point))}
-        if len(known) < len(measured):
+        candidates = {point: c for point in measured if (c := self._candidates.get(point))}
+        if len(candidates) < len(measured):
             limit = best[0].values[0] + MARGIN * abs(best[0].values[0])
             return [t for t in measured.values() if t.values and t.values[0] <= limit]
         devices = runs.section(runs.environment(self._folder.path), "devices")
-        of_best = known[best[0].point].noise(noise.of_device(next(iter(devices.values()), {})))
-        return [measured[point] for point in contenders({p: one.side for p, one in known.items()}, of_best)]
+        of_best = candidates[best[0].point].noise(noise.of_device(next(iter(devices.values()), {})))
+        return [measured[point] for point in contenders({p: c.side for p, c in candidates.items()}, of_best)]
 
     def finish(self, best: Sequence[Point]) -> list[Point]:
         """Measure the best points anew, together with points that the table would otherwise rank ahead of them.
@@ -121,21 +112,19 @@ class Batches:
         Returns:
             All points that were measured anew.
         """
-        chosen, further = list(best), list(best)
-        while further:
+        chosen, new = list(best), list(best)
+        while new:
             jobs = {point: self._jobs[self._numbers[point]] for point in chosen}
             count = f"{len(jobs):,} cases again, side by side" if len(jobs) > 1 else "case again"
             self._progress.say(f"measuring the best {count}")
-            rows = self._devices.anew(list(jobs.values()))
+            rows = self._devices.remeasure(list(jobs.values()))
             for point, job in jobs.items():
                 values, row = self._values(job, rows.get(job.number)), rows.get(job.number, {})
                 self._raw[point] = values[0] if values else math.inf, str(row.get("gpu") or "")
             limit, gpu = min(self._raw[point] for point in chosen)
-            ahead = sorted(
-                (raw, p) for p, (raw, where) in self._raw.items() if raw < limit and (where == gpu or not gpu)
-            )
-            further = [point for _, point in ahead[: 1 if math.isinf(limit) else None] if not self._rehearsal]
-            chosen += further
+            ahead = sorted((raw, p) for p, (raw, own) in self._raw.items() if raw < limit and (own == gpu or not gpu))
+            new = [point for _, point in ahead[: 1 if math.isinf(limit) else None] if not self._rehearsal]
+            chosen += new
         return chosen
 
     def _new(self, point: Point) -> Job:
@@ -154,8 +143,8 @@ class Batches:
         again = self._values(beside[0], rows.get(beside[0].number)) if beside else None
         if not again or not again[0] or self._best is None:
             return 1.0
-        found = self._best[0] / again[0]
-        return found if abs(found - 1) < DRIFT else 1.0
+        factor = self._best[0] / again[0]
+        return factor if abs(factor - 1) < MAX_DRIFT else 1.0
 
     def _note(self, point: Point, job: Job, row: Row, raw: float, factor: float) -> None:
         """Store the candidate and the raw objective of a row, for `near` and `finish`."""
@@ -173,13 +162,9 @@ class Batches:
             return None
         names = {**_timed(row), **job.case.variables}
         values = tuple(metric(names) for metric in self._objectives)
-        if any(value is None or not math.isfinite(value) for value in values):
-            return None
-        return tuple(
-            float(v) if m.better != "higher" else -float(v)
-            for v, m in zip(values, self._objectives, strict=True)
-            if v is not None
-        )
+        signs = (-1.0 if metric.better == "higher" else 1.0 for metric in self._objectives)
+        signed = tuple(sign * float(v) for sign, v in zip(signs, values, strict=True) if v is not None)
+        return signed if len(signed) == len(values) and all(map(math.isfinite, signed)) else None
 
 
 def _timed(row: Row) -> Row:
@@ -193,10 +178,10 @@ def looks(job: Job, objectives: int) -> list[int]:
 
     There is a single level for several objectives, and if profiling takes longer than the samples.
     """
-    found = [job.timing.protocol(kind_of(job.device)).min_samples]
-    while found[0] // HALVING >= FEWEST and not job.profile.needs_profiling and objectives == 1:
-        found.insert(0, found[0] // HALVING)
-    return found
+    samples = [job.timing.protocol(kind_of(job.device)).min_samples]
+    while samples[0] // HALVING >= MIN_SAMPLES and not job.profile.needs_profiling and objectives == 1:
+        samples.insert(0, samples[0] // HALVING)
+    return samples
 
 
 def read(folder: RunFolder, space: Space) -> dict[Point, Trial]:
@@ -205,9 +190,8 @@ def read(folder: RunFolder, space: Space) -> dict[Point, Trial]:
     Raises:
         UsageError: The trials belong to another space.
     """
-    sizes = [len(axis.values) for axis in space.axes]
     with runs.reading(folder.trials):
-        known = {trial.point: trial for trial in searched.trials(folder)}
-        for point in known:
-            searched.require_within(point, sizes)
-    return known
+        trials = {trial.point: trial for trial in searched.trials(folder)}
+        for point in trials:
+            searched.require_within(point, [len(axis.values) for axis in space.axes])
+    return trials

@@ -28,58 +28,44 @@ class Candidate:
     us: float  # median time
     elasticity: float  # d log(objective) / d log(time)
 
-    def noise(self, known: DeviceNoise) -> Noise:
+    def noise(self, device_noise: DeviceNoise) -> Noise:
         """Convert the noise of the device's times to the noise of the objective."""
-        return known.at(self.us).of_metric(self.elasticity, self.side.median_us / self.us)
+        return device_noise.at(self.us).of_metric(self.elasticity, self.side.median_us / self.us)
 
 
 def candidate(names: Mapping[str, Any], objective: Metric, factor: float) -> Candidate | None:
-    """Compute what `contenders` needs of a case.
+    """Compute what `contenders` needs of a case; `None` if the objective is not above 0.
 
-    Args:
-        names: The case's row and parameters.
-        objective: What is minimized or maximized.
-        factor: Multiplies the objective, to remove the drift.
-
-    Returns:
-        The candidate; `None` if the objective is not above 0.
+    `names` are the case's row and parameters. `factor` multiplies the objective, to remove the drift.
     """
     by = Criterion(objective.name, objective.better or "lower", by_kernel={str(names["kernel"]): objective})
-    scale = (
-        1.0 / factor if by.better == "higher" else factor
-    )  # a rate is converted to a cost, for which lower is better
+    # A rate is converted to a cost, for which lower is better.
+    scale = 1.0 / factor if by.better == "higher" else factor
     us = float(names["median_us"])
 
     def value(name: str) -> float:
         return scale * by.cost(names, float(names.get(name) or us))
 
-    ends = (sorted((value(low), value(high))) for low, high in (("ci_low_us", "ci_high_us"), ("q1_us", "q3_us")))
-    (low, high), (q1, q3) = ends
-    found = Summary(0, value("median_us"), low, high, min(value("min_us"), q1), q1, q3)
-    if not min(found.median, low, found.min) > 0:  # also if one of them is NaN
+    low, high = sorted((value("ci_low_us"), value("ci_high_us")))
+    q1, q3 = sorted((value("q1_us"), value("q3_us")))
+    summary = Summary(0, value("median_us"), low, high, min(value("min_us"), q1), q1, q3)
+    if not min(summary.median, low, summary.min) > 0:  # also if one of them is NaN
         return None
-    return Candidate(side(found), us, by.elasticity(names, us))
+    return Candidate(side(summary), us, by.elasticity(names, us))
 
 
-def contenders(sides: Mapping[Point, Side], known: Noise) -> list[Point]:
-    """Select the best point and the points that the report would call tied or undecided.
+def contenders(sides: Mapping[Point, Side], noise: Noise) -> list[Point]:
+    """Select the best point, which is the first, and the points that the report would call tied or undecided.
 
     A few samples may have a short interval by chance, so a case is left out only if the rule for samples calls it
     slower, too, which requires that the intervals do not overlap.
-
-    Args:
-        sides: What is compared, by point.
-        known: The noise of what is compared.
-
-    Returns:
-        The points, the best first.
     """
     best, *others = sorted(sides, key=lambda point: (sides[point].median_us, point))
     pairs = [(sides[best], sides[point]) for point in others]
     count = len(pairs) * (len(pairs) + 1) // 2
-    found = {best}
+    chosen = {best}
     for spread in (BETWEEN_ROUNDS, None):
-        noise = [replace(known, spread=spread)] * len(pairs)
-        words = decide(pairs, noise, side_by_side=True, comparisons=count)
-        found |= {point for point, d in zip(others, words, strict=True) if d.word != "slower"}
-    return [point for point in (best, *others) if point in found]
+        noises = [replace(noise, spread=spread)] * len(pairs)
+        decisions = decide(pairs, noises, side_by_side=True, comparisons=count)
+        chosen |= {point for point, d in zip(others, decisions, strict=True) if d.word != "slower"}
+    return [point for point in (best, *others) if point in chosen]

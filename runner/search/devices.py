@@ -32,14 +32,7 @@ class Devices:
     """All devices of a search, at least one. A GPU that is lost is not used again."""
 
     def __init__(self, folder: RunFolder, pool: Pool, launcher: str, progress: SweepProgress) -> None:
-        """Take the devices of a search.
-
-        Args:
-            folder: The search's run folder.
-            pool: Its workers, which stay open from batch to batch.
-            launcher: The launcher's name, for the rows.
-            progress: Where rows and messages go.
-        """
+        """Take the devices of a search. The workers of the pool stay open from batch to batch."""
         self._folder, self._pool, self._launcher, self._progress = folder, pool, launcher, progress
 
     def run(self, jobs: Sequence[Job], beside: Sequence[Job]) -> Iterator[tuple[Sequence[Job], Mapping[int, Row]]]:
@@ -59,17 +52,14 @@ class Devices:
             rows = BatchRows(jobs, self._folder, self._launcher)
             self._require_one_model(jobs[0])
             for part in engine.run(rows, self._progress, pool, stages=ALL, beside=beside):
-                done = {job.number: row for job in part.jobs if (row := rows.row(job)) and row["status"] != "not_run"}
-                yield [job for job in part.jobs if job.number in done], {**part.beside, **done}
+                new = {job.number: row for job in part.jobs if (row := rows.row(job)) and row["status"] != "not_run"}
+                yield [job for job in part.jobs if job.number in new], {**part.beside, **new}
             jobs = [job for job in jobs if (rows.row(job) or {"status": "not_run"})["status"] == "not_run"]
 
-    def anew(self, jobs: Sequence[Job]) -> Mapping[int, Row]:
+    def remeasure(self, jobs: Sequence[Job]) -> Mapping[int, Row]:
         """Measure jobs side by side on one device, in a new worker; returns their rows by job number."""
         self._pool.slots[0].close()
-        rows: dict[int, Row] = {}
-        for _, part in self.run(jobs, []):
-            rows |= part
-        return rows
+        return {number: row for _, rows in self.run(jobs, []) for number, row in rows.items()}
 
     def close(self) -> None:
         """End all workers, and remove the rows of cases that several GPUs measured."""

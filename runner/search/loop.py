@@ -17,8 +17,8 @@ from typing import Protocol
 from runner.errors import UsageError
 from runner.record.searched import Point, Trial, Values
 
-IMPROVED = 0.01  # least relative improvement of the best that counts
-IN_VAIN = 50_000  # points in consecutive batches without one that can run, after which a search ends
+MIN_IMPROVEMENT = 0.01  # relative, of the best
+MAX_IMPOSSIBLE = 50_000  # points in consecutive batches without one that can run, after which a search ends
 HALVING = 3  # eta of successive halving: the best 1/3 of a level is promoted, to 3 times the samples
 
 
@@ -66,7 +66,9 @@ class Search:
     ended: str = ""  # why the search ended
     noted: Callable[[Sequence[Trial]], None] = lambda _: None  # called after each batch
     levels: int = 1
-    near: Callable[[Sequence[Trial]], Sequence[Trial]] = lambda _: ()  # selects the trials tied with the best
+    tied: Callable[[Sequence[Trial]], Sequence[Trial]] = (
+        lambda _: ()
+    )  # selects the best trials and those tied with them
     _trials: dict[Point, Trial] = field(default_factory=dict)
 
     @property
@@ -75,43 +77,40 @@ class Search:
         return list(self._trials.values())
 
     def run(self, batch: int) -> None:
-        """Search until a limit is reached.
+        """Search in batches of so many points until a limit is reached.
 
         A resumed search asks the sampler for the same points as before, and measures only those that are not known.
-
-        Args:
-            batch: Points per batch.
         """
         since = time.monotonic() - max((t.seconds for t in self.known.values()), default=0.0)
-        in_vain = 0
+        impossible_in_a_row = 0
         while not self.ended:
             number = min(batch, self.budget.max_cases - len(self._trials)) if self.budget.max_cases else batch
-            wanted = self.sampler.ask(number)
-            if not wanted:
+            points = self.sampler.ask(number)
+            if not points:
                 self.ended = "every combination was measured"
                 break
-            for point in (impossible := [p for p in wanted if not self.possible(p)]):
+            for point in (impossible := [p for p in points if not self.possible(p)]):
                 self.sampler.tell(point, None)
-            in_vain = in_vain + len(impossible) if len(impossible) == len(wanted) else 0
-            self._take({p: 0 for p in wanted if p not in impossible} | self._promoted(), since)
+            impossible_in_a_row = impossible_in_a_row + len(points) if len(impossible) == len(points) else 0
+            self._measure({p: 0 for p in points if p not in impossible} | self._promoted(), since)
             self.ended = self._reason(time.monotonic() - since)
-            if in_vain >= IN_VAIN:
-                self.ended = f"none of the last {in_vain:,} combinations that were chosen can run"
-        while unsure := [t for t in self.near(self.trials) if t.level + 1 < self.levels]:
-            self._take({t.point: t.level + 1 for t in unsure[:batch]}, since)
+            if impossible_in_a_row >= MAX_IMPOSSIBLE:
+                self.ended = f"none of the last {impossible_in_a_row:,} combinations that were chosen can run"
+        while unsure := [t for t in self.tied(self.trials) if t.level + 1 < self.levels]:
+            self._measure({t.point: t.level + 1 for t in unsure[:batch]}, since)
 
-    def _take(self, wanted: Mapping[Point, int], since: float) -> None:
+    def _measure(self, levels: Mapping[Point, int], since: float) -> None:
         """Measure points at their levels, unless they are known, and tell the sampler."""
-        known = {p: t for p, n in wanted.items() if (t := self.known.get(p)) and t.has(n)}
-        new = {p: n for p, n in wanted.items() if p not in known}
+        known = {p: t for p, level in levels.items() if (t := self.known.get(p)) and t.has(level)}
+        new = {p: level for p, level in levels.items() if p not in known}
         measured = self.measure(new) if new else {}
-        for point, level in wanted.items():
+        for point, level in levels.items():
             values = known[point].at(level) if point in known else measured[point]
             if trial := self._trials.get(point):
                 self._trials[point] = trial.again(level, values)
             else:
-                at = known[point].seconds if point in known else time.monotonic() - since
-                self._trials[point] = Trial(point, values, at, level)
+                seconds = known[point].seconds if point in known else time.monotonic() - since
+                self._trials[point] = Trial(point, values, seconds, level)
             self.sampler.tell(point, values)
         self.noted(self.trials)
 
@@ -122,13 +121,13 @@ class Search:
             return {}
         if all(t.level < top for t in good):  # later batches need a reference at the highest level
             return {front(good)[0].point: top}
-        near = {t.point for t in self.near(good)}
-        found: dict[Point, int] = {}
+        tied = {t.point for t in self.tied(good)}
+        promoted: dict[Point, int] = {}
         for level in range(top):
             rung = sorted((v, t.point) for t in good if (v := t.at(level)) is not None)
             best = {point for _, point in rung[: len(rung) // HALVING]}
-            found |= {t.point: level + 1 for t in good if t.level == level and t.point in best & near}
-        return found
+            promoted |= {t.point: level + 1 for t in good if t.level == level and t.point in best & tied}
+        return promoted
 
     def _reason(self, seconds: float) -> str:
         """Why the search ends now; empty if it continues."""
@@ -139,42 +138,34 @@ class Search:
             return f"the budget of {budget.max_seconds:g} s is spent"
         if budget.patience and len(self._trials) - self._improved_at() >= budget.patience:
             last = "case" if budget.patience == 1 else f"{budget.patience} cases"
-            return f"the last {last} did not improve the best by {IMPROVED:.0%}"
+            return f"the last {last} did not improve the best by {MIN_IMPROVEMENT:.0%}"
         return ""
 
     def _improved_at(self) -> int:
         """The number of cases at the last improvement of the best."""
         best: list[float] = []
-        at = 0
+        improved_at = 0
         for number, trial in enumerate(self._trials.values(), 1):
             if trial.values is None:
                 continue
             best = best or [math.inf] * len(trial.values)
             for i, value in enumerate(trial.values):
-                if value < best[i] - IMPROVED * abs(best[i]) or not math.isfinite(best[i]):
-                    best[i], at = value, number
-        return at
+                if value < best[i] - MIN_IMPROVEMENT * abs(best[i]) or not math.isfinite(best[i]):
+                    best[i], improved_at = value, number
+        return improved_at
 
 
 def latest(known: Mapping[Point, Trial], trials: Sequence[Trial]) -> list[Trial]:
-    """Merge the trials of an interrupted search with newer ones of the same or a higher level.
-
-    Args:
-        known: Trials of the interrupted search.
-        trials: Trials of this one.
-    """
+    """Merge the trials of an interrupted search with newer ones of the same or a higher level."""
     newer = {t.point: t for t in trials if t.point not in known or known[t.point].level <= t.level}
     return list({**known, **newer}.values())
 
 
 def front(trials: Sequence[Trial]) -> list[Trial]:
     """Select the Pareto front, best first; for one objective, the best trial."""
-    found: list[Trial] = []
-    for trial in sorted((t for t in trials if t.values is not None), key=lambda t: (t.values, t.point)):
-        if not any(_dominates(other.values, trial.values) for other in found):
-            found.append(trial)
-    return found
-
-
-def _dominates(one: Values | None, other: Values | None) -> bool:
-    return one is not None and other is not None and all(a <= b for a, b in zip(one, other, strict=True))
+    chosen: list[tuple[Trial, Values]] = []
+    measured = [(trial, trial.values) for trial in trials if trial.values is not None]
+    for trial, values in sorted(measured, key=lambda pair: (pair[1], pair[0].point)):
+        if not any(all(a <= b for a, b in zip(other, values, strict=True)) for _, other in chosen):
+            chosen.append((trial, values))
+    return [trial for trial, _ in chosen]

@@ -17,16 +17,16 @@ class Random:
 
     def __init__(self, space: Space, seed: int) -> None:
         self._space, self._random = space, np.random.default_rng(seed)
-        self._told: set[Point] = set()
+        self._measured: set[Point] = set()
 
     def tell(self, point: Point, values: Values | None) -> None:
         """Record that a point was measured."""
         _ = values
-        self._told.add(point)
+        self._measured.add(point)
 
     def ask(self, number: int) -> list[Point]:
         """Propose up to `number` points."""
-        return self._space.draw(self._random, number, self._told)
+        return self._space.draw(self._random, number, self._measured)
 
 
 class Grid(Random):
@@ -38,7 +38,7 @@ class Grid(Random):
             raise UsageError(
                 f"hydra.sweeper.sampler=grid: the space has {self._space.count:,} combinations; choose another sampler"
             )
-        return [p for p in self._space.listed if p not in self._told][:number]
+        return [p for p in self._space.listed if p not in self._measured][:number]
 
 
 def _guided(space: Space, seed: int) -> Sampler:
@@ -50,17 +50,8 @@ def _guided(space: Space, seed: int) -> Sampler:
 SAMPLERS: dict[str, Callable[[Space, int], Sampler]] = {"guided": _guided, "random": Random, "grid": Grid}
 
 
-def made(name: str, space: Space, seed: int) -> Sampler:
-    """Make a sampler.
-
-    Args:
-        name: `guided`, `random` or `grid`.
-        space: The search's space.
-        seed: Seed of its random choices.
-
-    Raises:
-        UsageError: The name is unknown.
-    """
+def make_sampler(name: str, space: Space, seed: int) -> Sampler:
+    """Make a sampler: `guided`, `random` or `grid`. Raises `UsageError` for another name."""
     if name not in SAMPLERS:
         raise UsageError(f"hydra.sweeper.sampler={name}: expected one of {', '.join(SAMPLERS)}")
     return SAMPLERS[name](space, seed)
