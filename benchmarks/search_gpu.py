@@ -35,7 +35,7 @@ sys.path[:] = [str(ROOT), *(p for p in sys.path if Path(p).resolve() != ROOT / "
 
 from runner.compose.search import declared  # noqa: E402
 from runner.kernel import from_yaml  # noqa: E402
-from runner.search.space import of_kernel  # noqa: E402
+from runner.search.space import kernel_space  # noqa: E402
 
 KERNEL = "matmulTile"
 GOAL_SHARE, GOAL_MORE = 0.02, 0.03  # of the legal combinations; of the best known's time
@@ -74,7 +74,7 @@ def legal() -> int:
     """How many combinations are legal."""
     path = ROOT / "conf" / "kernel" / f"{KERNEL}.yaml"
     kernel = from_yaml.read(KERNEL, yaml.safe_load(path.read_text(encoding="utf-8")), path)
-    return of_kernel(kernel, {}, space()).count
+    return kernel_space(kernel, {}, space()).count
 
 
 def of_theirs() -> tuple[dict[str, list[int]], list[str]]:

@@ -27,7 +27,7 @@ from runner.search.batches import Batches
 from runner.search.contenders import contenders, side
 from runner.search.importance import Model
 from runner.search.loop import Budget, Search, front
-from runner.search.space import Axis, Space, of_kernel
+from runner.search.space import Axis, Space, kernel_space
 from runner.statistics import ASSUMED, Noise, summarize
 
 TILES = (1, 2, 4, 8, 16, 32)
@@ -256,17 +256,17 @@ def test_a_constraint_that_nothing_meets_is_named(tmp_path):
     """The message has the constraint and its reason."""
     kernel = kernel_with(tmp_path, "{first * second > 100: they are large}")
     with pytest.raises(UsageError, match="they are large"):
-        of_kernel(kernel, {}, {"first": [1, 2], "second": [1, 2]})
+        kernel_space(kernel, {}, {"first": [1, 2], "second": [1, 2]})
     kernel = kernel_with(tmp_path, "{first > second: a, second > third: b, third > first: c}")
     with pytest.raises(UsageError, match="none of the 64 combinations"):
-        of_kernel(kernel, {}, {"first": [1, 2, 3, 4], "second": [1, 2, 3, 4], "third": [1, 2, 3, 4]})
+        kernel_space(kernel, {}, {"first": [1, 2, 3, 4], "second": [1, 2, 3, 4], "third": [1, 2, 3, 4]})
 
 
 def test_a_space_of_ten_million_is_counted_and_drawn_from_without_a_list(tmp_path):
     """The count is exact, and what is drawn is legal and differs."""
     kernel = kernel_with(tmp_path, "{first * second <= 5000: they fit, (second + third) % 2 == 0: even}")
     values = {name: list(range(1, 221)) for name in ("first", "second", "third")}
-    space = of_kernel(kernel, {}, values)
+    space = kernel_space(kernel, {}, values)
     assert space.size == 10_648_000
     assert space.count == sum(min(220, 5000 // second) for second in range(1, 221)) * 110
     assert space.listed is None
@@ -429,7 +429,7 @@ class Measured:
 def test_all_that_cannot_be_told_from_the_best_are_measured_anew(mine, tmp_path):
     """Whoever ends near the best has all samples, the others have a look at three or ten."""
     kernel = read_kernel(mine / "mine" / "kernel" / "theirs.yaml")
-    space = of_kernel(kernel, {"block": "32", "vector": 4}, {"tile": TILES[:5], "many": range(1, 9)})
+    space = kernel_space(kernel, {"block": "32", "vector": 4}, {"tile": TILES[:5], "many": range(1, 9)})
     objective = Metric("median_us", RealExpression("median_us", "here", number=True), "us", "lower")
 
     def job(point, number):

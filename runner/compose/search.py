@@ -31,7 +31,7 @@ from runner.record.searched import Point
 from runner.search import batches, samplers
 from runner.search.devices import Devices
 from runner.search.loop import Budget, Sampler, Search, latest
-from runner.search.space import MOST_VALUES, Space, of_kernel
+from runner.search.space import MAX_VALUES, Space, kernel_space
 from runner.stages.all import ALL
 from runner.sweep.session import Session
 
@@ -102,7 +102,7 @@ class _Searching:
         )
         base = self._composer.job(fixed, 0, None)
         own = {name: value for name, value in base.case.parameters if name not in axes}
-        space = of_kernel(base.case.kernel, own, axes)
+        space = kernel_space(base.case.kernel, own, axes)
         legal = _Legal(self._composer, fixed, base, space)
         wanted = given["objective"]
         objectives = _objectives(base.rank_by if wanted in (None, "") else wanted, base)
@@ -217,8 +217,8 @@ def split(overrides: Sequence[Override], further: Axes) -> tuple[list[str], dict
             raise UsageError(f"{override.input_line}: a search varies parameters of one kernel; run one for each {key}")
         else:
             count = checks.length(override, ())  # a range may not fit into memory
-            if not 0 < count <= MOST_VALUES:
-                raise UsageError(f"{override.input_line}: {count:,} values; 1 to {MOST_VALUES:,} are searched")
+            if not 0 < count <= MAX_VALUES:
+                raise UsageError(f"{override.input_line}: {count:,} values; 1 to {MAX_VALUES:,} are searched")
             axes[key] = [v.text if isinstance(v, QuotedString) else v for v in override.sweep_iterator()]
     return list(fixed.values()), axes
 
@@ -242,8 +242,8 @@ def declared(content: Any) -> dict[str, list[Any]]:
         if not all(type(v) is int for v in values) or len(values) not in (2, 3) or values[2:] == [0]:
             raise UsageError(f"search.{name}.range: expected two or three integers: the first, the last and the step")
         first, last, step = (*values, 1)[:3]
-        if not 0 < (last - first) // step + 1 <= MOST_VALUES:
-            raise UsageError(f"search.{name}.range: {values} has no value, or more than {MOST_VALUES:,}")
+        if not 0 < (last - first) // step + 1 <= MAX_VALUES:
+            raise UsageError(f"search.{name}.range: {values} has no value, or more than {MAX_VALUES:,}")
         axes[name] = list(range(first, last + (1 if step > 0 else -1), step))
     return axes
 

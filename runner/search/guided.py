@@ -24,15 +24,16 @@ from scipy.special import ndtr
 from runner.record.searched import Point, Values
 from runner.search.space import Space
 
-FIRST = 12  # initial points, far from each other
-MODELLED = 240  # most points in the model, including the best ones
-LEARNED = 120  # most points from which the lengths are learned
-AGAIN = 1.25  # the lengths are learned again when the number of points has grown by this factor
+MIN_POINTS = 12  # initial points, far from each other
+MAX_MODELLED = 240  # points in the model, including the best ones
+MAX_LEARNED = 120  # points from which the lengths are learned
+GROWTH = 1.25  # the lengths are learned again when the number of points has grown by this factor
 CANDIDATES = 1200  # drawn at random
-AROUND = 6  # best points whose neighbours are candidates
-CUT = 0.5  # values are clipped this far above the median, in distances from the best to the median
-CHANGED = 0.3  # probability that a random change alters a parameter
-ALOOF = 0.25  # fraction of points that are random changes of good points, independent of the model
+BEST = 6  # points whose neighbours are candidates
+CLIP = 0.5  # values are clipped this far above the median, in distances from the best to the median
+MUTATION = 0.3  # probability that a random change alters a parameter
+MUTANTS = 0.25  # fraction of points that are random changes of good points, independent of the model
+ATTEMPTS = 50  # to change a good point to a new legal one
 PRIOR = (0.5, 1.2)  # mean and standard deviation of log(length)
 PRIOR_NOISE = (-4.0, 1.5)  # mean and standard deviation of log(variance of the noise)
 
@@ -45,47 +46,49 @@ class Guided:
     def __init__(self, space: Space, seed: int) -> None:
         self._space = space
         self._random = np.random.default_rng(seed)
-        self._told: dict[Point, Values | None] = {}
+        self._values: dict[Point, Values | None] = {}
         self._theta = initial(sum(axis.features.shape[1] for axis in space.axes))
-        self._learned = 0
+        self._learned = 0  # number of points when the lengths were learned
 
     def tell(self, point: Point, values: Values | None) -> None:
         """Record the values of a point; `None` if it failed."""
-        self._told[point] = values
+        self._values[point] = values
 
     def ask(self, number: int) -> list[Point]:
         """Propose up to `number` points."""
-        if len(self._told) < FIRST or not any(self._told.values()):
+        if len(self._values) < MIN_POINTS or not any(self._values.values()):
             return self._far_apart(number)
-        aloof = int(self._random.binomial(number, ALOOF))
-        points = list(self._told)
-        y = self._scaled([self._told[p] for p in points])
+        mutants = int(self._random.binomial(number, MUTANTS))
+        points = list(self._values)
+        y = self._scaled(list(self._values.values()))
         order = np.argsort(y, kind="stable")
-        candidates = self._candidates([points[i] for i in order[:AROUND]])
+        best = [points[i] for i in order[:BEST]]
+        candidates = self._candidates(best)
         chosen: list[Point] = []
-        if candidates and number > aloof:
-            kept = self._kept(order)
-            x = self._space.places([points[i] for i in kept])
-            if len(points) >= AGAIN * self._learned:
-                sample = self._random.permutation(len(kept))[:LEARNED]
-                self._theta = learned(self._theta, x[sample], y[kept][sample])
+        if candidates and number > mutants:
+            # The best half of the points to model, and random others.
+            half = MAX_MODELLED // 2
+            modelled = np.r_[order[:half], self._random.permutation(order[half:])[: MAX_MODELLED - half]]
+            x = self._space.places([points[i] for i in modelled])
+            if len(points) >= GROWTH * self._learned:
+                sample = self._random.permutation(len(modelled))[:MAX_LEARNED]
+                self._theta = learned(self._theta, x[sample], y[modelled][sample])
                 self._learned = len(points)
-            found = _most_promising(self._theta, x, y[kept], self._space.places(candidates), number - aloof)
-            chosen = [candidates[i] for i in found]
-        best = [points[i] for i in order[:AROUND]]
+            places = self._space.places(candidates)
+            chosen = [candidates[i] for i in _promising(self._theta, x, y[modelled], places, number - mutants)]
         for _ in range(number - len(chosen)):
-            chosen += self._changed(best, chosen)
-        return chosen + self._space.draw(self._random, number - len(chosen), [*self._told, *chosen])
+            chosen += self._mutant(best, chosen)
+        return chosen + self._space.draw(self._random, number - len(chosen), [*self._values, *chosen])
 
-    def _changed(self, best: list[Point], chosen: list[Point]) -> list[Point]:
-        """Mutate a good point: a list with one new legal point, or an empty list if 50 attempts fail."""
-        for _ in range(50):
-            near = list(best[int(self._random.integers(len(best)))])
+    def _mutant(self, best: list[Point], chosen: list[Point]) -> list[Point]:
+        """Mutate a good point: a list with one new legal point, or an empty list if all attempts fail."""
+        for _ in range(ATTEMPTS):
+            indices = list(best[int(self._random.integers(len(best)))])
             for number, axis in enumerate(self._space.axes):
-                if self._random.random() < CHANGED:
-                    near[number] = int(self._random.integers(len(axis.values)))
-            point = tuple(near)
-            if point not in self._told and point not in chosen and self._space.legal(point):
+                if self._random.random() < MUTATION:
+                    indices[number] = int(self._random.integers(len(axis.values)))
+            point = tuple(indices)
+            if point not in self._values and point not in chosen and self._space.legal(point):
                 return [point]
         return []
 
@@ -93,13 +96,13 @@ class Guided:
         """Draw random points, each the farthest of 20 from all points before it."""
         chosen: list[Point] = []
         for _ in range(number):
-            drawn = self._space.draw(self._random, 20, [*self._told, *chosen])
+            before = [*self._values, *chosen]
+            drawn = self._space.draw(self._random, 20, before)
             if not drawn:
                 break
-            before = [*self._told, *chosen]
             x = self._space.places(drawn)
-            far = cdist(x, self._space.places(before), "cityblock").min(1) if before else np.zeros(len(drawn))
-            chosen.append(drawn[int(far.argmax())])
+            distances = cdist(x, self._space.places(before), "cityblock").min(1) if before else np.zeros(len(drawn))
+            chosen.append(drawn[int(distances.argmax())])
         return chosen
 
     def _scaled(self, values: list[Values | None]) -> Matrix:
@@ -115,40 +118,24 @@ class Guided:
             table = (table.max(1) + 0.05 * table.sum(1))[:, None]
         y = table[:, 0]
         good = y[np.isfinite(y)]
-        y = np.minimum(np.where(np.isfinite(y), y, np.inf), np.median(good) + CUT * (np.median(good) - good.min()))
+        y = np.minimum(np.where(np.isfinite(y), y, np.inf), np.median(good) + CLIP * (np.median(good) - good.min()))
         return np.asarray((y - y.mean()) / (y.std() or 1.0), np.float64)
-
-    def _kept(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Select the indices of the points to model: the best `MODELLED` / 2, and random others."""
-        half = MODELLED // 2
-        rest = self._random.permutation(order[half:])[: MODELLED - half]
-        return np.concatenate([order[:half], rest])
 
     def _candidates(self, best: list[Point]) -> list[Point]:
         """The neighbours of the best points, and random points."""
-        found = dict.fromkeys(near for point in best for near in self._space.neighbours(point))
-        found |= dict.fromkeys(self._space.draw(self._random, CANDIDATES, self._told))
-        return [point for point in found if point not in self._told]
+        points = dict.fromkeys(near for point in best for near in self._space.neighbours(point))
+        points |= dict.fromkeys(self._space.draw(self._random, CANDIDATES, self._values))
+        return [point for point in points if point not in self._values]
 
 
-def _most_promising(theta: Matrix, x: Matrix, y: Matrix, candidates: Matrix, number: int) -> list[int]:
-    """Choose candidates by expected improvement, one after the other.
+def _promising(theta: Matrix, x: Matrix, y: Matrix, candidates: Matrix, number: int) -> list[int]:
+    """Choose candidates, shape (candidates, features), by expected improvement, one after the other.
 
-    Args:
-        theta: Logarithms of the lengths, the variance and the noise's variance; shape (features + 2,).
-        x: The measured points; shape (points, features).
-        y: Their values, lower is better; shape (points,).
-        candidates: Shape (candidates, features).
-        number: How many to choose.
-
-    Returns:
-        Indices of candidates.
+    `x`, shape (points, features), are the measured points, and `y`, shape (points,), their values; lower is better.
+    Returns indices of candidates.
     """
     scale, noise = np.exp(theta[-2:])
-    factor = cholesky(covariance(theta, x, x) + noise * np.eye(len(x)), lower=True)
-    across = covariance(theta, candidates, x)
-    mean = across @ cho_solve((factor, True), y)
-    solved = solve_triangular(factor, across.T, lower=True)
+    mean, solved = posterior(theta, x, y, candidates)
     variance = np.maximum(scale - (solved**2).sum(0), 1e-12)
     chosen: list[int] = []
     for _ in range(min(number, len(candidates))):
@@ -171,6 +158,17 @@ def covariance(theta: Matrix, a: Matrix, b: Matrix) -> Matrix:
     return np.asarray(scale * np.exp(-cdist(a / lengths, b / lengths, "cityblock")), np.float64)
 
 
+def posterior(theta: Matrix, x: Matrix, y: Matrix, places: Matrix) -> tuple[Matrix, Matrix]:
+    """Predict the values at places from the points x and their values y.
+
+    Returns:
+        The mean, shape (places,), and S, shape (points, places): S'S is the covariance that the points explain.
+    """
+    factor = cholesky(covariance(theta, x, x) + np.exp(theta[-1]) * np.eye(len(x)), lower=True)
+    across = covariance(theta, places, x)
+    return across @ cho_solve((factor, True), y), solve_triangular(factor, across.T, lower=True)
+
+
 def initial(features: int) -> Matrix:
     """Return the means of the priors, where `learned` starts; shape (features + 2,)."""
     return np.asarray(np.r_[np.full(features, PRIOR[0]), 0.0, PRIOR_NOISE[0]], np.float64)
@@ -180,23 +178,20 @@ def learned(theta: Matrix, x: Matrix, y: Matrix, random: np.random.Generator | N
     """Fit the parameters of the process: logarithms of the lengths, the variance and the noise's variance.
 
     Args:
-        theta: Where the fit starts; shape (features + 2,).
+        theta: Where the fit starts; shape (features + 2,), as that of the result.
         x: The points; shape (points, features).
         y: Their values; shape (points,).
         random: If given, the centre of the prior is drawn from the prior, so that several calls differ about as much
             as the values allow (Bardsley et al. 2014: randomize, then optimize).
-
-    Returns:
-        The parameters; shape (features + 2,).
     """
     apart = np.abs(x[:, None, :] - x[None, :, :])
     axes = x.shape[1]
-    centre = initial(axes)
-    width = np.r_[np.full(axes, PRIOR[1]), 1.0, PRIOR_NOISE[1]]
-    centre = centre if random is None else random.normal(centre, width)
+    centre, width = initial(axes), np.r_[np.full(axes, PRIOR[1]), 1.0, PRIOR_NOISE[1]]
+    if random is not None:
+        centre = random.normal(centre, width)
 
-    def unlikely(theta: Matrix) -> tuple[float, Matrix]:
-        """Compute the negative logarithm of the posterior, and its gradient."""
+    def negative_log_posterior(theta: Matrix) -> tuple[float, Matrix]:
+        """Return the value and its gradient."""
         lengths = np.exp(theta[:-2])
         signal = np.exp(theta[-2]) * np.exp(-(apart @ (1.0 / lengths)))
         noise = np.exp(theta[-1])
@@ -216,5 +211,7 @@ def learned(theta: Matrix, x: Matrix, y: Matrix, random: np.random.Generator | N
         return float(value), gradient + off / width
 
     bounds = [(-3.0, 5.0)] * axes + [(-3.0, 3.0), (-9.0, 0.0)]
-    found = minimize(unlikely, theta, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 15})
-    return np.asarray(found.x, np.float64)
+    result = minimize(
+        negative_log_posterior, theta, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 15}
+    )
+    return np.asarray(result.x, np.float64)

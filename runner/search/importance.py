@@ -16,20 +16,20 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg import cholesky
 
-from runner.record.searched import Point
-from runner.search.guided import LEARNED, Matrix, covariance, initial, learned
+from runner.record.searched import Point, Three
+from runner.search.guided import MAX_LEARNED, Matrix, covariance, initial, learned, posterior
 from runner.search.space import Space
 from runner.statistics import NORMAL
 
-LEAST = 12  # least cases for shares
-MODELLED = 300  # most cases in the model
+MIN_CASES = 12  # for shares
+MAX_MODELLED = 300  # cases in the model
 EVALUATED = 500  # combinations at which a function is drawn
 REFITS = 32
 PRIORS = 8  # models of all cases, each with a prior drawn anew
-EXPLAINED = 0.2  # least fraction of the variance of left-out cases that a model must explain
-TRIES = 100  # attempts to change one parameter to a legal value
+MIN_EXPLAINED = 0.2  # fraction of the variance of left-out cases that a model must explain
+ATTEMPTS = 100  # to change one parameter to a legal value
 
 
 @dataclass(frozen=True)
@@ -38,98 +38,81 @@ class Sensitivity:
 
     cases: int  # with a value
     explained: float  # fraction of the variance of cases that the model was not fitted to
-    shares: Mapping[str, tuple[float, float, float]]  # by parameter: the share and its 95 % interval
+    shares: Mapping[str, Three]  # by parameter: the share and its 95 % interval
 
 
 class Model:
     """A Gaussian process of the values of a search, or of their logarithms if all have one sign."""
 
     def __init__(self, space: Space, values: Mapping[Point, float], seed: int = 0) -> None:
-        """Fit the process.
-
-        Args:
-            space: The search's space.
-            values: One objective by point; at least two different values.
-            seed: Seed of the random choices.
-        """
+        """Fit the process to one objective by point, which has at least two different values."""
         self._space, self._random = space, np.random.default_rng(seed)
         points = list(values)
-        if len(points) > MODELLED:
-            points = [points[i] for i in np.sort(self._random.permutation(len(points))[:MODELLED])]
+        if len(points) > MAX_MODELLED:
+            points = [points[i] for i in np.sort(self._random.permutation(len(points))[:MAX_MODELLED])]
         y = np.array([values[p] for p in points])
         self._sign = 0.0 if y.min() <= 0 <= y.max() else float(np.sign(y[0]))
         y = np.log(self._sign * y) if self._sign else y
         self._centre, self._scale = float(y.mean()), float(y.std()) or 1.0
         self.x, self.y = space.places(points), (y - self._centre) / self._scale
-        self.every = np.arange(len(y))
-        begin = learned(initial(self.x.shape[1]), *self._sample(self.every))
-        self.thetas = [self.fitted(self.every, begin) for _ in range(PRIORS)]
+        self.all_cases = np.arange(len(y))
+        begin = learned(initial(self.x.shape[1]), *self._sample(self.all_cases))
+        self.thetas = [self.fit(self.all_cases, begin) for _ in range(PRIORS)]
 
-    def fitted(self, cases: NDArray[np.int64], theta: Matrix) -> Matrix:
+    def fit(self, cases: NDArray[np.int64], theta: Matrix) -> Matrix:
         """Fit the parameters of the process to some cases, with a prior drawn at random; shape (features + 2,)."""
         return learned(theta, *self._sample(cases), self._random)
 
     def _sample(self, cases: NDArray[np.int64]) -> tuple[Matrix, Matrix]:
-        sample = self._random.permutation(cases)[:LEARNED]
+        sample = self._random.permutation(cases)[:MAX_LEARNED]
         return self.x[sample], self.y[sample]
 
-    def predicted(self, theta: Matrix, cases: NDArray[np.int64], at: Matrix) -> tuple[Matrix, Matrix]:
-        """Predict the values at some places.
-
-        Args:
-            theta: Parameters of the process; shape (features + 2,).
-            cases: Indices of the cases that the prediction uses.
-            at: The places; shape (places, features).
+    def predict(self, theta: Matrix, cases: NDArray[np.int64], places: Matrix) -> tuple[Matrix, Matrix]:
+        """Predict the values at places, shape (places, features), from the cases with these indices.
 
         Returns:
             The mean, shape (places,), and the covariance, shape (places, places).
         """
-        x, (_, noise) = self.x[cases], np.exp(theta[-2:])
-        factor = cholesky(covariance(theta, x, x) + noise * np.eye(len(x)), lower=True)
-        across = covariance(theta, at, x)
-        solved = solve_triangular(factor, across.T, lower=True)
-        return across @ cho_solve((factor, True), self.y[cases]), covariance(theta, at, at) - solved.T @ solved
+        mean, solved = posterior(theta, self.x[cases], self.y[cases], places)
+        return mean, covariance(theta, places, places) - solved.T @ solved
 
-    def around(self, points: Sequence[Point]) -> list[tuple[float, float, float]]:
+    def intervals(self, points: Sequence[Point]) -> list[Three]:
         """Predict the value of each point: the middle and the ends of its 95 % interval, in the values' unit."""
-        at = self._space.places(points)
-        all_of = [self.predicted(theta, self.every, at) for theta in self.thetas]
-        means = np.array([mean for mean, _ in all_of])
-        deviation = np.sqrt(np.maximum(np.mean([np.diag(c) for _, c in all_of], axis=0) + means.var(0), 0.0))
-        found = []
-        for m, d in zip(means.mean(0), deviation, strict=True):
-            scaled = [self._centre + self._scale * (m + by * d) for by in (0.0, -NORMAL, NORMAL)]
-            middle, *ends = (self._sign * np.exp(v) if self._sign else v for v in scaled)
-            found.append((float(middle), float(min(ends)), float(max(ends))))
-        return found
+        places = self._space.places(points)
+        predictions = [self.predict(theta, self.all_cases, places) for theta in self.thetas]
+        means = np.array([mean for mean, _ in predictions])
+        deviation = np.sqrt(np.maximum(np.mean([np.diag(c) for _, c in predictions], axis=0) + means.var(0), 0.0))
+        ends = self._centre + self._scale * (means.mean(0) + np.outer((0.0, -NORMAL, NORMAL), deviation))
+        middle, *ends = self._sign * np.exp(ends) if self._sign else ends
+        return list(zip(middle.tolist(), np.min(ends, 0).tolist(), np.max(ends, 0).tolist(), strict=True))
 
     def sensitivity(self) -> Sensitivity:
         """Compute the shares of the parameters."""
         random, cases = self._random, len(self.y)
-        if cases < LEAST or not self.y.any():
+        if cases < MIN_CASES or not self.y.any():
             return Sensitivity(cases, 0.0, {})
         names = [axis.name for axis in self._space.axes]
         points = self._changed(random, EVALUATED // (len(names) + 1))
-        places = {point: n for n, point in enumerate(dict.fromkeys(p for row in points for p in row))}
-        at, chosen = self._space.places(list(places)), np.array([[places[p] for p in row] for row in points])
-        found, wrong, spread = [], 0.0, 0.0
+        numbers = {point: n for n, point in enumerate(dict.fromkeys(p for row in points for p in row))}
+        places, chosen = self._space.places(list(numbers)), np.array([[numbers[p] for p in row] for row in points])
+        samples, wrong, spread = [], 0.0, 0.0
         for _ in range(REFITS):
             order = random.permutation(cases)
             half, rest = order[: cases // 2], order[cases // 2 :]
-            theta = self.fitted(half, self.thetas[0])
-            mean, covariance = self.predicted(theta, half, np.vstack([at, self.x[rest]]))
-            wrong += float(((mean[len(at) :] - self.y[rest]) ** 2).sum())
+            theta = self.fit(half, self.thetas[0])
+            mean, covariance = self.predict(theta, half, np.vstack([places, self.x[rest]]))
+            wrong += float(((mean[len(places) :] - self.y[rest]) ** 2).sum())
             spread += float(((self.y[rest] - self.y.mean()) ** 2).sum())
-            (drawn,) = _drawn(random, mean[: len(at)], covariance[: len(at), : len(at)], 1)
-            found.append(_shares(drawn[chosen[random.integers(0, len(chosen), len(chosen))]]))
+            (drawn,) = _drawn(random, mean[: len(places)], covariance[: len(places), : len(places)], 1)
+            samples.append(_shares(drawn[chosen[random.integers(0, len(chosen), len(chosen))]]))
         explained = 1.0 - wrong / spread
-        if explained < EXPLAINED:
+        if explained < MIN_EXPLAINED:
             return Sensitivity(cases, explained, {})
-        possible = [_drawn(random, *self.predicted(theta, self.every, at), 4) for theta in self.thetas]
-        middle = np.median([_shares(one[chosen]) for drawn in possible for one in drawn], axis=0)
-        low, high = np.quantile(found, (0.025, 0.975), axis=0)
+        functions = [_drawn(random, *self.predict(theta, self.all_cases, places), 4) for theta in self.thetas]
+        middle = np.median([_shares(function[chosen]) for group in functions for function in group], axis=0)
+        low, high = np.quantile(samples, (0.025, 0.975), axis=0)
         shares = np.column_stack([middle, np.minimum(low, middle), np.maximum(high, middle)]).tolist()
-        return Sensitivity(cases, explained, {name: tuple(three) for name, three in zip(names, shares, strict=True)})
+        return Sensitivity(cases, explained, {name: tuple(share) for name, share in zip(names, shares, strict=True)})
 
     def _changed(self, random: np.random.Generator, number: int) -> list[list[Point]]:
         """Draw legal points, each followed by one variant per parameter in which that parameter is redrawn."""
@@ -137,7 +120,7 @@ class Model:
         legal: Callable[[Point], bool] = space.legal if space.listed is None else set(space.listed).__contains__
 
         def redrawn(point: Point, n: int) -> Point:
-            for value in random.integers(0, len(space.axes[n].values), TRIES).tolist():
+            for value in random.integers(0, len(space.axes[n].values), ATTEMPTS).tolist():
                 if legal(near := (*point[:n], value, *point[n + 1 :])):
                     return near
             return point

@@ -7,7 +7,6 @@ one parameter after the other, and drawn at random, without listing them all.
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,10 +21,10 @@ from runner.kernel.declaration import Canonical, Constraint, Kernel, Kind, canon
 from runner.kernel.resolve import MAX_BLOCK_Z, MAX_THREADS
 from runner.record.searched import Point
 
-MOST_TWOS = 8  # higher powers of two count as this one
-MOST_VALUES = 10_000  # per parameter
-MOST_ENTRIES = 250_000  # of a constraint's table; a larger constraint is tested point by point
-LISTED = 100_000  # a space of at most this many legal combinations is listed
+MAX_EXPONENT = 8  # higher powers of two count as this one
+MAX_VALUES = 10_000  # per parameter
+MAX_ENTRIES = 250_000  # of a constraint's table; a larger constraint is tested point by point
+MAX_LISTED = 100_000  # a space of at most this many legal combinations is listed
 DRAWN = 65_536  # combinations per draw
 DRAWS = 200  # draws before giving up
 Table = tuple[tuple[int, ...], NDArray[np.bool_]]
@@ -56,9 +55,10 @@ class Axis:
             x = np.log(x)
         columns = [0.5 * (x - x.min()) / (x.max() - x.min()) + 0.5 * rank]
         if all(isinstance(v, int) for v in numbers):
-            twos = np.array([min((v & -v).bit_length() - 1, MOST_TWOS) if v else MOST_TWOS for v in map(int, numbers)])
-            if count > 2 and twos.max() > twos.min() and (np.diff(twos) < 0).any():
-                columns.append((twos - twos.min()) / (twos.max() - twos.min()))
+            twos = [(v & -v).bit_length() - 1 if v else MAX_EXPONENT for v in map(int, numbers)]
+            exponents = np.minimum(twos, MAX_EXPONENT)
+            if count > 2 and (np.diff(exponents) < 0).any():
+                columns.append((exponents - exponents.min()) / np.ptp(exponents))
         return np.column_stack(columns)
 
 
@@ -78,35 +78,30 @@ class Space:
     def count(self) -> int:
         """Number of legal combinations."""
         operands: list[Any] = []
-        for names, table in self.tables:
-            operands += [table.astype(np.float64), list(names)]
+        for numbers, table in self.tables:
+            operands += [table.astype(np.float64), list(numbers)]
         for number, axis in enumerate(self.axes):
             operands += [np.ones(len(axis.values)), [number]]
         return round(float(np.einsum(*operands, [], optimize="greedy")))
 
     @functools.cached_property
     def listed(self) -> tuple[Point, ...] | None:
-        """All legal points; `None` if there are more than `LISTED`."""
-        if self.count > LISTED:
+        """All legal points; `None` if there are more than `MAX_LISTED`."""
+        if self.count > MAX_LISTED:
             return None
-        found = np.zeros((1, 0), np.int64)
+        points = np.zeros((1, 0), np.int64)
         for number, axis in enumerate(self.axes):
             values = np.arange(len(axis.values))
-            found = np.column_stack([np.repeat(found, len(values), axis=0), np.tile(values, len(found))])
-            found = found[self._within(found, [t for t in self.tables if max(t[0]) == number])]
-        return tuple(tuple(row) for row in found.tolist())
+            points = np.column_stack([np.repeat(points, len(values), axis=0), np.tile(values, len(points))])
+            points = points[_allowed_points(points, [t for t in self.tables if max(t[0]) == number])]
+        return tuple(map(tuple, points.tolist()))
 
     def legal(self, point: Point) -> bool:
         """Whether a combination is legal."""
-        return all(table[tuple(point[n] for n in names)] for names, table in self.tables)
+        return all(table[tuple(point[n] for n in numbers)] for numbers, table in self.tables)
 
     def draw(self, random: np.random.Generator, number: int, without: Iterable[Point] = ()) -> list[Point]:
         """Draw different legal points with equal probability.
-
-        Args:
-            random: The generator.
-            number: How many points.
-            without: Points to leave out.
 
         Returns:
             The points; fewer than `number` if the space is exhausted or legal points are too rare.
@@ -115,19 +110,19 @@ class Space:
             return []
         taken = set(without)
         if self.listed is not None:
-            left = [p for p in self.listed if p not in taken]
-            chosen = random.choice(len(left), min(number, len(left)), replace=False) if left else ()
-            return [left[i] for i in chosen]
-        found: dict[Point, None] = {}
+            free = [p for p in self.listed if p not in taken]
+            chosen = random.choice(len(free), min(number, len(free)), replace=False) if free else ()
+            return [free[i] for i in chosen]
+        points: dict[Point, None] = {}
         rows = min(DRAWN, 64 + 2 * number * self.size // max(1, self.count))
         for _ in range(DRAWS):
             drawn = np.column_stack([random.integers(0, len(axis.values), rows) for axis in self.axes])
-            for row in drawn[self._within(drawn, self.tables)].tolist():
+            for row in drawn[_allowed_points(drawn, self.tables)].tolist():
                 if (point := tuple(row)) not in taken:
-                    found[point] = None
-                if len(found) == number:
-                    return list(found)
-        return list(found)
+                    points[point] = None
+                if len(points) == number:
+                    return list(points)
+        return list(points)
 
     def neighbours(self, point: Point) -> Iterator[Point]:
         """Yield the legal points that differ in one parameter."""
@@ -147,36 +142,32 @@ class Space:
         array = np.array(points, np.int64).reshape(len(points), len(self.axes))
         return np.hstack([axis.features[array[:, n]] for n, axis in enumerate(self.axes)])
 
-    @staticmethod
-    def _within(points: NDArray[np.int64], tables: Iterable[Table]) -> NDArray[np.bool_]:
-        meets = np.ones(len(points), np.bool_)
-        for names, table in tables:
-            meets &= table[tuple(points[:, n] for n in names)]
-        return meets
+
+def _allowed_points(points: NDArray[np.int64], tables: Iterable[Table]) -> NDArray[np.bool_]:
+    allowed = np.ones(len(points), np.bool_)
+    for numbers, table in tables:
+        allowed &= table[tuple(points[:, n] for n in numbers)]
+    return allowed
 
 
-def of_kernel(
-    kernel: Kernel,
-    fixed: Mapping[str, Any],
-    given: Mapping[str, Sequence[Any]],
-) -> Space:
+def kernel_space(kernel: Kernel, fixed: Mapping[str, Any], varied: Mapping[str, Sequence[Any]]) -> Space:
     """Build the space of a kernel's parameters.
 
     Args:
         kernel: The kernel, which has the constraints.
         fixed: Canonical values of the parameters that are not varied.
-        given: Values of the varied parameters, as written by the user.
+        varied: Values of the varied parameters, as written by the user.
 
     Raises:
         UsageError: No parameter is varied, the kernel lacks a parameter, or no combination is legal.
     """
     own = {p.name: p for p in kernel.parameters}
-    if not given:
+    if not varied:
         raise UsageError("hydra/sweeper=search: no parameter has several values; write block=64,128 or a key 'search'")
-    if strange := [name for name in given if name not in own]:
-        raise UsageError(f"search: kernel {kernel.name} has no parameter '{strange[0]}'; available: {', '.join(own)}")
+    if unknown := [name for name in varied if name not in own]:
+        raise UsageError(f"search: kernel {kernel.name} has no parameter '{unknown[0]}'; available: {', '.join(own)}")
     axes = [
-        Axis(name, _ordered([canonical(name, own[name].kind, v) for v in values])) for name, values in given.items()
+        Axis(name, _ordered([canonical(name, own[name].kind, v) for v in values])) for name, values in varied.items()
     ]
     tables: list[Table] = []
     for number, axis in enumerate(axes):
@@ -187,8 +178,8 @@ def of_kernel(
                 f"search: {axis.name}: none of its values is allowed for kernel {kernel.name}; allowed: {choices}"
             )
         tables.append(((number,), np.array(allowed)))
-    some = {name: p.default for name, p in own.items()} | {axis.name: axis.values[0] for axis in axes} | dict(fixed)
-    tables += [table for constraint in kernel.constraints if (table := _table(kernel, constraint, axes, some))]
+    base = {name: p.default for name, p in own.items()} | {axis.name: axis.values[0] for axis in axes} | dict(fixed)
+    tables += [table for constraint in kernel.constraints if (table := _table(kernel, constraint, axes, base))]
     space = Space(tuple(axes), tuple(tables))
     if not space.count:
         raise UsageError(
@@ -198,45 +189,35 @@ def of_kernel(
     return space
 
 
-def _table(kernel: Kernel, constraint: Constraint, axes: Sequence[Axis], some: Mapping[str, Canonical]) -> Table | None:
-    """Evaluate a constraint for all values of the axes that it names.
+def _table(kernel: Kernel, constraint: Constraint, axes: Sequence[Axis], base: Mapping[str, Canonical]) -> Table | None:
+    """Evaluate a constraint for all values of the axes that it names; `base` has a value of each parameter.
 
-    Args:
-        kernel: The kernel.
-        constraint: One of its constraints.
-        axes: The varied parameters.
-        some: A value of each parameter.
-
-    Returns:
-        The table; `None` if it would have more than `MOST_ENTRIES`, or if the constraint names no axis.
-
-    Raises:
-        UsageError: No combination meets the constraint.
+    `None` if the table would have more than `MAX_ENTRIES`, or if the constraint names no axis.
     """
     own = {p.name: p for p in kernel.parameters}
-    names = [n for n, axis in enumerate(axes) if _names(own[axis.name]) & constraint.require.names]
-    shape = [len(axes[n].values) for n in names]
-    if math.prod(shape) > MOST_ENTRIES:
+    numbers = [n for n, axis in enumerate(axes) if _names(own[axis.name]) & constraint.require.names]
+    shape = [len(axes[n].values) for n in numbers]
+    if math.prod(shape) > MAX_ENTRIES:
         return None
     table = np.zeros(shape, np.bool_)
-    for at in itertools.product(*map(range, shape)):
-        chosen = {axes[n].name: axes[n].values[i] for n, i in zip(names, at, strict=True)}
-        table[at] = bool(constraint.require(known_values(kernel, {**some, **chosen})))
+    for indices in np.ndindex(*shape):
+        values = {axes[n].name: axes[n].values[i] for n, i in zip(numbers, indices, strict=True)}
+        table[indices] = bool(constraint.require(known_values(kernel, {**base, **values})))
     if not table.any():
         raise UsageError(
             f"search: no combination meets the constraint '{constraint.require.full}' of kernel {kernel.name}: "
             f"{constraint.reason}"
         )
-    return (tuple(names), table) if names else None
+    return (tuple(numbers), table) if numbers else None
 
 
 def _ordered(values: Sequence[Canonical]) -> tuple[Canonical, ...]:
-    different = list(dict.fromkeys(values))
-    if len(different) > MOST_VALUES:
-        raise UsageError(f"search: a parameter has {len(different):,} values; at most {MOST_VALUES:,} are searched")
-    if all(isinstance(v, int | float) and not isinstance(v, bool) for v in different):
-        different.sort(key=float)
-    return tuple(different)
+    unique = list(dict.fromkeys(values))
+    if len(unique) > MAX_VALUES:
+        raise UsageError(f"search: a parameter has {len(unique):,} values; at most {MAX_VALUES:,} are searched")
+    if all(isinstance(v, int | float) and not isinstance(v, bool) for v in unique):
+        unique.sort(key=float)
+    return tuple(unique)
 
 
 def _names(parameter: Any) -> frozenset[str]:
