@@ -38,15 +38,15 @@ class Trial:
     level: int = 0
     before: tuple[tuple[int, Values], ...] = ()  # lower levels and their values
 
-    def has(self, level: int) -> bool:
+    def measured_at(self, level: int) -> bool:
         """Whether it was measured at a level."""
         return level == self.level or level in dict(self.before)
 
-    def at(self, level: int) -> Values | None:
+    def values_at(self, level: int) -> Values | None:
         """The values at a level; `None` if it was not measured there, or failed."""
         return self.values if level == self.level else dict(self.before).get(level)
 
-    def again(self, level: int, values: Values | None) -> Trial:
+    def with_level(self, level: int, values: Values | None) -> Trial:
         """The trial with the values of a higher level added."""
         before = (*self.before, (self.level, self.values)) if self.values is not None else self.before
         return Trial(self.point, values, self.seconds, level, before)

@@ -101,13 +101,13 @@ class Search:
 
     def _measure(self, levels: Mapping[Point, int], since: float) -> None:
         """Measure points at their levels, unless they are known, and tell the sampler."""
-        known = {p: t for p, level in levels.items() if (t := self.known.get(p)) and t.has(level)}
+        known = {p: t for p, level in levels.items() if (t := self.known.get(p)) and t.measured_at(level)}
         new = {p: level for p, level in levels.items() if p not in known}
         measured = self.measure(new) if new else {}
         for point, level in levels.items():
-            values = known[point].at(level) if point in known else measured[point]
+            values = known[point].values_at(level) if point in known else measured[point]
             if trial := self._trials.get(point):
-                self._trials[point] = trial.again(level, values)
+                self._trials[point] = trial.with_level(level, values)
             else:
                 seconds = known[point].seconds if point in known else time.monotonic() - since
                 self._trials[point] = Trial(point, values, seconds, level)
@@ -124,7 +124,7 @@ class Search:
         tied = {t.point for t in self.tied(good)}
         promoted: dict[Point, int] = {}
         for level in range(top):
-            rung = sorted((v, t.point) for t in good if (v := t.at(level)) is not None)
+            rung = sorted((v, t.point) for t in good if (v := t.values_at(level)) is not None)
             best = {point for _, point in rung[: len(rung) // HALVING]}
             promoted |= {t.point: level + 1 for t in good if t.level == level and t.point in best & tied}
         return promoted

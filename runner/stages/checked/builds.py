@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import shutil
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -69,24 +70,22 @@ def tools(cxx: str) -> tuple[str, ...]:
     return (cxx, *(f"{path} {stat.st_mtime_ns} {stat.st_size}" for path, stat in stats))
 
 
-def result_path(stage: str, case: Case, binary: Binary, *settings: str) -> Path:
-    """The cache file of a stage's result for a build of a case.
-
-    The key has the case's launches, arrays and seed, and settings such as the number of schedules.
-    """
-    launch = repr(case.launches), repr(case.arrays()), str(case.seed)
-    versions = __version__, *tools(os.environ.get("CXX", ""))
-    return cache.default_folder(CHECKED) / stage / f"{cache.key(binary.digest, *launch, *versions, *settings)}.json"
-
-
-def cached_result(path: Path) -> Any:
-    """Read a cached result; `None` if it is missing or unreadable."""
-    with suppress(OSError, ValueError):
-        return json.loads(path.read_text(encoding="utf-8"))
+def cached_result(stage: str, case: Case, *settings: str, binary: Binary | None = None) -> Any:
+    """Read a stage's cached result for a case, whose build may be known; `None` if the cache lacks it or the build."""
+    if binary := binary or cached_build(host_source(case)):
+        with suppress(OSError, ValueError):
+            return json.loads(_result_path(stage, case, binary, settings).read_text(encoding="utf-8"))
     return None
 
 
-def cache_result(path: Path, result: Any) -> None:
+def cache_result(stage: str, case: Case, *settings: str, binary: Binary, result: Any) -> None:
     """Cache a result. If the disk is full, the next run computes it again."""
     with suppress(OSError):
-        atomic.write_text(path, json.dumps(result))
+        atomic.write_text(_result_path(stage, case, binary, settings), json.dumps(result))
+
+
+def _result_path(stage: str, case: Case, binary: Binary, settings: Sequence[str]) -> Path:
+    """The key has the case's launches, arrays and seed, and settings such as the number of schedules."""
+    launch = repr(case.launches), repr(case.arrays()), str(case.seed)
+    versions = __version__, *tools(os.environ.get("CXX", ""))
+    return cache.default_folder(CHECKED) / stage / f"{cache.key(binary.digest, *launch, *versions, *settings)}.json"

@@ -63,11 +63,11 @@ class Pool:
         return build(self._compiler, source)
 
     def call(self, config: DeviceConfig, function: Callable[..., Any], *arguments: Any, limit_s: float) -> Answer:
-        """Call `function(device, heartbeat, *arguments)` in this thread's worker.
+        """Call `function(device, heartbeat, *arguments)`, a module-level function, in this thread's worker.
 
         Args:
             config: The sweep's device settings; the checked device takes its schedules, sandbox and limits from them.
-            function: A module-level function that returns plain data.
+            function: Returns plain data.
             arguments: Its further arguments.
             limit_s: Time limit of one launch, in seconds. The worker is ended after twice that, a grace period and
                 `INPUTS_LIMIT_S` without a heartbeat.

@@ -94,7 +94,7 @@ class _Counting:
             job, row = self._waiting[0]
             if reason := _too_large(job, row):
                 self._take(job, row, Counted(reason=reason))
-            elif counted := _cached(job):
+            elif counted := _parsed(builds.cached_result("lines", job.case)):
                 self._take(job, row, counted)
             elif self._running and _bytes(job, *(other for other, _ in self._running.values())) > _max_bytes():
                 break
@@ -128,14 +128,8 @@ def _count(pool: Pool, job: Job) -> Counted:
     answer = pool.call(job.device, count, case, binary, limit_s, limit_s=limit_s)
     if (counted := _parsed(answer.value)) is None:
         return Counted(reason=f"{case.label}: {answer.reason}")
-    builds.cache_result(builds.result_path("lines", case, binary), answer.value)
+    builds.cache_result("lines", case, binary=binary, result=answer.value)
     return counted
-
-
-def _cached(job: Job) -> Counted | None:
-    """The costs that the cache has from an earlier sweep, or `None`."""
-    binary = builds.cached_build(builds.host_source(job.case))
-    return _parsed(builds.cached_result(builds.result_path("lines", job.case, binary))) if binary else None
 
 
 def _parsed(value: Any) -> Counted | None:

@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from runner.device import Binary, Device
@@ -45,14 +44,13 @@ def check(pool: Pool, case: Case, config: DeviceConfig, limit_s: float) -> Findi
     if not isinstance(answer.value, dict):
         return Findings(reason=answer.reason)
     if not answer.value["late"]:  # a timeout is not cached, so the next run tries again
-        builds.cache_result(_path(case, config, binary), answer.value)
+        builds.cache_result("races", case, str(config.schedules), binary=binary, result=answer.value)
     return _findings(answer.value, limit_s)
 
 
 def cached(case: Case, config: DeviceConfig, limit_s: float, binary: Binary | None = None) -> Findings | None:
     """The findings in the cache; `None` if it lacks them or the case's build."""
-    binary = binary or builds.cached_build(builds.host_source(case))
-    result = binary and builds.cached_result(_path(case, config, binary))
+    result = builds.cached_result("races", case, str(config.schedules), binary=binary)
     if not isinstance(result, dict) or not isinstance(result.get("findings"), list):
         return None
     return _findings(result, limit_s)
@@ -98,7 +96,3 @@ def _findings(result: Mapping[str, Any], limit_s: float) -> Findings:
     if result["late"] and not (findings or violations):
         return Findings(reason=f"a launch takes more than {limit_s:g} s on the checked CPU device")
     return Findings(findings, violations)
-
-
-def _path(case: Case, config: DeviceConfig, binary: Binary) -> Path:
-    return builds.result_path("races", case, binary, str(config.schedules))
