@@ -112,10 +112,9 @@ def device(info: DeviceInfo, job: Job, compiler: Compiler) -> Entry:
 
 
 def note_device(folder: RunFolder, entry: Entry) -> None:
-    """Add an open device to environment.json. A second one of a kind is named `cuda 2`.
+    """Add an open device to environment.json; a second one of a kind is named `cuda 2`.
 
-    Raises:
-        UsageError: The sweep is resumed, and its device or toolchain was another one.
+    Raises `UsageError` if the sweep is resumed, and its device or toolchain was another one.
     """
     with folder.edited(folder.environment) as content:
         devices = content.setdefault("devices", {})
@@ -129,8 +128,7 @@ def note_device(folder: RunFolder, entry: Entry) -> None:
 def note_gpu(folder: RunFolder, entry: Entry) -> None:
     """Add an open GPU of several to environment.json: its UUID to `gpus`, its model to `devices`.
 
-    Raises:
-        UsageError: The sweep is resumed, and the toolchain was another one.
+    Raises `UsageError` if the sweep is resumed, and the toolchain was another one.
     """
     with folder.edited(folder.environment) as content:
         if content.get("resumed_utc"):

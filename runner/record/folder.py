@@ -111,11 +111,7 @@ class RunFolder:
         return self.read(path).decode(errors="replace")
 
     def json(self, path: Path) -> Any:
-        """The content of a JSON file; `None` if it is missing or torn.
-
-        Raises:
-            UsageError: The file exceeds a limit.
-        """
+        """The content of a JSON file; `None` if it is missing or torn. Raises `UsageError` if it exceeds a limit."""
         try:
             return limited.load_json(self.read(path).decode())
         except limited.TooMuch as e:
@@ -156,11 +152,7 @@ class RunFolder:
         return content
 
     def record(self, number: int) -> dict[str, Any] | None:
-        """The content of a job's case.json; `None` if it is missing or torn.
-
-        Raises:
-            UsageError: The content is not a record of a case.
-        """
+        """The content of a job's case.json; `None` if it is missing or torn. Raises `UsageError` for other content."""
         content: dict[str, Any] | None = self.json(self.case(number))
         if content is None or _is_record(content):
             return content

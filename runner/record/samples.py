@@ -41,14 +41,7 @@ def medians_us(folder: RunFolder, path: Path) -> list[float]:
 def append_round(folder: RunFolder, path: Path, taken: Samples, number: int) -> Samples:
     """Add a round's samples to a case's file, replacing the same round and later ones.
 
-    Args:
-        folder: The run folder.
-        path: The case's file.
-        taken: The round's samples, shape (samples,), of type `SAMPLE`.
-        number: The round, counted from 1.
-
-    Returns:
-        The samples of all rounds.
+    `taken` has shape (samples,) and type `SAMPLE`; rounds are counted from 1. Returns the samples of all rounds.
     """
     lines = taken.copy()
     lines["round"] = number

@@ -107,11 +107,7 @@ class Batches:
         return [measured[point] for point in contenders({p: c.side for p, c in candidates.items()}, of_best)]
 
     def finish(self, best: Sequence[Point]) -> list[Point]:
-        """Measure the best points anew, together with points that the table would otherwise rank ahead of them.
-
-        Returns:
-            All points that were measured anew.
-        """
+        """Measure the best points anew, with all that the table would otherwise rank ahead of them; returns all."""
         chosen, new = list(best), list(best)
         while new:
             jobs = {point: self._jobs[self._numbers[point]] for point in chosen}
@@ -185,11 +181,7 @@ def looks(job: Job, objectives: int) -> list[int]:
 
 
 def read(folder: RunFolder, space: Space) -> dict[Point, Trial]:
-    """Read the trials of an interrupted search; empty for a new search.
-
-    Raises:
-        UsageError: The trials belong to another space.
-    """
+    """Read the trials of an interrupted search; empty for a new one. Raises `UsageError` for those of another space."""
     with runs.reading(folder.trials):
         trials = {trial.point: trial for trial in searched.trials(folder)}
         for point in trials:

@@ -38,10 +38,8 @@ class Devices:
     def run(self, jobs: Sequence[Job], beside: Sequence[Job]) -> Iterator[tuple[Sequence[Job], Mapping[int, Row]]]:
         """Measure jobs on all GPUs; without jobs `beside`, by which GPUs are compared, on the first one only.
 
-        Jobs of a GPU that is lost are measured by the others.
-
-        Yields:
-            The jobs that a GPU has measured, and the rows of these and of `beside` by job number.
+        Jobs of a GPU that is lost are measured by the others. Yields the jobs that a GPU has measured, and the rows of
+        these and of `beside` by job number.
 
         Raises:
             UsageError: The GPUs are of several models.

@@ -68,11 +68,7 @@ class Model:
         return self.x[sample], self.y[sample]
 
     def predict(self, theta: Matrix, cases: NDArray[np.int64], places: Matrix) -> tuple[Matrix, Matrix]:
-        """Predict the values at places, shape (places, features), from the cases with these indices.
-
-        Returns:
-            The mean, shape (places,), and the covariance, shape (places, places).
-        """
+        """Predict from some cases: the mean at places, shape (places,), and the covariance, shape (places, places)."""
         mean, solved = posterior(theta, self.x[cases], self.y[cases], places)
         return mean, covariance(theta, places, places) - solved.T @ solved
 

@@ -66,11 +66,7 @@ class MachineCode(Stage):
 
 
 def fastest(timed: Sequence[Job], rows: Mapping[int, Row]) -> dict[str, Job]:
-    """Choose up to `MAX_BINARIES` binaries, those of the fastest cases of each family and size first.
-
-    Returns:
-        A job that uses the binary, by the binary's name.
-    """
+    """Choose up to `MAX_BINARIES` binaries, the fastest of each family and size first, each with a job that uses it."""
     groups: dict[tuple[Any, ...], list[Job]] = {}
     for job in sorted(timed, key=lambda job: float(rows[job.number]["median_us"])):
         row = rows[job.number]

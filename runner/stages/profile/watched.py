@@ -42,11 +42,8 @@ class ToolRun:
 def watch_all(command: Sequence[str], jobs: Sequence[Job], tools: Tools, *options: str) -> Iterator[ToolRun]:
     """Launch all jobs, in a new process after each job that fails. Stops if the tool does not work.
 
-    Args:
-        command: The tool's command line; `OUTPUT` in it becomes a file name.
-        jobs: Jobs of one device configuration.
-        tools: The sweep's folder and progress.
-        options: Options of `runner.stages.profile.launch`.
+    The jobs have one device configuration. `OUTPUT` in the command becomes a file name. The options are those of
+    `runner.stages.profile.launch`.
     """
     remaining = list(jobs)
     while remaining:
