@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from runner import children
 from runner.jobs.job import Job
-from runner.stages.profile.stage import ProfileStage, Row, StageResult, Tools
+from runner.stages.profile.stage import ProfileStage, StageResult, Tools
 
 NAME = "roofline"
 LIMIT_S = 120.0
@@ -18,11 +18,7 @@ LIMIT_S = 120.0
 class Ceilings(ProfileStage):
     """Measures the ceilings of a GPU once and writes them to the record of each job."""
 
-    name = NAME
-
-    def wants(self, job: Job, row: Row) -> bool:
-        """Select the correct cases."""
-        return job.profile.roofline and row["status"] == "ok"
+    name = setting = NAME
 
     def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, StageResult]]:
         """Measure the ceilings in a process of its own."""

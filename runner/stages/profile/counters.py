@@ -12,7 +12,7 @@ from typing import Any
 from runner.device import unqualified
 from runner.jobs.job import Job
 from runner.kernel.case import Case
-from runner.stages.profile.stage import ProfileStage, Row, StageResult, Tools
+from runner.stages.profile.stage import ProfileStage, StageResult, Tools
 from runner.stages.profile.watched import OUTPUT, watch_all
 
 NAME = "ncu"
@@ -66,11 +66,7 @@ NO_PERMISSION = "ERR_NVGPUCTRPERM"
 class Ncu(ProfileStage):
     """Collects ncu's metrics of each correct case."""
 
-    name = NAME
-
-    def wants(self, job: Job, row: Row) -> bool:
-        """Select the correct cases."""
-        return bool(job.profile.metrics) and row["status"] == "ok"
+    name, setting = NAME, "metrics"
 
     def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, StageResult]]:
         """Launch all cases in one process under ncu; after a case that breaks the GPU's context, in a new one."""

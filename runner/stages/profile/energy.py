@@ -34,11 +34,7 @@ TURN_S = 4.0  # a batch with its overhead: inputs, warm-up launches, waiting for
 class BoardEnergy(ProfileStage):
     """Measures the energy of each correct case, by NVML's counter of the whole board."""
 
-    name = NAME
-
-    def wants(self, job: Job, row: Row) -> bool:
-        """Select the correct cases."""
-        return job.profile.energy and row["status"] == "ok"
+    name = setting = NAME
 
     def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, StageResult]]:
         """Measure in a worker of its own, in `BATCHES` passes over the cases."""

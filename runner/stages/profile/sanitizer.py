@@ -19,7 +19,6 @@ from runner.stages.profile.stage import ProfileStage, Row, StageResult, Tools
 from runner.stages.profile.watched import OUTPUT, ToolRun, watch, watch_all
 
 NAME = "sanitizer"
-STATUSES = ("ok", "mismatch", "launch_error", "crashed", "timeout")
 
 OPTIONS = {"initcheck": ("--check-api-memory-access", "no"), "racecheck": ("--racecheck-report", "all")}
 
@@ -91,11 +90,8 @@ def findings(records: Sequence[Record], tool: str) -> list[Finding]:
 class Sanitizer(ProfileStage):
     """Runs compute-sanitizer's tools over each case and turns findings into hazards."""
 
-    name = NAME
-
-    def wants(self, job: Job, row: Row) -> bool:
-        """Select the cases that were launched, including those that mismatch, crash or time out."""
-        return bool(job.profile.sanitizer) and row["status"] in STATUSES
+    name = setting = NAME
+    statuses = ("ok", "mismatch", "launch_error", "crashed", "timeout")  # of the cases that were launched
 
     def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, StageResult]]:
         """Run each tool over all cases, then yield the findings of each case."""

@@ -51,10 +51,8 @@ class ProfileStage(Stage):
     """Measures the jobs that ask for it and lack it, without a time limit, since the user asked for it."""
 
     name: str  # key of its records in profile.json
-
-    @abstractmethod
-    def wants(self, job: Job, row: Row) -> bool:
-        """Whether a case is to be measured, given its finished row."""
+    setting: str  # the field of `ProfileConfig` that asks for it
+    statuses: tuple[str, ...] = ("ok",)  # of the cases that it measures
 
     @abstractmethod
     def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, StageResult]]:
@@ -62,9 +60,8 @@ class ProfileStage(Stage):
 
     def lacks(self, job: Job, row: Row, folder: RunFolder) -> bool:
         """Whether a timed job lacks this stage's record. `profile.cases` is not considered."""
-        if not job.profile.needs_profiling or not is_gpu(str(row["device"])):
-            return False
-        return self.wants(job, row) and self.name not in records(folder, job.number)
+        wanted = getattr(job.profile, self.setting) and row["status"] in self.statuses and is_gpu(str(row["device"]))
+        return bool(wanted) and self.name not in records(folder, job.number)
 
     def run(self, bench: Bench) -> None:
         """Measure the jobs that lack a record, and write each result as soon as it is known."""
