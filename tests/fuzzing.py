@@ -50,7 +50,13 @@ def fuzzed(count, corpus=(), fewest=FEWEST):
 def withstands(directory, *arguments, module="runner", statuses=(0, 1, 2)):
     """Run a command within its limits; it must end in a status, and in a sentence if the status is 2."""
     done = processes.run(
-        directory, *arguments, module=module, timeout=PATIENCE_S, seconds=LIMIT_S, MEMORY_MIB=str(MEMORY >> 20)
+        directory,
+        *arguments,
+        module=module,
+        timeout=PATIENCE_S,
+        cpu_s=LIMIT_S,
+        defaults=True,
+        MEMORY_MIB=str(MEMORY >> 20),
     )
     said = f"{module} {arguments} ended with {done.code}:\n{done.out[-2000:]}\n{done.err[-4000:]}"
     assert done.code not in (-signal.SIGALRM, -signal.SIGXCPU), f"a hang: {said}"
@@ -267,8 +273,8 @@ def promising(shape, dtype="<f8"):
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + b"\0" * 64
 
 
-def bomb(depth=12):
-    """A YAML of a few lines that stands for 9**depth values."""
-    lines = ["a0: &a0 [1,1,1,1,1,1,1,1,1]"]
-    lines += [f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 9)}]" for i in range(1, depth)]
-    return "\n".join([*lines, f"parameters: {{block: *a{depth - 1}}}", ""]).encode()
+def bomb(value="[1, 1, 1]", link="[*]"):
+    """A YAML of a few lines that stands for nine times nine times nine ... of a value; `link` has nine aliases."""
+    lines = [f"a0: &a0 {value}"]
+    lines += [f"a{i}: &a{i} {link.replace('*', ', '.join([f'*a{i - 1}'] * 9))}" for i in range(1, 12)]
+    return "\n".join([*lines, "parameters: *a11", ""]).encode()

@@ -19,8 +19,6 @@ from runner.cli import split
 
 OWN = Path(__file__).parent / "kernels"
 PATIENCE_S = 280  # a busy machine is slow; pytest's own limit is 600 s
-LINES = {"TEST_LINES": "1"}  # lets a command that says nothing of lines count them
-RACES = {"TEST_RACES": "1"}  # likewise lets it look for races
 AT_START = ("PYTHON", "LC_", "LANG", "LD_")  # Python reads such variables once, when it starts
 
 
@@ -30,26 +28,16 @@ def environment(**further):
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **further}
 
 
-def chooses_lines(arguments):
-    """Whether a command line says if lines are counted."""
-    return any(str(argument).startswith("lines=") for argument in arguments)
+def quick(arguments):
+    """A command line of `runner`; a sweep's gets `lines=false racecheck=none`, unless it says something about them.
 
-
-def chooses_races(arguments):
-    """Whether a command line says if races are looked for."""
-    return any(str(argument).startswith("racecheck=") for argument in arguments)
-
-
-def without_lines(arguments):
-    """A command line of `runner` that counts none, unless it says so or is no sweep's."""
-    sweeps = split(list(map(str, arguments)))[0] == "sweep"
-    return [*arguments, "lines=false"] if sweeps and not chooses_lines(arguments) else arguments
-
-
-def without_races(arguments):
-    """Likewise one that looks for no races."""
-    sweeps = split(list(map(str, arguments)))[0] == "sweep"
-    return [*arguments, "racecheck=none"] if sweeps and not chooses_races(arguments) else arguments
+    Both compile each kernel once more, which most tests do not need.
+    """
+    words = list(map(str, arguments))
+    if split(words)[0] != "sweep":
+        return words
+    settings = ("lines=false", "racecheck=none")
+    return words + [s for s in settings if not any(word.startswith(s.partition("=")[0] + "=") for word in words)]
 
 
 class Program(subprocess.Popen):
@@ -113,56 +101,48 @@ class Zygote:
 _zygote = functools.cache(Zygote)
 
 
-def requested(directory, arguments, module, variables, *, timeout=0, seconds=0):
+def requested(directory, arguments, module, variables, *, timeout=0, cpu_s=0, defaults=False):
     """What the zygote is asked for: a program with these environment variables."""
+    words = quick(arguments) if module == "runner" and not defaults else list(map(str, arguments))
     return {
-        "directory": str(directory), "arguments": list(map(str, arguments)), "environment": variables,
-        "module": module.removesuffix(".__main__"), "timeout": timeout, "seconds": seconds,
+        "directory": str(directory), "arguments": words, "environment": variables,
+        "module": module.removesuffix(".__main__"), "timeout": timeout, "cpu_s": cpu_s,
     }  # fmt: skip
 
 
-def quick(arguments, module, variables):
-    """A sweep's command line that counts no lines and looks for no races, unless it or the variables ask for them.
-
-    Both compile each kernel once more, which most tests do not need; those of the defaults ask for them.
-    """
-    if module != "runner":
-        return arguments
-    if not LINES.keys() <= variables.keys():
-        arguments = without_lines(arguments)
-    return arguments if RACES.keys() <= variables.keys() else without_races(arguments)
-
-
 def fresh(directory, *arguments, module="runner", **further):
-    """`python -m runner ...` in a new interpreter, in a process group of its own; it counts no lines, and looks for no races, unless it is told to."""
-    arguments = quick(arguments, module, further)
+    """`python -m runner ...` in a new interpreter, in a process group of its own."""
+    words = quick(arguments) if module == "runner" else map(str, arguments)
     return subprocess.Popen(
-        [sys.executable, "-m", module, *map(str, arguments)],
-        cwd=directory, env=environment(**further), text=True, start_new_session=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        [sys.executable, "-m", module, *words],
+        cwd=directory, env=environment(**further), text=True, encoding="utf-8", errors="replace",
+        start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
 
 
-def start(directory, *arguments, module="runner", **further):
-    """The same without the imports: a fork of the zygote, unless that would be another thing."""
-    if any(name.startswith(AT_START) for name in further):
-        return fresh(directory, *arguments, module=module, **further)
-    request = requested(directory, quick(arguments, module, further), module, environment(**further))
-    return Program(request, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def start(directory, *arguments, module="runner", timeout=0, cpu_s=0, defaults=False, **further):
+    """The same without the imports: a fork of the zygote, unless variables are given that Python reads at its start.
 
-
-def run(directory, *arguments, module="runner", timeout=PATIENCE_S, seconds=0, **further):
-    """`python -m runner ...` to its end, as by `start`.
-
-    It may run for `timeout` seconds, and `seconds` of the processor's time (0: all).
+    Args:
+        directory: Where the command is given.
+        arguments: Its arguments.
+        module: What is started.
+        timeout: It may run for so many seconds; 0: for ever.
+        cpu_s: It may take so many seconds of the processor's time; 0: all.
+        defaults: Whether the command line stays as it is, although it counts lines and looks for races then.
+        further: Environment variables.
     """
     if any(name.startswith(AT_START) for name in further):
-        process = fresh(directory, *arguments, module=module, **further)
-    else:
-        limits = {"timeout": timeout, "seconds": seconds}
-        request = requested(directory, quick(arguments, module, further), module, environment(**further), **limits)
-        piped = subprocess.PIPE
-        process = Program(request, stdout=piped, stderr=piped, text=True, encoding="utf-8", errors="replace")
+        return fresh(directory, *arguments, module=module, **further)
+    limits = {"timeout": timeout, "cpu_s": cpu_s, "defaults": defaults}
+    request = requested(directory, arguments, module, environment(**further), **limits)
+    piped = subprocess.PIPE
+    return Program(request, stdout=piped, stderr=piped, text=True, encoding="utf-8", errors="replace")
+
+
+def run(directory, *arguments, timeout=PATIENCE_S, **options):
+    """`python -m runner ...` to its end, as by `start`."""
+    process = start(directory, *arguments, timeout=timeout, **options)
     out, err = process.communicate(timeout=timeout + 20)
     return Finished(process.returncode, out, err, Path(directory))
 

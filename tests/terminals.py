@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from processes import PATIENCE_S, Program, environment, requested, without_lines
+from processes import PATIENCE_S, Program, environment, requested
 from rich.cells import cell_len
 
 # Makes the terminal the one from which Ctrl-C comes, then becomes the program.
@@ -63,7 +63,7 @@ class Terminal:
         return self._program.wait()
 
 
-def known(**further: str) -> dict[str, str]:
+def variables_of_a_terminal(**further: str) -> dict[str, str]:
     """The environment of a program in a terminal."""
     variables = {**environment(), "TERM": "xterm-256color", **further}
     return {name: value for name, value in variables.items() if name not in ("COLUMNS", "NO_COLOR")}
@@ -75,14 +75,16 @@ def shell(directory: Path, *command: str, columns: int, **further: str) -> Termi
     def opened(end: int) -> subprocess.Popen:
         command_line = [sys.executable, "-c", TAKE, *command]
         streams = {"stdin": end, "stdout": end, "stderr": end}
-        return subprocess.Popen(command_line, cwd=directory, env=known(**further), start_new_session=True, **streams)
+        return subprocess.Popen(
+            command_line, cwd=directory, env=variables_of_a_terminal(**further), start_new_session=True, **streams
+        )
 
     return Terminal(opened, columns)
 
 
 def runner(directory: Path, *arguments: str, columns: int, **further: str) -> Terminal:
     """`python -m runner ...` in a terminal."""
-    request = requested(directory, without_lines(arguments), "runner", known(**further))
+    request = requested(directory, arguments, "runner", variables_of_a_terminal(**further))
     return Terminal(lambda end: Program(request, stdout=end, stderr=end), columns)
 
 

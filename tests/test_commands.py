@@ -7,10 +7,10 @@ import sys
 
 import pytest
 import yaml
+from mistakes import assert_refused, write_files
 from processes import OWN, run
 from support import KERNELS, ROOT, shipped
 from terminals import shell
-from told import is_a_told_mistake, lay
 
 from runner import __version__
 from runner.cli import COMMANDS
@@ -56,7 +56,7 @@ def test_the_version_is_ours(tmp_path):
 )  # fmt: skip
 def test_a_misspelt_subcommand_gets_the_nearest(word, near, tmp_path):
     """As a misspelt key does."""
-    is_a_told_mistake(run(tmp_path, word, "latest"), f"{word}: ", f"did you mean {near}?")
+    assert_refused(run(tmp_path, word, "latest"), f"{word}: ", f"did you mean {near}?")
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -96,10 +96,10 @@ def test_show_lists_what_can_be_chosen_and_suggests_names(tmp_path):
     own = run(tmp_path, "show", "--config-dir", OWN, "saxpy").out
     assert own.startswith("# saxpy")
     assert "@package _global_" in run(tmp_path, "show", "shuffle_tour").out
-    is_a_told_mistake(run(tmp_path, "show", "transposSmem"), "transposSmem: ", "did you mean transposeSmem")
-    is_a_told_mistake(run(tmp_path, "show", "../kernel/bcast"), "unknown kernel or experiment")
-    lay(tmp_path, {"own/kernel/torn.yaml": "a: [1"})
-    is_a_told_mistake(run(tmp_path, "show", "-cd", "own", "torn"), "torn.yaml")
+    assert_refused(run(tmp_path, "show", "transposSmem"), "transposSmem: ", "did you mean transposeSmem")
+    assert_refused(run(tmp_path, "show", "../kernel/bcast"), "unknown kernel or experiment")
+    write_files(tmp_path, {"own/kernel/torn.yaml": "a: [1"})
+    assert_refused(run(tmp_path, "show", "-cd", "own", "torn"), "torn.yaml")
 
 
 def test_a_dry_run_shows_the_plan_and_leaves_nothing(tmp_path):
@@ -120,11 +120,11 @@ def test_a_dry_run_with_any_launcher_device_and_folder(tmp_path):
     assert (done.code, json.loads(done.out.splitlines()[0])["launcher"]) == (0, "gpus")
     gone = run(tmp_path, "--dry-run", "device=cuda", CUDA_VISIBLE_DEVICES="")
     assert (gone.code, "unknown" in gone.out) == (0, True)
-    lay(tmp_path, {"taken/file": ""})
+    write_files(tmp_path, {"taken/file": ""})
     assert run(tmp_path, "--dry-run", "device=cpu", "hydra.sweep.dir=new").code == 0
     assert {p.name for p in tmp_path.iterdir()} == {"taken"}
     for wrong in ("hydra.sweep.dir=taken", "hydra/launcher=jobli", "block=abc"):
-        is_a_told_mistake(run(tmp_path, "--dry-run", wrong), wrong.partition("=")[0])
+        assert_refused(run(tmp_path, "--dry-run", wrong), wrong.partition("=")[0])
 
 
 def json_lines(text):
@@ -178,7 +178,7 @@ def test_quiet_still_tells_mistakes_and_failures(tmp_path):
     done = run(tmp_path, "--quiet", "--config-dir", OWN, "kernel=writesPart", *ONE)
     assert done.out.startswith("Failed: ")
     assert len(done.out.splitlines()) == 2
-    lay(tmp_path, {"own/kernel/torn.yaml": "a: [1"})
+    write_files(tmp_path, {"own/kernel/torn.yaml": "a: [1"})
     done = run(tmp_path, "--quiet", "--config-dir", "own", "kernel=torn,bcast", "device=cpu")
     assert done.code == 2
     assert "this kernel is left out" in done.err
@@ -204,9 +204,9 @@ def test_a_word_is_completed_without_hydra():
 
 def test_bash_completes(tmp_path):
     """Subcommands, options, kernels, also behind a comma and of one's own, runs, keys, files: in a real bash."""
-    lay(tmp_path, {"own/kernel/mine.yaml": "{}", "outputs/2026-01-02/some-run/plan.json": "{}"})
+    write_files(tmp_path, {"own/kernel/mine.yaml": "{}", "outputs/2026-01-02/some-run/plan.json": "{}"})
     script = tmp_path / "bin" / "runner"
-    lay(tmp_path, {"bin/runner": f'#!/bin/sh\nexec {sys.executable} -m runner "$@"\n'})
+    write_files(tmp_path, {"bin/runner": f'#!/bin/sh\nexec {sys.executable} -m runner "$@"\n'})
     script.chmod(0o755)
     known = {"PATH": f"{script.parent}:{os.environ['PATH']}", "TERM": "dumb", "INPUTRC": "/dev/null"}
     terminal = shell(tmp_path, "bash", "--norc", "--noprofile", "-i", columns=300, **known)

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 import yaml
+from mistakes import write_files
 from support import ROOT, case_of, read_kernel
-from told import lay
 
 sys.path.append(str(ROOT / "benchmarks"))
 
@@ -19,7 +19,7 @@ def test_the_yamls_of_other_peoples_kernels_can_be_read(collection, tmp_path):
     conf = shutil.copytree(foreign.YAMLS / collection, tmp_path / collection)
     for path in conf.rglob("*.yaml"):
         source = yaml.safe_load(path.read_text()).get("source")
-        lay(conf / "kernel", {source: ""} if source else {})
+        write_files(conf / "kernel", {source: ""} if source else {})
     kernels = [read_kernel(path) for path in sorted(conf.glob("kernel/*.yaml"))]
     assert len(kernels) >= 13
     assert [case.excluded for case in map(case_of, kernels) if case.excluded] == []

@@ -3,8 +3,9 @@
 import re
 
 import yaml
+from mistakes import write_files
+from processes import run
 from support import ROOT
-from told import lay, run
 
 PAGE = (ROOT / "docs" / "foreign.md").read_text(encoding="utf-8")
 
@@ -13,7 +14,7 @@ def test_the_guide_leads_to_a_running_kernel(tmp_path):
     """By its own commands, and with what the import writes filled in as it says."""
     program, filled_in = re.findall(r"^```\w+\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     importing, running, _ = re.findall(r"^    python -m runner (.*)$", PAGE, re.MULTILINE)  # one needs a clone
-    lay(tmp_path, {"src/blur.cu": program})
+    write_files(tmp_path, {"src/blur.cu": program})
     assert run(tmp_path, *importing.split()).code == 0
     path = tmp_path / "my_kernels" / "kernel" / "blur.yaml"
     found, wanted = yaml.safe_load(path.read_text()), yaml.safe_load(filled_in)

@@ -33,7 +33,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from processes import OWN, run
 from support import ROOT
-from told import look_at
 
 from runner.bounds.array_expression import ArrayExpression
 from runner.compose import contents
@@ -229,12 +228,11 @@ def spoilt_lines(draw, lines):
 
 
 COMMAND_LINES = [
-    ["kernel=" + "a" * 5000], ["block=range(1,10**9)"], ["block=range(1,1000000000)"],
+    ["kernel=" + "a" * 5000], ["block=range(1,10**9)"],
     ["block=range(1,301)", "size=range(1,301)", "width=range(1,301)"],
     ["block=range(1,10001)", "size=range(1,10001)", "width=range(1,10001)"], ["block=" + ",".join(map(str, range(60_000 if LONG_RUN else 6000)))],
-    ["device.threads=2**40"], ["device.threads=1099511627776"], ["hydra/hydra_logging=nope"], ["-sc", "query"],
-    ["--cfg", "all", "-p", "zzz"], ["size=popcount('x')"], ["size='popcount(\"x\")'"], ["hydra.callbacks={}"], ["~hydra.callbacks"],
-    ["hydra.callbacks.reserve=null"], ["timing.rounds=10**100"], ["timing.rounds=1e400"], ["seed=" + "9" * 5000],
+    ["device.threads=2**40"], ["hydra/hydra_logging=nope"], ["size=popcount('x')"], ["size='popcount(\"x\")'"], ["hydra.callbacks={}"], ["~hydra.callbacks"],
+    ["timing.rounds=10**100"], ["timing.rounds=1e400"], ["seed=" + "9" * 5000],
     ["hydra.sweeper.params={block: 'range(1,1000000000)'}"], ["device.time_limit_s=nan"], ["device.time_limit_s=1e400"],
     ["+a=" * 1000], ["[" * 5000], ["kernel=[" + "a," * 5000 + "]"], ["block=" + "(" * 3000], ["hydra.verbose=[1"],
 ]  # fmt: skip
@@ -244,8 +242,6 @@ COMMAND_LINES = [
 @given(spoilt_lines(LINES))
 def test_a_command_line_is_planned_or_told(words):
     """Whatever is asked for: `--dry-run` shows a plan, or says in a sentence what is wrong."""
-    if not LONG_RUN and raises_only_our_errors(lambda: look_at(words)):
-        return  # the program begins with that, and prints what it raises
     with tempfile.TemporaryDirectory() as base:
         withstands(base, "--dry-run", *words, statuses=(0, 2))
 

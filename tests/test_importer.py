@@ -5,7 +5,8 @@ import os
 
 import pytest
 import yaml
-from told import is_a_told_mistake, lay, run
+from mistakes import assert_refused, write_files
+from processes import run
 
 CU = """\
 #include <vector>
@@ -127,12 +128,12 @@ def fill_in(folder, name, **blanks):
 
 def test_a_script_for_kernel_tuner_needs_only_its_reference(tmp_path):
     """Its kernel, sizes, parameters and restrictions are taken. The blank is told, and then it runs."""
-    lay(tmp_path, {"tune.py": SCRIPT})
+    write_files(tmp_path, {"tune.py": SCRIPT})
     done = run(tmp_path, "import", "tune.py")
     assert done.code == 0, done.err
     command = "--config-dir my_kernels kernel=add device=cpu"
     assert done.out == f"my_kernels/kernel/add.yaml\nFill in each ???, then: python -m runner {command}\n"
-    is_a_told_mistake(run(tmp_path, *command.split()), "add.yaml: reference.c: ??? is still to be filled in")
+    assert_refused(run(tmp_path, *command.split()), "add.yaml: reference.c: ??? is still to be filled in")
     fill_in(tmp_path, "add", c="a + b")
     done = run(tmp_path, *command.split(), "block=32,96", "tile_size=1,4")
     assert done.code == 0, done.err
@@ -145,7 +146,7 @@ def test_a_script_for_kernel_tuner_needs_only_its_reference(tmp_path):
 
 def test_what_the_parser_finds_in_a_cu(tmp_path):
     """Roles, types, template arguments, macros that nothing declares, shared and constant memory, and launches."""
-    lay(tmp_path, {"src/filters.cu": CU})
+    write_files(tmp_path, {"src/filters.cu": CU})
     done = run(tmp_path, "import", "src/filters.cu")
     assert done.code == 0, done.err
     text, content = written(tmp_path, "smooth")
@@ -178,7 +179,7 @@ def test_what_the_parser_finds_in_a_cu(tmp_path):
 
 def test_what_surrounds_a_kernel_is_understood(tmp_path):
     """Typedefs under an #if, pointers made from arguments, groups, members, the grid's axes. A blank in braces is told."""
-    lay(tmp_path, {"rows.cu": ROWS})
+    write_files(tmp_path, {"rows.cu": ROWS})
     assert run(tmp_path, "import", "rows.cu").code == 0
     content = written(tmp_path, "scaled")[1]
     arguments = [(a["name"], a.get("role"), a.get("dtype")) for a in content["arguments"]]
@@ -187,9 +188,7 @@ def test_what_surrounds_a_kernel_is_understood(tmp_path):
     assert "macros" not in content
     assert (content["function"], content["grid"]) == ("scaled<block>", ["ceil_div(size, block)", "???"])
     command = "--config-dir my_kernels kernel=scaled device=cpu size=4 block=64"
-    is_a_told_mistake(
-        run(tmp_path, *command.split()), "scaled.yaml: parameters.argument5: ??? is still to be filled in"
-    )
+    assert_refused(run(tmp_path, *command.split()), "scaled.yaml: parameters.argument5: ??? is still to be filled in")
     path = tmp_path / "my_kernels" / "kernel" / "scaled.yaml"
     fill_in(
         tmp_path,
@@ -209,7 +208,7 @@ def test_what_surrounds_a_kernel_is_understood(tmp_path):
 
 def test_a_t1_file_gives_blocks_sizes_and_roles(tmp_path):
     """It names the kernel's file, and runs with a reference."""
-    lay(tmp_path, {"filters.cu": CU, "t1.json": json.dumps(T1)})
+    write_files(tmp_path, {"filters.cu": CU, "t1.json": json.dumps(T1)})
     assert run(tmp_path, "import", "t1.json").code == 0
     fill_in(tmp_path, "plane", out="2 * in")
     done = run(tmp_path, "--config-dir", "my_kernels", "kernel=plane", "device=cpu", "block=16x2,8x4")
@@ -235,9 +234,9 @@ def test_a_t1_file_gives_blocks_sizes_and_roles(tmp_path):
 def test_a_mistake_is_told_and_nothing_is_written(arguments, message, tmp_path):
     """Above all, no file is overwritten."""
     kept = {"my_kernels/kernel/plane.yaml": "mine"}
-    lay(tmp_path, {"filters.cu": CU, "host.cu": "int main() {}", "host.py": "x = 1", "host.cu.py": "x =", **kept,
+    write_files(tmp_path, {"filters.cu": CU, "host.cu": "int main() {}", "host.py": "x = 1", "host.cu.py": "x =", **kept,
                    "host.json": "[]"})  # fmt: skip
-    is_a_told_mistake(run(tmp_path, "import", *arguments), message)
+    assert_refused(run(tmp_path, "import", *arguments), message)
     assert [p.name for p in (tmp_path / "my_kernels" / "kernel").iterdir()] == ["plane.yaml"]
     assert (tmp_path / "my_kernels" / "kernel" / "plane.yaml").read_text() == "mine"
 
@@ -246,7 +245,7 @@ def test_a_mistake_is_told_and_nothing_is_written(arguments, message, tmp_path):
 def test_a_pipe_is_not_waited_for(tmp_path, name):
     """Nobody may ever write into it."""
     os.mkfifo(tmp_path / name)
-    is_a_told_mistake(run(tmp_path, "import", name), f"{name}: expected a regular file")
+    assert_refused(run(tmp_path, "import", name), f"{name}: expected a regular file")
 
 
 def test_a_kernel_in_parts_of_a_repository(tmp_path):

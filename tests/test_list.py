@@ -12,11 +12,10 @@ import time
 from pathlib import Path
 
 import pytest
-from processes import PATIENCE_S, start
+from processes import PATIENCE_S, run, start
 from report.report_runs import COLUMNS, ENVIRONMENT, emulated, failed, failures, row, sweep, timing, write
 from rich.console import Console
 from support import ROOT
-from told import run
 
 from runner.commands import overview
 from runner.commands.list import main

@@ -1,4 +1,4 @@
-"""What a user can get wrong on the command line: one sentence, status 2, nothing run, nothing left behind."""
+"""Mistakes on the command line: one sentence, status 2, nothing run, nothing left behind."""
 
 import os
 import shutil
@@ -7,17 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from processes import environment, start
+from mistakes import assert_mistake, assert_refused, write_files
+from processes import environment, run, start
 from support import Finished
-from told import is_a_told_mistake, is_refused, lay, run
 
-from runner.compose import errors, launchers, loading, schema
-from runner.compose.composer import Composer
-from runner.errors import UsageError
-from runner.jobs.job import CONF
-
-# What is wrong: the command line, and words of the sentence.
-KEYS = {
+# What is wrong: the command line, and phrases of the sentence.
+MISTAKES = {
+    # keys
     "a misspelt key": (["blokc=128"], ["blokc", "did you mean block?"]),
     "a misspelt key of a group": (["timing.cpu_sampels=3"], ["timing.cpu_sampels", "did you mean timing.cpu_samples?"]),
     "an unknown key of a group": (["device.colour=red"], ["device.colour", "device.threads"]),
@@ -30,38 +26,25 @@ KEYS = {
     "no value": (["reduceShfl"], ["reduceShfl: expected KEY=VALUE", "did you mean kernel=reduceShfl?"]),
     "a misspelt kernel without a key": (["reduceShlf"], ["did you mean kernel=reduceShfl?"]),
     "no subcommand": (["foo"], ["foo: expected KEY=VALUE or a subcommand", "runner --help"]),
-    "a value without a key": (
-        ["block=128", "256"],
-        ["256: expected KEY=VALUE; write a list of values as block=128,256"],
-    ),
+    "a value without a key": (["block=128", "256"], ["256: expected KEY=VALUE; write a list of values as block=128,256"]),
     "a colon for the =": (["kernel:reduceShfl"], ["kernel:reduceShfl: expected KEY=VALUE; write kernel=reduceShfl"]),
     "a key of Hydra's that is none": (["hydra.sweep.dri=x"], ["hydra.sweep.dri: unknown key of Hydra"]),
     "a changed kernel": (["kernel.grid=1"], ["kernel.grid=1", "--config-dir"]),
     "a parameter for the CPU device alone": (["on_cpu={size: 3}"], ["on_cpu", "set the parameter itself"]),
-}
-
-CHOICES = {
+    # choices
     "an unknown kernel": (["kernel=reduceShlf"], ["kernel=reduceShlf", "did you mean reduceShfl?"]),
     "one like no other": (["kernel=nope"], ["kernel=nope: unknown kernel (`runner show` lists all"]),
     "one of two kernels": (["kernel=reduceShfl,nope"], ["kernel=nope: unknown kernel"]),
     "no kernel": (["kernel=null"], ["kernel=null: expected the name of a file in conf/kernel"]),
-    "a second kernel": (
-        ["+kernel=bcast"],
-        ["+kernel=bcast: the configuration already chooses a kernel", "without a +"],
-    ),
+    "a second kernel": (["+kernel=bcast"], ["+kernel=bcast: the configuration already chooses a kernel", "without a +"]),
     "a kernel elsewhere": (["kernel@x=bcast"], ["Could not override 'kernel@x'"]),
     "a path for a kernel": (["kernel=../../etc/passwd"], ["kernel=../../etc/passwd: expected a name, not a path"]),
     "a range without a value": (["block=64", "block=range(5,1)"], ["block=range(5,1): has no value"]),
     "a pattern that matches nothing": (["kernel=glob(nope*)"], ["kernel=glob(nope*): matches no name"]),
-    "an unknown device": (
-        ["device=gpu"],
-        ["device=gpu: expected one of auto, checked, cpu, cuda; did you mean"],
-    ),
+    "an unknown device": (["device=gpu"], ["device=gpu: expected one of auto, checked, cpu, cuda; did you mean"]),
     "an unknown experiment": (["experiment=nope"], ["experiment=nope: unknown experiment"]),
     "an unknown launcher": (["hydra/launcher=nope"], ["hydra/launcher=nope: expected batch, gpus (all"]),
-}
-
-VALUES = {
+    # values
     "text for a block": (["block=abc"], ["block=abc: expected threads per block"]),
     "one of several values": (["block=128,abc"], ["block=abc"]),
     "a misspelt fill": (["fill=ones,randon"], ["fill=randon: expected one of"]),
@@ -77,31 +60,21 @@ VALUES = {
     "an interpolation to nothing": (["size=${nope}"], ["size: "]),
     "an interpolation to itself": (["size=${size}"], ["size: Recursive"]),
     "a variable that is not set": (["size=${oc.env:NO_SUCH_VARIABLE}"], ["size: ", "NO_SUCH_VARIABLE"]),
-}
-
-DEVICE_AND_TIMING = {
+    # device, timing and profile
     "an unknown kind": (["device.kind=5"], ["device.kind=5: expected one of auto, cuda, cpu"]),
     "half a thread": (["device.threads=1.5"], ["device.threads=1.5: "]),
     "fewer than no threads": (["device.threads=-1"], ["device.threads=-1: expected 0"]),
     "no time": (["device.time_limit_s=0"], ["device.time_limit_s=0", "above 0, up to 86400"]),
     "one option for a list": (["device.nvcc_options=5"], ["device.nvcc_options=5: "]),
     "too few samples": (["timing.cpu_samples=1"], ["timing.cpu_samples=1: expected 3 to 100000"]),
-    "text for samples": (
-        ["timing.cpu_samples=many"],
-        ["timing.cpu_samples=many: expected an integer from 3 to 100000"],
-    ),
+    "text for samples": (["timing.cpu_samples=many"], ["timing.cpu_samples=many: expected an integer from 3 to 100000"]),
     "no schedule": (["device=checked", "device.schedules=0"], ["device.schedules=0"]),
-    "perhaps races of one value": (
-        ["device=checked", "device.same_value_races=maybe"],
-        ["device.same_value_races=maybe"],
-    ),
+    "perhaps races of one value": (["device=checked", "device.same_value_races=maybe"], ["device.same_value_races=maybe"]),
     "some profiled cases": (["profile.cases=some"], ["profile.cases=some"]),
     "a metric of ncu's that is none": (["profile.metrics=[dram]"], ["profile.metrics=dram"]),
     "a tool that the sanitizer lacks": (["profile.sanitizer=leaks"], ["profile.sanitizer=leaks"]),
     "a warm-up of minus one": (["timing.warmup_ms=-1"], ["timing.warmup_ms=-1", "0 to 100000"]),
-}
-
-SWEEPS = {
+    # sweeps
     "what Hydra cannot read": (["size=1<<24"], ["size=1<<24: cannot read this override", "size='1<<24'"]),
     "an unfinished sweep": (["block=range(32,129,32"], ["block=range(32,129,32: cannot read this override"]),
     "a value missing at the end": (["block=128,"], ["block=128,: an empty value in the list"]),
@@ -109,19 +82,11 @@ SWEEPS = {
     "an unknown function": (["block=nope(1)"], ["block=nope(1): cannot read this override"]),
     "a range without steps": (["block=range(1,2,0)"], ["block=range(1,2,0): a range needs"]),
     "an interval": (["block=interval(1,2)"], ["block=interval(1,2): an interval has no steps"]),
-    "a mistake beside values": (
-        ["block=128,256", "hydra/launcher=gpus", "hydra.launcher.shards=three"],
-        ["hydra.launcher.shards=three: expected an integer"],
-    ),
+    "a mistake beside values": (["block=128,256", "hydra/launcher=gpus", "hydra.launcher.shards=three"], ["hydra.launcher.shards=three: expected an integer"]),
     "values of Hydra's own": (["hydra.job.name=a,b"], ["not supported : 'hydra.job.name=a,b'"]),
     "a single run": (["hydra.mode=RUN"], ["hydra.mode=RUN: cannot be set: one case is a sweep, too"]),
-    "a launcher of Hydra's own": (
-        ["hydra/launcher=joblib"],
-        ["hydra/launcher=joblib: expected batch, gpus"],
-    ),
-}
-
-HYDRA = {
+    "a launcher of Hydra's own": (["hydra/launcher=joblib"], ["hydra/launcher=joblib: expected batch, gpus"]),
+    # Hydra and its folders
     "a folder in use": (["hydra.sweep.dir=."], ["hydra.sweep.dir=.: already exists; choose a new folder"]),
     "a file in the way": (["hydra.sweep.dir=something.txt"], ["something.txt: already exists"]),
     "a folder within a file": (["hydra.sweep.dir=something.txt/x"], ["cannot make the folder for the results"]),
@@ -131,10 +96,7 @@ HYDRA = {
         ["write +hydra.launcher.additional_parameters.reservation=VALUE"],
     ),
     "no folder": (["hydra.sweep.dir="], ["hydra.sweep.dir=: name a new folder"]),
-    "a folder's name too long": (
-        ["hydra.sweep.dir=" + "a" * 300],
-        ["cannot make the folder for the results: File name too long"],
-    ),
+    "a folder's name too long": (["hydra.sweep.dir=" + "a" * 300], ["cannot make the folder for the results: File name too long"]),
     "a folder of another name": (["hydra.sweep.subdir=x"], ["hydra.sweep.dir names"]),
     "another folder": (["hydra.run.dir=x"], ["hydra.run.dir=x", "hydra.sweep.dir names"]),
     "a launcher by the wrong key": (["hydra.launcher=basic"], ["hydra.launcher=basic", "hydra/launcher=NAME"]),
@@ -142,9 +104,7 @@ HYDRA = {
     "a number for the sweep": (["hydra.sweeper.params=5"], ["hydra.sweeper.params=5: "]),
     "no such search path": (["hydra.searchpath=[nowhere]"], ["nowhere: there is no such folder"]),
     "no such package": (["hydra.searchpath=[pkg://no_such]"], ["pkg://no_such: there is no such Python package"]),
-}
-
-OPTIONS = {
+    # options
     "a misspelt option": (["--dryrun"], ["unrecognized arguments: --dryrun", "did you mean --dry-run?"]),
     "an option without its value": (["--config-dir"], ["--config-dir", "expected one argument"]),
     "an unknown choice of an option": (["--cfg", "nope"], ["invalid choice: 'nope'"]),
@@ -152,91 +112,43 @@ OPTIONS = {
     "no such folder": (["--config-dir", "nowhere"], ["nowhere: there is no such folder"]),
     "a file for a folder": (["--config-dir", "something.txt"], ["something.txt: there is no such folder"]),
     "a relative configuration": (["--config-path", "nowhere"], ["--config-path nowhere", "absolute path"]),
-    "a configuration without a beginning": (
-        ["--config-path", "/"],
-        ["/: the main configuration file config.yaml is missing"],
-    ),
+    "a configuration without a beginning": (["--config-path", "/"], ["/: the main configuration file config.yaml is missing"]),
     "an unknown configuration": (["--config-name", "nope"], ["main configuration file nope.yaml is missing"]),
-    "a kernel for a configuration": (
-        ["--config-name", "kernel/bcast"],
-        ["kernel/bcast.yaml: a main configuration file needs"],
-    ),
+    "a kernel for a configuration": (["--config-name", "kernel/bcast"], ["kernel/bcast.yaml: a main configuration file needs"]),
     "an old job": (["--experimental-rerun", "nope"], ["--experimental-rerun: not supported"]),
-}
-
-HOSTILE = {
+    # what Hydra would take, or trip over
+    "too many threads": (["device.threads=1099511627776"], ["device.threads=1099511627776: expected 0 to 4096"]),
+    "a version of logging": (["hydra.hydra_logging.version=5"], ["configures no logging"]),
+    "a handler of logging": (["+hydra.hydra_logging.handlers.x.class=nope"], ["configures no logging"]),
+    "a level of verbosity": (["hydra.verbose=5"], ["configures no logging"]),
+    "a long key": (["a." * 3000 + "b=1"], ["a key has at most 200 characters"]),
+    "a query without a shell": (["-sc", "query"], ["-sc: expected install=SHELL"]),
+    "an unknown package": (["--cfg", "all", "-p", "zzz"], ["--package zzz: not a key of the configuration"]),
+    # too many cases: their number is known before one is composed
+    "a range without end": (["block=range(1,1000000000)"], ["999,999,999 cases (999,999,999 of block), above max_cases=100000"]),
+    "a product": (["size=range(1,10001)", "unroll=range(1,10001)"], ["100,000,000 cases (10,000 of size x 10,000 of"]),
+    "small steps": (["size=range(0,1,1e-30)"], ["above max_cases=100000"]),
+    "a limit of one's own": (["size=1,2,3", "max_cases=2"], ["3 cases (3 of size), above max_cases=2"]),
+    "no limit": (["max_cases=0"], ["max_cases=0: expected 1 to 250000"]),
+    # hostile words
     "a command": (["block=$(reboot)"], ["block=$(reboot): cannot read this override"]),
     "Python": (["block='__import__(\"os\")'"], ['block=__import__("os"): expected threads per block']),
     "an escape sequence": (["block='\x1b[2J'"], ["block=\\x1b[2J: expected threads per block"]),
     "two lines": (["block='a\nb'"], ["block=a\\nb: expected threads per block"]),
     "no UTF-8": (["kernel=\udcff"], ["kernel=\\udcff: cannot read this override"]),
     "other digits": (["size='\u0661\u0662'"], ["size=\u0661\u0662: expected a number of elements"]),
-    "a very long number": (
-        ["block=" + "1" * 5000],
-        ["block=111", "111...111", "cannot read this override: Exceeds the limit"],
-    ),
+    "a very long number": (["block=" + "1" * 5000], ["block=111", "111...111", "cannot read this override: Exceeds the limit"]),
     "a very long text": (["block='" + "x" * 5000 + "'"], ["block=xxx", "xxx...: expected threads per block"]),
     "a folder with a long name": (["--config-dir", "x" * 5000], ["xxx...xxx", "x: there is no such folder"]),
-}
-
-MISTAKES = {
-    f"{table}: {what}": mistake
-    for table, mistakes in {
-        "keys": KEYS,
-        "choices": CHOICES,
-        "values": VALUES,
-        "device and timing": DEVICE_AND_TIMING,
-        "sweeps": SWEEPS,
-        "hydra": HYDRA,
-        "options": OPTIONS,
-        "hostile": HOSTILE,
-    }.items()
-    for what, mistake in mistakes.items()
-}
-
-
-# One of each kind, from the command line to the exit status. Of the others the function that refuses them is called.
-BY_THE_PROGRAM = {
-    "keys: a misspelt key", "keys: an added key", "keys: a misspelt kernel without a key",
-    "choices: one of two kernels", "choices: no kernel",
-    "values: text for a block", "values: one of several values", "values: a misspelt fill", "values: perhaps", "values: an interpolation to itself",
-    "device and timing: fewer than no threads", "device and timing: half a thread",
-    "sweeps: what Hydra cannot read", "sweeps: an interval", "sweeps: a mistake beside values", "hydra: no folder", "hydra: no such search path",
-    "options: a misspelt option", "options: no such folder", "options: a configuration without a beginning",
-    "hostile: an escape sequence", "hostile: no UTF-8", "hostile: a very long text",
 }  # fmt: skip
-OF_ONE_JOB = ("keys", "values", "device and timing", "hostile")  # tables of what Hydra is to compose
 
 
-@pytest.fixture(scope="module")
-def composer():
-    """Composes jobs as the launcher does, from one configuration for all tests."""
-    schema.register([CONF])
-    launchers.register()
-    with loading.open_loader([CONF], CONF) as loader:
-        yield Composer(loader, loading.compose(loader, "config", ["hydra.sweep.dir=sweep"]))
-
-
-def compose(composer, arguments):
-    """Compose a job of a command line; a `UsageError` with the program's sentence if that cannot be done."""
-    try:
-        composer.job(arguments, 0, None)
-    except errors.THEIRS as e:
-        raise UsageError(errors.sentence(e, schema.known_keys())) from None
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_one_sentence(mistake, composer, tmp_path):
+@pytest.mark.parametrize("what", MISTAKES)
+def test_a_mistake_is_one_sentence(what, tmp_path):
     """The sentence says what, where and what is allowed; no traceback, no folder, nothing of the user's touched."""
     (tmp_path / "something.txt").write_text("not ours")
-    arguments, words = MISTAKES[mistake]
-    if mistake in BY_THE_PROGRAM:
-        is_a_told_mistake(run(tmp_path, *arguments), *words)
-    else:
-        one_job = mistake.partition(": ")[0] in OF_ONE_JOB
-        is_refused(tmp_path, arguments, *words, later=(lambda: compose(composer, arguments)) if one_job else None)
-    assert (tmp_path / "something.txt").read_text() == "not ours"
-    assert [p.name for p in tmp_path.iterdir()] == ["something.txt"]
+    arguments, phrases = MISTAKES[what]
+    assert_mistake(tmp_path, arguments, *phrases)
 
 
 IN_THE_WAY = {
@@ -247,17 +159,16 @@ IN_THE_WAY = {
 
 
 @pytest.mark.parametrize("what", IN_THE_WAY)
-def test_what_stands_in_the_place_of_outputs_is_told(what, tmp_path):
+def test_something_else_in_the_place_of_outputs_is_a_mistake(what, tmp_path):
     """Where outputs/ cannot be made, it is one sentence, and no endless search for a free name."""
     IN_THE_WAY[what](tmp_path / "outputs")
-    is_a_told_mistake(run(tmp_path, "device=cpu", "size=10"), "cannot make the folder for the results")
+    assert_mistake(tmp_path, ["device=cpu", "size=10"], "cannot make the folder for the results")
 
 
-def test_a_mistake_takes_no_folder_of_the_users_away(tmp_path):
+def test_a_mistake_leaves_the_users_outputs(tmp_path):
     """An outputs/ that was there before, and what is in it, stays; the day's folder that was made goes."""
     (tmp_path / "outputs" / "mine").mkdir(parents=True)
-    assert run(tmp_path, "block=abc").code == 2
-    assert [p.name for p in (tmp_path / "outputs").iterdir()] == ["mine"]
+    assert_mistake(tmp_path, ["block=abc"], "block=abc: expected threads per block")
 
 
 # The program, many times over in one process: at each command a file or folder has no permissions.
@@ -281,21 +192,23 @@ FORBIDDEN = {
 }
 
 
-def test_a_file_that_may_not_be_read_and_a_folder_that_may_not_be_written_are_told(tmp_path):
-    """Both are named, with the system's reason, to whoever is held to permissions, as root is not; nothing is run."""
+def test_a_file_or_folder_without_permission_is_named(tmp_path):
+    """With the system's reason, and nothing is run. Root, who is held to no permissions, gives that up first."""
     free = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
     if free and (shutil.which("setpriv") is None or subprocess.run([*free, "true"], check=False).returncode):
         pytest.skip("root reads everything, and setpriv cannot take that away here")
     own = Path(__file__).parent / "kernels" / "kernel"
-    lay(tmp_path, {f"kernel/saxpy.{ending}": (own / f"saxpy.{ending}").read_bytes() for ending in ("cu", "yaml")})
-    lay(tmp_path, {"experiment/mine.yaml": "# @package _global_\n"})
+    write_files(
+        tmp_path, {f"kernel/saxpy.{ending}": (own / f"saxpy.{ending}").read_bytes() for ending in ("cu", "yaml")}
+    )
+    write_files(tmp_path, {"experiment/mine.yaml": "# @package _global_\n"})
     lines = [f"{name} --config-dir . kernel=saxpy experiment=mine device=cpu" for name in FORBIDDEN]
     done = subprocess.run(
         [*free, sys.executable, "-c", FORBIDDING, *lines],
         cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True,
     )  # fmt: skip
-    for status, error, told in zip(done.stdout.split(), done.stderr.splitlines(), FORBIDDEN.values(), strict=True):
-        is_a_told_mistake(Finished(int(status), "", f"{error}\n", tmp_path), told)
+    for status, error, sentence in zip(done.stdout.split(), done.stderr.splitlines(), FORBIDDEN.values(), strict=True):
+        assert_refused(Finished(int(status), "", f"{error}\n", tmp_path), sentence)
 
 
 def test_help_shows_the_kernels_and_runs_nothing(runner, tmp_path):
@@ -321,34 +234,28 @@ def test_a_reader_that_left_is_no_mistake(arguments, tmp_path):
     assert process.returncode in (0, 1)
 
 
-def test_a_folder_or_a_file_that_is_called_otherwise_is_named(tmp_path):
+def test_a_folder_or_a_file_of_another_name_is_named(tmp_path):
     """Where a kernel is not found, the sentence says which folder or which ending is wrong."""
-    lay(tmp_path, {"own/kernel/saxpy.yml": "{}"})
-    is_a_told_mistake(
-        run(tmp_path, "--config-dir", "own", "kernel=saxpy"), "own/kernel/saxpy.yml: rename it to saxpy.yaml"
-    )
-    done = run(tmp_path, "--config-dir", "own/kernel", "kernel=saxpy")
-    is_a_told_mistake(done, "kernel=saxpy: not found, and own/kernel has no folder kernel/")
+    write_files(tmp_path, {"own/kernel/saxpy.yml": "{}"})
+    sentence = "own/kernel/saxpy.yml: rename it to saxpy.yaml"
+    assert_mistake(tmp_path, ["--config-dir", "own", "kernel=saxpy"], sentence)
+    sentence = "kernel=saxpy: not found, and own/kernel has no folder kernel/"
+    assert_mistake(tmp_path, ["--config-dir", "own/kernel", "kernel=saxpy"], sentence)
 
 
-def test_a_gpu_that_is_not_there_is_one_sentence(tmp_path):
-    """device=cuda without a GPU says what is missing."""
-    is_a_told_mistake(run(tmp_path, "device=cuda", CUDA_VISIBLE_DEVICES=""), "device=cuda: ")
+SURROUNDINGS = {
+    "no GPU": ("device=cuda", {}, "device=cuda: "),
+    "no compiler on the PATH": ("device=cpu", {"PATH": "/nonexistent", "CXX": ""}, "device=cpu: no C++ compiler found: install g++"),
+    "no compiler of that name": ("device=cpu", {"CXX": "no-such-compiler"}, "device=cpu: the C++ compiler 'no-such-compiler' is not there: install g++"),
+    "a compiler that does not work": ("device=cpu", {"CXX": "false"}, "device=cpu: the C++ compiler 'false' does not work"),
+}  # fmt: skip
 
 
-COMPILERS = {
-    "none on the PATH": ({"PATH": "/nonexistent", "CXX": ""}, "no C++ compiler found: install g++"),
-    "none of that name": ({"CXX": "no-such-compiler"}, "the C++ compiler 'no-such-compiler' is not there: install g++"),
-    "one that does not work": ({"CXX": "false"}, "the C++ compiler 'false' does not work"),
-}
-
-
-@pytest.mark.parametrize("what", COMPILERS)
-def test_a_compiler_that_is_not_there_is_told_once(what, tmp_path):
-    """Without a C++ compiler the CPU device cannot be opened: told before the run, not in the row of each case."""
-    environment, told = COMPILERS[what]
-    done = run(tmp_path, "device=cpu", "block=64,128", "size=100", CUDA_VISIBLE_DEVICES="", **environment)
-    is_a_told_mistake(done, f"device=cpu: {told}")
+@pytest.mark.parametrize("what", SURROUNDINGS)
+def test_a_device_that_cannot_be_opened_is_one_sentence(what, tmp_path):
+    """It says what is missing, before the run and not in the row of each case."""
+    device, variables, sentence = SURROUNDINGS[what]
+    assert_mistake(tmp_path, [device, "block=64,128", "size=100"], sentence, CUDA_VISIBLE_DEVICES="", **variables)
 
 
 def test_a_likely_key_is_the_whole_answer(tmp_path):

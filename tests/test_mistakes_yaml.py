@@ -1,88 +1,74 @@
-"""What a user can get wrong in a file: one sentence that names it, status 2, nothing run, nothing left behind."""
+"""Mistakes in files: one sentence that names the file, status 2, nothing run, nothing left behind."""
 
+import os
 from pathlib import Path
 
 import pytest
+from fuzzing import bomb
+from mistakes import assert_mistake, assert_refused, write_files
+from processes import run
+from support import KERNELS as SHIPPED
 from support import MINE_CU as CU
 from support import mine_yaml as yaml_of
-from told import is_a_told_mistake, is_refused, lay, run
 
-from runner.jobs.job import CONF, read_kernel
-from runner.kernel.resolve import make
-from runner.kernel.yaml_reader import read_yaml
-
-# One of each kind, from the command line to the exit status. Of the others the functions are called that refuse them.
-BY_THE_PROGRAM = {
-    "an open brace", "an object of Python's", "an interpolation", "a dangling link", "a misspelt key", "a division by zero",
-    "another header", "a kernel's key", "markup", "a device", "an open quote",
-}  # fmt: skip
-
-
-def told(directory: Path, what: str, *words: str, arguments: tuple[str, ...] = (), name: str = "mine") -> None:
-    """Run a kernel of the folder, or what else the arguments say, and expect the sentence."""
-    line = ("--config-dir", ".", *(arguments or (f"kernel='{name}'", "device=cpu")))
-    if what in BY_THE_PROGRAM:
-        is_a_told_mistake(run(directory, *line), *words)
-    else:
-        is_refused(directory, line, *words, later=None if arguments else lambda: understand(name, directory))
-
-
-def understand(name: str, directory: Path) -> None:
-    """Read a kernel of the folder as a sweep does, up to its default case."""
-    path = directory / "kernel" / f"{name}.yaml"
-    content = read_yaml(path)
-    if "${" not in str(content) and "defaults" not in str(content):  # Hydra would make something else of it
-        make(read_kernel(name, content, path, [directory, CONF]), {}, 0)
+MINE = ("--config-dir", ".", "kernel=mine", "device=cpu")
 
 
 def test_the_kernel_without_a_mistake_runs(tmp_path):
     """What the tables below spoil is sound."""
-    lay(tmp_path, {"kernel/mine.cu": CU, "kernel/mine.yaml": yaml_of()})
-    done = run(tmp_path, "--config-dir", ".", "kernel=mine", "device=cpu")
+    write_files(tmp_path, {"kernel/mine.cu": CU, "kernel/mine.yaml": yaml_of()})
+    done = run(tmp_path, *MINE)
     assert done.code == 0, done.err
 
 
-# What the file holds, and words of the sentence.
+MANY = "{block: 64, size: 1000, " + ", ".join(f"p{i}: {i}" for i in range(4000)) + "}"
+
+# What the file holds, and a phrase of the sentence.
 DOCUMENTS = {
     "empty": ("", "mine.yaml is empty"),
-    "a list": (
-        "- parameters\n- grid\n",
-        "kernel/mine.yaml: expected keys with values, not '['parameters', 'grid']'",
-    ),
+    "a list": ("- parameters\n- grid\n", "kernel/mine.yaml: expected keys with values, not '['parameters', 'grid']'"),
     "two documents": ("a: 1\n---\nb: 2\n", "kernel/mine.yaml, line 2, column 1: invalid YAML"),
     "an open brace": ("{parameters: [", "kernel/mine.yaml, line 1, column 15: invalid YAML"),
     "a tab": ("parameters:\n\tblock: 1\n", "kernel/mine.yaml, line 2, column 1: invalid YAML"),
     "a key twice": (yaml_of() + "grid: 2\n", "invalid YAML: found duplicate key grid"),
     "an anchor that is none": ("grid: *nope\n", "invalid YAML: found undefined alias 'nope'"),
-    "an anchor within itself": (
-        "a: &a [*a]\n",
-        "kernel/mine.yaml: invalid YAML: *a refers to a value that contains it",
-    ),
+    "an anchor within itself": ("a: &a [*a]\n", "kernel/mine.yaml: invalid YAML: *a refers to a value that contains it"),
     "a list for a key": ("? [a]\n: 1\n", "kernel/mine.yaml, line 1, column 3: invalid YAML"),
     "no key": ("null: 1\n", "kernel/mine.yaml: null cannot be a key"),
     "a merge of nothing": ("<<: 5\n", "kernel/mine.yaml, line 1, column 5: invalid YAML"),
-    "an object of Python's": (
-        "!!python/object/apply:os.abort []\n",
-        "invalid YAML: could not determine a constructor",
-    ),
+    "an object of Python's": ("!!python/object/apply:os.abort []\n", "invalid YAML: could not determine a constructor"),
     "a tag that lies": ("a: !!int x\n", "kernel/mine.yaml: invalid YAML: invalid literal for int()"),
     "a control character": ("summary: \x07\n", "kernel/mine.yaml: invalid YAML: unacceptable character"),
     "another encoding": ("summary: été\n".encode("latin-1"), "kernel/mine.yaml: invalid YAML: 'utf-8' codec"),
     "an interpolation": (yaml_of(summary="${nope}"), "kernel.summary: "),
     "a file that is not there": ("defaults: [nope]\n", "Could not load 'kernel/nope'"),
     "itself": ("defaults: [mine]\n", "includes itself"),
-}
+    # files without end
+    "aliases of aliases": (bomb(), "kernel/mine.yaml: invalid YAML: more than 10,000 values"),
+    "merges of merges": (bomb("{k: 1}", "{<<: [*]}"), "kernel/mine.yaml: invalid YAML: more than 10,000 values"),
+    "a line of 10 MB": (f"summary: {'a ' * 5_000_000}", "cannot have more than 262,144 bytes"),
+    "100,000 brackets": ("[" * 100_000, "kernel/mine.yaml: invalid YAML: nested more than"),
+    "4,000 parameters": (yaml_of(parameters=MANY), "parameters: a kernel can have 256, not 4,002"),
+    "a number of 5,000 digits": (yaml_of(grid="0x" + "f" * 5000), "a number of 5,002 digits"),
+    "a sexagesimal number": (yaml_of(grid=":".join(["1"] * 500)), "a number of 999 digits"),
+    "100,000 signs": (yaml_of(grid=f"'{'-' * 100_000}1'"), "has more than 4,000 characters"),
+    "references to references": (
+        "\n".join(["a0: xxx", *(f"a{i}: ${{a{i - 1}}}${{a{i - 1}}}" for i in range(1, 40))]),
+        "a configuration file can refer to 24 values, not 78",
+    ),
+    "a date": (yaml_of(grid="2020-10-10"), "'2020-10-10' is a date"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", DOCUMENTS)
 def test_a_file_that_is_no_kernels_yaml_is_told(what, tmp_path):
     """Whatever a file holds, its name is told, and the line where the YAML goes wrong."""
     content, sentence = DOCUMENTS[what]
-    lay(tmp_path, {"kernel/mine.cu": CU, "kernel/mine.yaml": content})
-    told(tmp_path, what, sentence)
+    write_files(tmp_path, {"kernel/mine.cu": CU, "kernel/mine.yaml": content})
+    assert_mistake(tmp_path, MINE, sentence)
 
 
-# What lies there instead of which file, and words of the sentence.
+# What lies there instead of which file, and a phrase of the sentence.
 FILES = {
     "a folder": ("mine.yaml", Path.mkdir, "kernel/mine.yaml: cannot be read: Is a directory"),
     "a dangling link": ("mine.yaml", lambda p: p.symlink_to("nowhere"), "kernel/mine.yaml: cannot be read: No such file"),
@@ -97,13 +83,13 @@ FILES = {
 def test_what_is_no_file_is_told(what, tmp_path):
     """A folder, a link, or nothing in the place of a file is told by its name."""
     spoilt, make, sentence = FILES[what]
-    lay(tmp_path, {"kernel/mine.cu": CU, "kernel/mine.yaml": yaml_of()})
+    write_files(tmp_path, {"kernel/mine.cu": CU, "kernel/mine.yaml": yaml_of()})
     (tmp_path / "kernel" / spoilt).unlink()
     make(tmp_path / "kernel" / spoilt)
-    told(tmp_path, what, sentence)
+    assert_mistake(tmp_path, MINE, sentence)
 
 
-# What is written for which key, and words of the sentence.
+# What is written for which key, and a phrase of the sentence.
 KERNELS = {
     "a misspelt key": ({"argumnets": "[]"}, "mine.yaml: 'argumnets' is not a valid key; did you mean arguments?"),
     "a fill of an output": ({"arguments": "[{name: out, role: out, dtype: int32, shape: size, fill: zeros}]"}, "mine.yaml: arguments[0]: fill: an array of role 'out' has no content of its own"),
@@ -122,9 +108,9 @@ KERNELS = {
 def test_a_broken_kernel_is_told(what, tmp_path):
     """The sentence names the file, the key, what stands there, and what is allowed."""
     lines, sentence = KERNELS[what]
-    lay(tmp_path, {"kernel/mine.cu": CU, "kernel/mine.yaml": yaml_of(**lines)})
-    lay(tmp_path, {"family/torn.yaml": "a: [", "family/reduction.yaml": "finish: host\n"})
-    told(tmp_path, what, sentence)
+    write_files(tmp_path, {"kernel/mine.cu": CU, "kernel/mine.yaml": yaml_of(**lines)})
+    write_files(tmp_path, {"family/torn.yaml": "a: [", "family/reduction.yaml": "finish: host\n"})
+    assert_mistake(tmp_path, MINE, sentence)
 
 
 GLOBAL = "# @package _global_\n"
@@ -156,15 +142,19 @@ EXPERIMENTS = {
     "a parameter that is none": (f"{GLOBAL}on_cpu: {{nope: 5}}\n", "on_cpu.nope: no kernel on the search path"),
     "a parameter that is swept": (SWEEP % "{block: '64,128'}" + "on_cpu: {block: 64}\n", "on_cpu.block: the experiment sweeps block"),
     "Hydra by a number": (f"{GLOBAL}hydra: 5\n", "experiment/mine.yaml: hydra: expected keys with values, not '5'"),
+    "a sweep of too many cases": (SWEEP % "{seed: 'range(1,1000000000)', kernel: glob(*)}", f"(999,999,999 of seed x {len(SHIPPED)} of kernel)"),
+    "callbacks switched off": (f"{GLOBAL}hydra: {{callbacks: {{reserve: null}}}}\n", "hydra.callbacks: cannot be set"),
+    "callbacks replaced": (f"{GLOBAL}hydra: {{callbacks: {{reserve: {{_target_: x.Y}}}}}}\n", "hydra.callbacks: cannot be set"),
+    "a file that it includes, without end": (f"{GLOBAL}defaults: [aliases]\n", "experiment/aliases.yaml: invalid YAML: more than 10,000"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("what", EXPERIMENTS)
 def test_a_broken_experiment_is_told(what, tmp_path):
     """An experiment that cannot be understood is told with its name, or with the value in it."""
-    content, *sentence = EXPERIMENTS[what]
-    lay(tmp_path, {"experiment/mine.yaml": content})
-    told(tmp_path, what, *sentence, arguments=("experiment=mine", "device=cpu", "size=100"))
+    content, sentence = EXPERIMENTS[what]
+    write_files(tmp_path, {"experiment/mine.yaml": content, "experiment/aliases.yaml": GLOBAL.encode() + bomb()})
+    assert_mistake(tmp_path, ["--config-dir", ".", "experiment=mine", "device=cpu", "size=100"], sentence)
 
 
 NAMES = {
@@ -179,28 +169,25 @@ NAMES = {
 def test_a_name_that_no_function_can_have_is_told(what, tmp_path):
     """A kernel's file is called as its function is, so not every name will do."""
     name = NAMES[what]
-    lay(tmp_path, {f"kernel/{name}.cu": CU, f"kernel/{name}.yaml": yaml_of()})
-    told(tmp_path, what, f"'{name}' is not a valid name; allowed: letters", name=name)
+    write_files(tmp_path, {f"kernel/{name}.cu": CU, f"kernel/{name}.yaml": yaml_of()})
+    sentence = f"'{name}' is not a valid name; allowed: letters"
+    assert_mistake(tmp_path, ["--config-dir", ".", f"kernel='{name}'", "device=cpu"], sentence)
 
 
 GROUPS = {
     "a device": ("device", "colour: red\n", "device/mine.yaml: device.colour: unknown key"),
     "a device of no kind": ("device", "kind: gpu\n", "device.kind=gpu: expected one of auto, cuda, cpu"),
-    "a timing": (
-        "timing",
-        "cpu_samples: x\n",
-        "timing/mine.yaml: timing.cpu_samples: expected an integer from 3 to 100000, not 'x'",
-    ),
+    "a timing": ("timing", "cpu_samples: x\n", "timing/mine.yaml: timing.cpu_samples: expected an integer from 3 to 100000, not 'x'"),
     "a timing that is a list": ("timing", "- a\n", "timing/mine.yaml: expected keys with values"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", GROUPS)
 def test_a_broken_file_of_a_group_is_told(what, tmp_path):
     """A device or a timing of one's own is held to the same keys."""
     group, content, sentence = GROUPS[what]
-    lay(tmp_path, {f"{group}/mine.yaml": content})
-    told(tmp_path, what, sentence, arguments=(f"{group}=mine",))
+    write_files(tmp_path, {f"{group}/mine.yaml": content})
+    assert_mistake(tmp_path, ["--config-dir", ".", f"{group}=mine"], sentence)
 
 
 BEGINNINGS = {
@@ -213,23 +200,23 @@ BEGINNINGS = {
 def test_a_broken_beginning_is_told(what, tmp_path):
     """The config.yaml of a folder given by --config-path is held to be one."""
     content, sentence = BEGINNINGS[what]
-    lay(tmp_path, {"config.yaml": content})
-    is_a_told_mistake(run(tmp_path, "--config-path", str(tmp_path)), sentence)
+    write_files(tmp_path, {"config.yaml": content})
+    assert_mistake(tmp_path, ["--config-path", str(tmp_path)], sentence)
 
 
 def test_a_kernel_of_ones_own_replaces_a_shipped_one_of_its_name(tmp_path):
     """Which is told. The folder cannot hold a config.yaml as well, since Hydra would begin there."""
-    lay(tmp_path, {"kernel/reduceShfl.cu": CU.replace("mine", "reduceShfl"), "kernel/reduceShfl.yaml": yaml_of()})
+    write_files(
+        tmp_path, {"kernel/reduceShfl.cu": CU.replace("mine", "reduceShfl"), "kernel/reduceShfl.yaml": yaml_of()}
+    )
     done = run(tmp_path, "--config-dir", ".", "kernel=reduceShfl,reduceSmem", "size=1000", "device=cpu")
     assert done.code == 0, done.err
     told = f"kernel=reduceShfl: {tmp_path}/kernel/reduceShfl.yaml replaces "
     assert told in (done.out + done.err).replace("./kernel", f"{tmp_path}/kernel")
     assert (done.folder / "sources" / "conf" / "kernel" / "reduceShfl.yaml").read_text().endswith(yaml_of())
-    lay(tmp_path / "other", {"kernel/reduceShfl.yaml": yaml_of(), "config.yaml": "{}"})
-    done = run(tmp_path / "other", "--config-dir", ".", "kernel=reduceShfl")
-    is_a_told_mistake(
-        done, "config.yaml: a folder with a kernel that replaces one of the runner's cannot hold this file"
-    )
+    write_files(tmp_path / "other", {"kernel/reduceShfl.yaml": yaml_of(), "config.yaml": "{}"})
+    sentence = "config.yaml: a folder with a kernel that replaces one of the runner's cannot hold this file"
+    assert_mistake(tmp_path / "other", ["--config-dir", ".", "kernel=reduceShfl"], sentence)
 
 
 def test_a_broken_kernel_stops_no_other_one(tmp_path):
@@ -240,7 +227,7 @@ def test_a_broken_kernel_stops_no_other_one(tmp_path):
         "zero": yaml_of(grid="1 // (size - 1000)", source="mine.cu"),
     }
     files = {f"kernel/{name}.yaml": text for name, text in broken.items()}
-    lay(tmp_path, {"kernel/mine.cu": CU, "kernel/mine.yaml": yaml_of(), **files})
+    write_files(tmp_path, {"kernel/mine.cu": CU, "kernel/mine.yaml": yaml_of(), **files})
     names = "unreadable,mine,incomplete,zero"
     done = run(tmp_path, "--config-dir", ".", f"kernel={names}", "device=cpu", "block=32,64")
     assert done.code == 2
@@ -258,7 +245,21 @@ def test_a_broken_kernel_stops_no_other_one(tmp_path):
     assert "cannot be run: incomplete.yaml: the key 'arguments' is missing" in helped
 
 
+def test_the_files_of_other_kernels_stop_nothing(tmp_path):
+    """A kernel runs beside files without end, which its configuration does not include, and in little memory."""
+    others = {f"kernel/other{i}.yaml": text for i, (text, _) in enumerate(DOCUMENTS.values())}
+    write_files(tmp_path, {"kernel/mine.cu": CU, "kernel/mine.yaml": yaml_of(), **others})
+    os.mkfifo(tmp_path / "kernel" / "fifo.yaml")
+    (tmp_path / "kernel" / "zero.yaml").symlink_to("/dev/zero")
+    done = run(tmp_path, *MINE, "--dry-run", MEMORY_MIB="300")
+    assert (done.code, done.err) == (0, "")
+    assert_refused(run(tmp_path, "--config-dir", ".", "kernel=zero"), "kernel/zero.yaml: ", "not a regular file")
+    done = run(tmp_path, "--config-dir", ".", "--dry-run", "kernel=mine,fifo", "device=cpu")
+    assert "not a regular file; this kernel is left out" in done.err
+    assert "1 case to run" in done.out
+
+
 def test_a_sweep_of_broken_kernels_alone_is_a_mistake(tmp_path):
     """Nothing is run, and the first one is told."""
-    lay(tmp_path, {"kernel/one.yaml": "a: [1", "kernel/two.yaml": "parameters: {block: 64}\n"})
-    is_a_told_mistake(run(tmp_path, "--config-dir", ".", "kernel=two,one"), "two.yaml: the key 'arguments' is missing")
+    write_files(tmp_path, {"kernel/one.yaml": "a: [1", "kernel/two.yaml": "parameters: {block: 64}\n"})
+    assert_mistake(tmp_path, ["--config-dir", ".", "kernel=two,one"], "two.yaml: the key 'arguments' is missing")

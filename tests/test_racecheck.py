@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import outcomes
 import processes
 import pytest
-from processes import RACES
 from support import shipped
 
 from runner.device.config import DeviceConfig
@@ -260,7 +259,7 @@ def test_an_interrupted_look_leaves_the_rows_and_a_resumed_sweep_looks_again(tmp
     row = rows_of(folder)["honest", 6400]
     assert (process.returncode, row["status"], row["races_skipped"]) == (130, "ok", "interrupted"), err
     assert row["emulated_us"]
-    assert processes.resume(tmp_path, folder, **RACES).returncode == 0
+    assert processes.resume(tmp_path, folder).returncode == 0
     again = rows_of(folder)["honest", 6400]
     assert (again["status"], again["emulated_us"]) == ("ok", row["emulated_us"])
     assert again["races_skipped"] == "a launch takes more than 5 s on the checked CPU device"

@@ -8,8 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from processes import OWN, PATIENCE_S, content, start, table, wait_until
-from told import run
+from processes import OWN, PATIENCE_S, content, run, start, table, wait_until
 
 SMALL = ("device=cpu", "size=2000")
 MEASURED = (

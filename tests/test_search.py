@@ -7,10 +7,10 @@ import shutil
 
 import numpy as np
 import pytest
+from mistakes import assert_refused, write_files
 from outcomes import rows as table
-from processes import LINES
+from processes import run
 from support import read_kernel
-from told import is_a_told_mistake, lay, run
 
 from runner.compose.search import declared
 from runner.device.config import DeviceConfig
@@ -76,7 +76,7 @@ AWAY = "1+abs(log2(tile/8))+abs(log2(vector/4))/2+abs(many-6)/10"
 def mine(tmp_path_factory):
     """A folder with a kernel of 144 combinations, of which those with large tiles are wrong."""
     folder = tmp_path_factory.mktemp("mine")
-    lay(folder, {"mine/kernel/theirs.cu": CU, "mine/kernel/theirs.yaml": YAML})
+    write_files(folder, {"mine/kernel/theirs.cu": CU, "mine/kernel/theirs.yaml": YAML})
     return folder
 
 
@@ -197,7 +197,7 @@ def test_a_search_measures_on_a_device_beside_the_best_so_far(tmp_path):
 )
 def test_a_search_that_cannot_be_is_refused(mine, arguments, words):
     """An empty space, a budget of nothing, unknown names: one sentence, and no folder."""
-    is_a_told_mistake(run(mine, "--quiet", *SEARCH, *arguments), *words)
+    assert_refused(run(mine, "--quiet", *SEARCH, *arguments), *words)
 
 
 def test_an_objective_without_a_value_is_said_once(mine):
@@ -235,7 +235,7 @@ def test_any_time_of_the_cpu_device_makes_a_rehearsal(mine, objective):
 def test_a_search_has_the_lines_of_its_winners(mine):
     """In the table of the whole folder, as a sweep has them, whichever batch measured the case."""
     lined = [word for word in SEARCH if word != "lines=false"]
-    done = run(mine, *lined, "tile=1,2", "timing.cpu_rounds=2", "hydra.sweep.dir=lined", **LINES)
+    done = run(mine, *lined, "tile=1,2", "timing.cpu_rounds=2", "hydra.sweep.dir=lined", "lines=true")
     assert done.code == 0, done.err
     winner = {row["case"] for row in table(mine / "lined") if row["rounds"] == "2"}
     with (mine / "lined" / "lines.csv").open(encoding="utf-8") as file:

@@ -4,8 +4,9 @@ import gzip
 import json
 
 import pytest
+from mistakes import assert_refused
 from outcomes import rows as table
-from told import is_a_told_mistake, run
+from processes import run
 
 import runner
 
@@ -58,9 +59,9 @@ def test_an_exported_run_comes_back_when_it_is_imported(tmp_path):
     assert [row["median_us"] for row in again] == [""] * 3, "the CPU device's times stay what they are"
     taken = runner.open(tmp_path / "again").samples(again[0]["case"])
     assert list(taken.us) == pytest.approx(list(runner.open(tmp_path / "first").samples(first[0]["case"]).us))
-    is_a_told_mistake(run(tmp_path, "export", "first", "--to", "first.json"), "already exists")
-    is_a_told_mistake(run(tmp_path, "import", "first.json", "--into", "again"), "again: already exists", "--into")
-    is_a_told_mistake(run(tmp_path, "export", "again"), "this run was imported from first.json")
+    assert_refused(run(tmp_path, "export", "first", "--to", "first.json"), "already exists")
+    assert_refused(run(tmp_path, "import", "first.json", "--into", "again"), "again: already exists", "--into")
+    assert_refused(run(tmp_path, "export", "again"), "this run was imported from first.json")
     said = run(tmp_path, "report", "again").out
     assert "2 of 3 cases are correct in the recording" in said
     assert "Checked on" not in said, "we have checked nothing of what somebody's file says"
@@ -134,5 +135,5 @@ def test_a_file_that_is_no_t4_is_refused(tmp_path, content, words):
         lay_t4(tmp_path, "bad.json.gz", [entry([0.5], **content)])
     else:
         (tmp_path / "bad.json.gz").write_bytes(content.encode() if isinstance(content, str) else content)
-    is_a_told_mistake(run(tmp_path, "import", "bad.json.gz", "--into", "x"), "bad.json.gz", words)
+    assert_refused(run(tmp_path, "import", "bad.json.gz", "--into", "x"), "bad.json.gz", words)
     assert not (tmp_path / "x").exists()

@@ -80,8 +80,8 @@ def become(request: dict, out: int, err: int) -> None:
         room = pages * resource.getpagesize() + int(most) * 2**20
         resource.setrlimit(resource.RLIMIT_AS, (room, room))
     signal.alarm(request["timeout"])
-    if seconds := request["seconds"]:
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+    if cpu_s := request["cpu_s"]:
+        resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 5))
     runner.display.terminal.QUIET_S = float(request["environment"].get("QUIET_S", "600"))  # as in conftest.py
     sys.path[0] = request["directory"]
     sys.argv = [request["module"], *request["arguments"]]
