@@ -1,6 +1,7 @@
 """What several tests ask of a sweep's table, and of cases that were run."""
 
 import csv
+import shutil
 
 from support import case_of, read_kernel
 
@@ -18,15 +19,23 @@ def all_right(outcomes):
     assert [(o.status, o.reason) for o in outcomes] == [("ok", "")] * len(outcomes)
 
 
-def sentence_about(bench, path, text, old, new):
-    """What is said of a kernel of whose YAML a piece is replaced: when it is read, when it is a case, or when it is run."""
-    assert old in text
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text.replace(old, new, 1))
+def altered(path, folder, *pieces):
+    """The path of a kernel's YAML, copied with all that lies beside it into a folder, in which pieces are replaced."""
+    copy = shutil.copytree(path.parent, folder, dirs_exist_ok=True) / path.name
+    text = copy.read_text()
+    for old, new in pieces:
+        assert old in text
+        text = text.replace(old, new, 1)
+    copy.write_text(text)
+    return copy
+
+
+def refusal(bench, path):
+    """The sentence with which a kernel is refused: when its YAML is read, when it is a case, or when it is run."""
     try:
         case = case_of(read_kernel(path))
-        told = case.excluded or bench.run(case, samples=1).reason
+        sentence = case.excluded or bench.run(case, samples=1).reason
     except UsageError as e:
-        told = str(e)
-    assert "\n" not in told
-    return told
+        sentence = str(e)
+    assert "\n" not in sentence
+    return sentence

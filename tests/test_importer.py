@@ -1,114 +1,15 @@
 """`python -m runner import FILE`: a YAML from what others have, with blanks for what only a person knows."""
 
-import json
 import os
 
 import pytest
 import yaml
-from mistakes import assert_refused, write_files
+from mistakes import assert_mistake, assert_refused, write_files
 from processes import run
+from support import ROOT
 
-CU = """\
-#include <vector>
-#ifndef ROUNDS
-#define ROUNDS 2
-#endif
-__constant__ float weights[TAPS][4];
-__device__ float weight(int k) { return weights[k % TAPS][0]; }
-namespace filters {
-template <typename T, int tile = 4, bool twice>
-__global__ void smooth(T* out, const T* __restrict__ in, float* sums, int* flags, float2* pairs, int n, int stride, T factor)
-{
-    extern __shared__ T rows[];
-    const int i = blockIdx.x * LINE + threadIdx.x;
-    rows[threadIdx.x] = in[i * stride];
-    for (int k = 0; k < ROUNDS; ++k) sums[i] += weight(k) * tile;
-    const float2 pair = pairs[i];
-    if (flags[i] == 0 && i < n && FLT_MAX > pair.x) out[i] = rows[threadIdx.x] * factor;
-}
-}
-__global__ void plane(float* out, const float* in, int width, int height)
-{
-    const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
-    if (x < width && y < height) out[y * width + x] = 2 * in[y * width + x];
-}
-__global__ void copied(const cudaTextureObject_t from, cudaSurfaceObject_t to)
-{
-    surf1Dwrite(tex1D<float>(from, threadIdx.x), to, 4 * threadIdx.x);
-}
-int main()
-{
-    const int n = 10, rows = n / 5;  // of 5
-    dim3 blocks(rows, 4);
-    filters::smooth<float, 8, true><<<blocks, 32>>>(0, 0, 0, 0, 0, n, 1, 2.0f);
-}
-"""
-ROWS = """\
-#include <cooperative_groups.h>
-#include <cuda_fp16.h>
-#define HALVES
-#if defined(HALVES)
-typedef __half number;
-#else
-typedef float number;
-#endif
-struct Pair { float payload[2]; };
-template <int BlockSize>
-__global__ void scaled(number* out, float* from, float* first, int num_items, float scale, int)
-{
-    namespace cg = cooperative_groups;
-    cg::thread_block block = cg::this_thread_block();
-    cg::thread_block_tile<32> warp = cg::tiled_partition<32>(block);
-#ifdef WITHOUT_SCALE
-    scale = 1;
-#endif
-    const Pair pair = {{scale, 0}};
-    number* row = out + blockIdx.y * BlockSize;
-    const float* given = from + blockIdx.y * BlockSize;
-    if (first != nullptr && warp.thread_rank() == 0) __stcs(first + blockIdx.y, __ldcs(&given[0]));
-    if (blockIdx.y < num_items) row[threadIdx.x] = number(pair.payload[0] * given[threadIdx.x]);
-}
-"""
-SCRIPT = '''\
-import numpy
-from kernel_tuner import tune_kernel
-
-def tune():
-    source = """
-    __global__ void add(float *c, float *a, float *b, int n) {
-        for (int k = 0; k < tile_size; ++k) {
-            int i = (blockIdx.x * tile_size + k) * block_size_x + threadIdx.x;
-            if (i < n) c[i] = a[i] + b[i];
-        }
-    }
-    """
-    size = 5000
-    a = numpy.random.randn(size).astype(numpy.float32)
-    args = [numpy.zeros_like(a), a, a, numpy.int32(size)]
-    tune_params = dict(tile_size=[1, 2, 4])
-    tune_params["block_size_x"] = [32 + 32*i for i in range(3) if i != 1]
-    return tune_kernel("add", source, size, args, tune_params, grid_div_x=["block_size_x", "tile_size"],
-                       restrictions=["block_size_x*tile_size<=200"])
-'''
-T1 = {
-    "ConfigurationSpace": {
-        "TuningParameters": [
-            {"Name": "BX", "Type": "int", "Values": "[8*i for i in range(1, 3)]", "Default": 16},
-            {"Name": "BY", "Type": "int", "Values": [2, 4]},
-        ],
-        "Conditions": [{"Expression": "BX % BY == 0", "Parameters": ["BX", "BY"]}],
-    },
-    "KernelSpecification": {
-        "KernelName": "plane", "KernelFile": "filters.cu", "LocalSize": {"X": "BX", "Y": "BY", "Z": "1"},
-        "ProblemSize": [64, 32], "GridDivX": ["BX"], "GridDivY": ["BY"],
-        "Arguments": [
-            {"Name": "result", "Type": "float", "MemoryType": "Vector", "AccessType": "WriteOnly"},
-            {"Name": "from", "Type": "float", "MemoryType": "Vector", "AccessType": "ReadOnly"},
-            {"Name": "w", "Type": "int32", "MemoryType": "Scalar", "FillValue": 64},
-            {"Name": "h", "Type": "int32", "MemoryType": "Scalar", "FillValue": 32},
-        ],
-    },
-}  # fmt: skip
+FOLDER = ROOT / "tests" / "kernels" / "importer"
+CU, ROWS, SCRIPT, T1 = ((FOLDER / name).read_text() for name in ("filters.cu", "rows.cu", "tune.py.txt", "t1.json"))
 
 
 def written(folder, name):
@@ -133,7 +34,7 @@ def test_a_script_for_kernel_tuner_needs_only_its_reference(tmp_path):
     assert done.code == 0, done.err
     command = "--config-dir my_kernels kernel=add device=cpu"
     assert done.out == f"my_kernels/kernel/add.yaml\nFill in each ???, then: python -m runner {command}\n"
-    assert_refused(run(tmp_path, *command.split()), "add.yaml: reference.c: ??? is still to be filled in")
+    assert_mistake(tmp_path, command.split(), "add.yaml: reference.c: ??? is still to be filled in")
     fill_in(tmp_path, "add", c="a + b")
     done = run(tmp_path, *command.split(), "block=32,96", "tile_size=1,4")
     assert done.code == 0, done.err
@@ -190,15 +91,7 @@ def test_what_surrounds_a_kernel_is_understood(tmp_path):
     command = "--config-dir my_kernels kernel=scaled device=cpu size=4 block=64"
     assert_refused(run(tmp_path, *command.split()), "scaled.yaml: parameters.argument5: ??? is still to be filled in")
     path = tmp_path / "my_kernels" / "kernel" / "scaled.yaml"
-    fill_in(
-        tmp_path,
-        "scaled",
-        argument5="0",
-        scale="0.5",
-        grid="size",
-        out="0.5 * from_",
-        first="from_[:, 0]",
-    )
+    fill_in(tmp_path, "scaled", argument5="0", scale="0.5", grid="size", out="0.5 * from_", first="from_[:, 0]")
     assert "# compute: float16  # if the kernel also adds in float16" in path.read_text()
     text = path.read_text().replace('"ceil_div(size, block)"', "1").replace("shape: size", "shape: [size, block]", 2)
     path.write_text(text)
@@ -208,7 +101,7 @@ def test_what_surrounds_a_kernel_is_understood(tmp_path):
 
 def test_a_t1_file_gives_blocks_sizes_and_roles(tmp_path):
     """It names the kernel's file, and runs with a reference."""
-    write_files(tmp_path, {"filters.cu": CU, "t1.json": json.dumps(T1)})
+    write_files(tmp_path, {"filters.cu": CU, "t1.json": T1})
     assert run(tmp_path, "import", "t1.json").code == 0
     fill_in(tmp_path, "plane", out="2 * in")
     done = run(tmp_path, "--config-dir", "my_kernels", "kernel=plane", "device=cpu", "block=16x2,8x4")
@@ -231,14 +124,11 @@ def test_a_t1_file_gives_blocks_sizes_and_roles(tmp_path):
         (("filters.cu", "--kernel", "plane"), "my_kernels/kernel/plane.yaml: already exists; nothing is written"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_and_nothing_is_written(arguments, message, tmp_path):
+def test_a_mistake_is_one_sentence_and_nothing_is_written(arguments, message, tmp_path):
     """Above all, no file is overwritten."""
-    kept = {"my_kernels/kernel/plane.yaml": "mine"}
-    write_files(tmp_path, {"filters.cu": CU, "host.cu": "int main() {}", "host.py": "x = 1", "host.cu.py": "x =", **kept,
-                   "host.json": "[]"})  # fmt: skip
-    assert_refused(run(tmp_path, "import", *arguments), message)
-    assert [p.name for p in (tmp_path / "my_kernels" / "kernel").iterdir()] == ["plane.yaml"]
-    assert (tmp_path / "my_kernels" / "kernel" / "plane.yaml").read_text() == "mine"
+    write_files(tmp_path, {"filters.cu": CU, "host.cu": "int main() {}", "host.py": "x = 1", "host.cu.py": "x =",
+                           "host.json": "[]", "my_kernels/kernel/plane.yaml": "mine"})  # fmt: skip
+    assert_mistake(tmp_path, ["import", *arguments], message)
 
 
 @pytest.mark.parametrize("name", ["pipe.cu", "pipe.json", "pipe.py"])

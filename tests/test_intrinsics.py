@@ -10,11 +10,10 @@ import math
 import statistics
 from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
-from support import constant
+from support import ROOT, constant
 
 from runner.device import Source
 
@@ -36,11 +35,10 @@ extern "C" __global__ void kernel(const {operand} *as, const {operand} *bs, cons
 """
 
 
-def source_of(folder: Path, text: str) -> Source:
-    """A file with that text, and a function `kernel`."""
-    path = folder / "own.cu"
-    path.write_text(text)
-    return Source(path, text, "kernel")
+def file(name: str) -> Source:
+    """The function `kernel` of a file in tests/kernels/intrinsics."""
+    path = ROOT / "tests" / "kernels" / "intrinsics" / name
+    return Source(path, path.read_text(), "kernel")
 
 
 def computed(bench, folder, expressions, operands, result) -> dict[str, np.ndarray]:
@@ -51,10 +49,10 @@ def computed(bench, folder, expressions, operands, result) -> dict[str, np.ndarr
     padded = np.ones((count, 3), dtype)
     padded[: len(operands)] = operands
     out = np.zeros((len(expressions), count), result)
-    text = kernel_of(expressions, names[dtype.name], names[np.dtype(result).name])
-    (out,) = bench.call(
-        source_of(folder, text), *(constant(padded[:, i]) for i in range(3)), out, grid=count // BLOCK, block=BLOCK
-    )
+    path = folder / "own.cu"
+    path.write_text(kernel_of(expressions, names[dtype.name], names[np.dtype(result).name]))
+    source = Source(path, path.read_text(), "kernel")
+    (out,) = bench.call(source, *(constant(padded[:, i]) for i in range(3)), out, grid=count // BLOCK, block=BLOCK)
     return dict(zip(expressions, out[:, : len(operands)], strict=True))
 
 
@@ -444,100 +442,26 @@ def test_special_functions(bench, tmp_path, suffix, dtype):
 
 # ---------------------------------------------------------------------------------------- atomics, clocks and the rest
 
-REST = """
-#include <cuda_fp16.h>
-#include <math_constants.h>
 
-extern "C" __global__ void kernel(float *sums, unsigned *counters, __half2 *halves, int *flags)
-{
-    const unsigned t = threadIdx.x;
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-    atomicAdd((float2 *)sums, make_float2(1, 2));
-    atomicAdd((float4 *)(sums + 4), make_float4(1, 2, 3, 4));
-#endif
-    atomicAdd_block(sums + 8, 1.0f);
-    atomicAdd_system(sums + 9, 2.0f);
-    atomicInc(counters, 4);
-    atomicDec(counters + 1, 4);
-    atomicMax_system(counters + 2, t * 7 % 128);
-    for (unsigned short seen = 0, *word = (unsigned short *)(counters + 3); ; ) {
-        const unsigned short was = atomicCAS(word, seen, (unsigned short)(seen + 1));
-        if (was == seen) break;
-        seen = was;
-    }
-    atomicAdd(halves, __floats2half2_rn(1.0f, 0.5f));
-
-    const clock_t start = clock();
-    const long long start64 = clock64();
-    __nanosleep(10);
-    if (t == 0) {
-        flags[0] = clock() - start >= 0 && clock64() >= start64;
-        __shared__ int there;
-        int *back = (int *)__cvta_shared_to_generic(__cvta_generic_to_shared(&there));
-        flags[1] = back == &there;
-        __stcg(flags + 2, __ldcs(flags + 4) + __ldcv(flags + 4));
-        __builtin_assume(t < 128);
-        flags[3] = CUDART_INF_F > CUDART_MAX_NORMAL_F && CUDART_PI > CUDART_PI_F - 1e-6 && isnan(CUDART_NAN);
-    }
-}
-"""
-
-
-def test_atomics_clocks_and_cache_hints(bench, tmp_path):
+def test_atomics_clocks_and_cache_hints(bench):
     """Vector atomics add each element; counters wrap; 16 bits are compared and swapped; clocks do not run backwards."""
     sums, counters = np.zeros(10, np.float32), np.zeros(4, np.uint32)
     halves, flags = np.zeros(2, np.uint16), np.array([0, 0, 0, 0, 21], np.int32)
-    source = source_of(tmp_path, REST)
-    sums, counters, halves, flags = bench.call(source, sums, counters, halves.view(np.float16), flags, block=BLOCK)
+    sums, counters, halves, flags = bench.call(
+        file("rest.cu"), sums, counters, halves.view(np.float16), flags, block=BLOCK
+    )
     assert list(sums) == [128, 256, 0, 0, 128, 256, 384, 512, 128, 256]
     assert list(counters) == [128 % 5, 5 - 128 % 5, 127, 128]
     assert list(halves) == [128, 64]
     assert list(flags) == [1, 1, 42, 1, 21]
 
 
-SCOPED = """
-#define relaxed __NV_ATOMIC_RELAXED  // nvcc takes literals alone
-#define both __NV_ATOMIC_ACQ_REL
-#define device __NV_THREAD_SCOPE_DEVICE
-
-extern "C" __global__ void kernel(unsigned *words, float *sum, int *flags)
-{
-    const unsigned t = threadIdx.x;
-    __nv_atomic_add(words, 2u, relaxed, device);
-    flags[1 + __nv_atomic_fetch_sub(words + 1, 1u, both, __NV_THREAD_SCOPE_BLOCK)] = 1;
-    __nv_atomic_min(words + 2, t, relaxed);
-    __nv_atomic_fetch_max(words + 3, t, __NV_ATOMIC_SEQ_CST, device);
-    __nv_atomic_fetch_and(words + 4, ~(1u << t % 32), relaxed, device);
-    __nv_atomic_or(words + 5, 1u << t % 32, relaxed, device);
-    __nv_atomic_xor(words + 6, t, relaxed, device);
-    __nv_atomic_fetch_add(sum, 0.5f, relaxed, device);
-    __nv_atomic_thread_fence(both, device);
-    unsigned seen, next, ours = 1, before;
-    __nv_atomic_load(words + 7, &seen, __NV_ATOMIC_ACQUIRE, device);
-    do next = seen + 3;
-    while (!__nv_atomic_compare_exchange(words + 7, &seen, &next, false, both, __NV_ATOMIC_ACQUIRE, device));
-    __nv_atomic_exchange(words + 8, &ours, &before, both, device);
-    float four = 4, two;
-    if (before == 7) {
-        __nv_atomic_exchange(sum + 1, &four, &two, relaxed, device);
-        flags[0] = two == 2 && __nv_atomic_exchange_n(words + 9, 6u, relaxed, device) == 0;
-    }
-    if (t == 0) {
-        __nv_atomic_store_n(words + 11, 5u, __NV_ATOMIC_RELEASE, device);
-        __nv_atomic_store(words + 10, &ours, relaxed);
-    }
-}
-"""
-
-
-def test_atomics_with_an_order_and_a_scope(bench, tmp_path):
+def test_atomics_with_an_order_and_a_scope(bench):
     """Those of CUDA 12.8: with and without the value before, with values and with pointers."""
     words = np.zeros(12, np.uint32)
     words[[1, 2, 4, 8]] = BLOCK - 1, 1000, 0xFFFFFFFF, 7
-    source = source_of(tmp_path, SCOPED)
-    words, sums, flags = bench.call(
-        source, words, np.array([0, 2], np.float32), np.zeros(BLOCK + 1, np.int32), block=BLOCK
-    )
+    sums, flags = np.array([0, 2], np.float32), np.zeros(BLOCK + 1, np.int32)
+    words, sums, flags = bench.call(file("scoped.cu"), words, sums, flags, block=BLOCK)
     last = BLOCK - 1
     assert list(words) == [2 * BLOCK, 0xFFFFFFFF, 0, last, 0, 0xFFFFFFFF, 0, 3 * BLOCK, 1, 6, 1, 5]
     assert list(sums) == [BLOCK / 2, 4]

@@ -28,28 +28,18 @@ from runner.sweep.stage import Bench
 LOADS, STORES = "shared_load_wavefronts", "shared_store_wavefronts"
 READ, WRITTEN = "global_load_sectors", "global_store_sectors"
 
-GATHER = """extern "C" __global__ void gather(const int* index, const T* from, T* out)
-{
-    __shared__ T tile[1024]; tile[threadIdx.x] = from[threadIdx.x];
-    const int at = index[blockIdx.x * 32 + threadIdx.x];
-    if (at >= 0) {
-        out[threadIdx.x] = tile[at];
-        out[threadIdx.x] = from[at];
-    }
-}
-"""
+FOLDER = ROOT / "tests" / "kernels" / "lines"
 TYPES = {1: "char", 2: "short", 4: "int", 8: "double", 16: "int4"}
 
 
 @pytest.fixture(scope="module")
-def gathered(own_cache, tmp_path_factory):
+def gathered(own_cache):
     """Wavefronts and sectors, ideal ones after them, of a warp whose lanes load these elements; one pair a pattern."""
-    path = tmp_path_factory.mktemp("gather") / "gather.cu"
-    path.write_text(GATHER)
+    path = FOLDER / "gather.cu"
     device, compiler = CheckedDevice(threads=1), CpuCompiler(checked=True)
 
     def count(itemsize, patterns):
-        source = Source(path, GATHER, "gather", (("T", TYPES[itemsize]),))
+        source = Source(path, path.read_text(), "gather", (("T", TYPES[itemsize]),))
         program = device.load(source, compiler.compile(source))
         padded = [[-1 if e is None else e for e in [*p, *[None] * 32][:32]] for p in patterns]
         item = np.dtype((np.void, itemsize)) if itemsize == 16 else np.dtype(f"i{itemsize}".replace("i8", "f8"))
@@ -172,37 +162,9 @@ def test_each_kernel_pays_for_what_it_is_known_for(name, changed, loads, stores,
     assert costs == {LOADS: loads, STORES: stores, READ: read, WRITTEN: written}
 
 
-MIXED = """#include "mixed.cuh"
-__constant__ float weights[32];
-extern "C" __global__ void mixed(const float4* in, float* out, unsigned* bins, int n)
-{
-    const int i = blockIdx.x * 64 + threadIdx.x;
-    if (i < n) {
-        const float4 v = in[i];
-        out[i] = v.x + weights[threadIdx.x % 32];
-    }
-    if (threadIdx.x % 2) {
-        atomicAdd(&bins[threadIdx.x / 8], 1u);
-    }
-    for (int k = 0; k < threadIdx.x % 4; ++k)
-        out[i] = twice(out, i);
-}
-"""
-
-
-def test_every_kind_of_access_is_counted_at_its_line(tmp_path):
+def test_every_kind_of_access_is_counted_at_its_line():
     """Vectors stay whole, constants cost nothing, an inlined header has its own line; atomics and divergence are told."""
-    (tmp_path / "mixed.cuh").write_text("__device__ float twice(const float* a, int i)\n{\n    return 2 * a[i];\n}\n")
-    (tmp_path / "mixed.cu").write_text(MIXED)
-    (tmp_path / "mixed.yaml").write_text(
-        "parameters: {size: 6400}\narguments:\n  - {name: in, role: in, dtype: float32, shape: 4 * size, fill: ones}\n"
-        "  - {name: out, role: out, dtype: float32, shape: size}\n"
-        "  - {name: bins, role: state, dtype: uint32, shape: 8}\n"
-        "  - {name: weights, role: in, constant: true, dtype: float32, shape: 32, fill: ones}\n"
-        "  - {name: n, scalar: int32, value: size}\ngrid: size // block\nconstraints: {block == 64: fixed}\n"
-        "reference: {out: 'full(2, size)'}\n".replace("{size: 6400}", "{block: 64, size: 6400}")
-    )
-    found = line_costs.of_case(case_of(read_kernel(tmp_path / "mixed.yaml")))[1]
+    found = line_costs.of_case(case_of(read_kernel(FOLDER / "mixed.yaml")))[1]
     by = {lines.key(cost): cost for cost in found}
     vector = by["mixed.cu", 7, "global", "load"]
     assert (vector.blocks, vector.requests, vector.bytes, vector.sectors, vector.ideal_sectors) == (3, 6, 512, 16, 16)
@@ -219,14 +181,7 @@ def test_every_kind_of_access_is_counted_at_its_line(tmp_path):
 
 def test_a_sweep_writes_what_its_lines_cost(runner):
     """lines.csv, the columns of results.csv, and the same when the sweep is repeated from the cache; not with lines=false."""
-    command = (
-        "hydra.sweep.dir=first",
-        "-m",
-        "kernel=transposeGmem,transposeSmem",
-        "block=32x32",
-        "size=64x64",
-        "device=cpu",
-    )
+    command = ("hydra.sweep.dir=first", "kernel=transposeGmem,transposeSmem", "block=32x32", "size=64x64", "device=cpu")
     first = runner(*command, "racecheck=none", defaults=True)
     assert first.code == 0, first.err
     folder = first.directory / "first"
@@ -246,27 +201,10 @@ def test_a_sweep_writes_what_its_lines_cost(runner):
     assert {row[WRITTEN] for row in outcomes.rows(without)} == {""}
 
 
-CHAIN = """extern "C" __global__ void chain(volatile int* done, int* out)
-{
-    if (blockIdx.x) {
-        while (done[blockIdx.x - 1] == 0) {}
-    }
-    out[blockIdx.x] = 1;
-    __threadfence();
-    done[blockIdx.x] = 1;
-}
-"""
-
-
-def test_blocks_that_wait_for_earlier_ones_are_counted_from_the_first(tmp_path, monkeypatch):
+def test_blocks_that_wait_for_earlier_ones_are_counted_from_the_first(monkeypatch):
     """Without the block before it the middle one waits for ever: then the first blocks are counted."""
     monkeypatch.setattr(line_costs, "LIMIT_S", 0.5)
-    (tmp_path / "chain.cu").write_text(CHAIN)
-    (tmp_path / "chain.yaml").write_text(
-        "parameters: {block: 1, blocks: 50}\narguments:\n  - {name: done, role: state, dtype: int32, shape: blocks}\n"
-        "  - {name: out, role: out, dtype: int32, shape: blocks}\ngrid: blocks\nreference: {out: 'full(1, blocks)'}\n"
-    )
-    found = line_costs.of_case(case_of(read_kernel(tmp_path / "chain.yaml")))[1]
+    found = line_costs.of_case(case_of(read_kernel(FOLDER / "chain.yaml")))[1]
     assert {lines.key(cost): cost.requests for cost in found}["chain.cu", 6, "global", "store"] == 3
 
 
@@ -335,32 +273,12 @@ def test_a_damaged_table_is_one_sentence(tmp_path):
             assert lines.read(RunFolder(tmp_path)) == {}
 
 
-ATOMICS = """#include <cuda/atomic>
-extern "C" __global__ void atomics(int* out)
-{
-    cuda::atomic_ref<int, cuda::thread_scope_device> first(out[0]);
-    atomicCAS(&out[1], -1, 5);
-    first.store(7, cuda::memory_order_relaxed);
-    const int read = first.load(cuda::memory_order_relaxed);
-    if (read == 7) out[2] = read;
-}
-"""
-
-
-def test_atomics_are_counted_as_the_instructions_that_they_are(tmp_path):
+def test_atomics_are_counted_as_the_instructions_that_they_are():
     """A compare-and-swap that fails is still an atomic; an atomic load is a load, an atomic store a store."""
-    (tmp_path / "atomics.cu").write_text(ATOMICS)
-    (tmp_path / "atomics.yaml").write_text(
-        "parameters: {block: 32, size: 3}\ngrid: 1\nreference: {out: out}\n"
-        "arguments: [{name: out, role: inout, dtype: int32, shape: size, fill: zeros}]\n"
-    )
-    found = line_costs.of_case(case_of(read_kernel(tmp_path / "atomics.yaml")))[1]
+    found = line_costs.of_case(case_of(read_kernel(FOLDER / "atomics.yaml")))[1]
     assert {(cost.line, cost.kind) for cost in found if cost.memory} == {
-        (5, "atomic"),
-        (6, "store"),
-        (7, "load"),
-        (8, "store"),
-    }
+        (5, "atomic"), (6, "store"), (7, "load"), (8, "store"),
+    }  # fmt: skip
 
 
 def test_a_table_never_hides_what_the_jobs_know(tmp_path):

@@ -5,60 +5,20 @@ import re
 
 import pytest
 from outcomes import rows as table
-from support import case_of, read_kernel
+from support import ROOT, case_of, read_kernel
 
 from runner.errors import UsageError
 from runner.kernel.metrics import merged, read, require_rankable
 from runner.record import run as reader
 from runner.record.ranking import fastest
 
-YAML = """
-parameters: {block: 64, size: 1000, factor: 2}
-let: {moved: 12 * size}
-arguments:
-  - {name: x, role: in, dtype: float32, shape: size, fill: random}
-  - {name: y, role: inout, dtype: float32, shape: size, fill: index}
-  - {name: a, scalar: float32, value: factor}
-  - {name: n, scalar: int32, value: size}
-grid: ceil_div(size, block)
-bytes: {read: 8 * size, written: 4 * size}
-operations: 2 * size
-metrics:
-  intensity: {value: operations / moved, unit: FLOP/B}
-  used: size / (grid * block)
-reference: {y: factor * x + y}
-"""
-CU = """
-__global__ void axpy(const float* x, float* y, float a, int n)
-{
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) y[i] = a * x[i] + y[i];
-}
-"""
-EXPERIMENT = """# @package _global_
-metrics:
-  scaled: {value: factor * gflops, unit: things, better: higher}
-  reads: bytes_read / size
-  squares: tile_rows * tile_rows
-rank_by: scaled
-hydra: {sweeper: {params: {factor: "0.5,2", block: "32,64"}}}
-"""
+OWN = ROOT / "tests" / "kernels" / "own"
+SWEEP = ("--config-dir", OWN, "experiment=mine", "kernel=axpy")
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """A folder with the kernel and the experiment, for --config-dir."""
-    files = {"kernel/axpy.yaml": YAML, "kernel/axpy.cu": CU, "experiment/mine.yaml": EXPERIMENT}
-    for name, text in files.items():
-        path = tmp_path / "k" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return tmp_path / "k"
-
-
-def test_metrics_are_columns_of_a_sweep(runner, folder):
+def test_metrics_are_columns_of_a_sweep(runner):
     """A kernel's metrics, an experiment's, and gflops by itself have the values that their expressions say."""
-    done = runner("-m", "--config-dir=k", "experiment=mine", "kernel=axpy", "device=cpu")
+    done = runner(*SWEEP, "device=cpu")
     assert done.code == 0, done.err
     rows = table(done.folder)
     assert len(rows) == 4
@@ -88,10 +48,9 @@ def test_metrics_are_columns_of_a_sweep(runner, folder):
 
 
 @pytest.mark.gpu
-def test_a_metric_ranks_the_cases_of_a_gpu(runner, folder):
+def test_a_metric_ranks_the_cases_of_a_gpu(runner):
     """The best case is that of the metric, and a comparison of two runs is of the metric, too."""
-    sweep = ("-m", "--config-dir=k", "experiment=mine", "kernel=axpy", "size=4Mi", "device=cuda")
-    first, second = (runner(*sweep, f"hydra.sweep.dir={name}") for name in "ab")
+    first, second = (runner(*SWEEP, "size=4Mi", "device=cuda", f"hydra.sweep.dir={name}") for name in "ab")
     assert (first.code, second.code) == (0, 0), first.err + second.err
     assert "Best scaled" in first.out
     (best,) = fastest(reader.read(first.directory / "a"))
@@ -139,9 +98,9 @@ def test_only_what_is_better_lower_or_higher_ranks(rank_by, sentence):
         require_rankable(rank_by, metrics, "mine")
 
 
-def test_a_metric_is_empty_where_something_is_missing(folder):
+def test_a_metric_is_empty_where_something_is_missing():
     """Without operations, after a division by zero, or of a row without times there is no number."""
-    kernel = read_kernel(folder / "kernel" / "axpy.yaml")
+    kernel = read_kernel(OWN / "kernel" / "axpy.yaml")
     given = {"a": "operations / missing", "b": "1 / (median_us - 5)", "c": "log(size - 1000)", "d": "median_us / 2"}
     names = case_of(kernel).variables
     metrics = merged((), given, names, {"missing"})

@@ -1,6 +1,8 @@
 """A kernel that is right at one size is checked at others, too, and what was done is counted. The GPU with `-m gpu`."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -14,89 +16,13 @@ from runner.record.run import read
 from runner.report.findings import judge
 from runner.report.verdict import verdict
 
-CODE = r"""
-// Sums of rows, one for each block of 32 threads; it leaves out columns behind the last 32.
-extern "C" __global__ void rowSums(const int *in, int *out, int width) {
-    if (threadIdx.x == 0) out[blockIdx.x] = 0;
-    __syncthreads();
-    for (int j = threadIdx.x; j < width / 32 * 32; j += 32) atomicAdd(&out[blockIdx.x], in[blockIdx.x * width + j]);
-}
-
-// Forgets what is behind the last 384 elements.
-extern "C" __global__ void tiles(const int *in, int *out, int n) {
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n / 384 * 384) out[i] = in[i] + 1;
-}
-
-// Wrong only where rows and columns are both odd.
-extern "C" __global__ void corner(const int *in, int *out, int m, int n) {
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < m * n && !(m % 2 && n % 2 && i == m * n - 1)) out[i] = in[i] + 1;
-}
-
-// Adds 1, or 2 in every other launch, which is right for an even number of them.
-extern "C" __global__ void turns(int *x, int step, int n, int which) {
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) x[i] += which ? 2 * (step % 2) : 1;  // the same after an even number of launches
-}
-
-extern "C" __global__ void right(const int *in, int *out, int n) {
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) out[i] = in[i] + 1;
-}
-"""
-
-ROWS = """
-parameters: {block: 32, rows_: 6, width: 256}
-arguments:
-  - {name: in, role: in, dtype: int32, shape: [rows_, width], fill: index}
-  - {name: out, role: out, dtype: int32, shape: rows_}
-  - {name: width, scalar: int32, value: width}
-grid: rows_
-reference: {out: "sum(in, axis=1)"}
-"""
-LINE = """
-parameters: {block: 192, size: 7680}
-arguments:
-  - {name: in, role: in, dtype: int32, shape: size, fill: index}
-  - {name: out, role: out, dtype: int32, shape: size}
-  - {name: n, scalar: int32, value: size}
-grid: ceil_div(size, block)
-reference: {out: in + 1}
-"""
-TURNS = """
-parameters: {block: 64, size: 256, steps: 4}
-arguments:
-  - {name: x, role: inout, dtype: int32, shape: size, fill: index}
-  - {name: step, scalar: int32, value: turn}
-  - {name: n, scalar: int32, value: size}
-  - {name: which, scalar: int32, value: "%d"}
-grid: ceil_div(size, block)
-launches: [{for: {turn: steps}}]
-reference: {x: x + steps}
-"""
-PLANE = """
-parameters: {block: 128, m: 64, n: 96}
-arguments:
-  - {name: in, role: in, dtype: int32, shape: [m, n], fill: index}
-  - {name: out, role: out, dtype: int32, shape: [m, n]}
-  - {name: m, scalar: int32, value: m}
-  - {name: n, scalar: int32, value: n}
-grid: ceil_div(m * n, block)
-reference: {out: in + 1}
-"""
+FOLDER = Path(__file__).parent / "kernels" / "sizes"
 
 
-@pytest.fixture
-def own(tmp_path):
-    """A case of one of the kernels above, with further keys in its YAML and values of parameters."""
-
-    def make(text, name, keys=None, **values):
-        (tmp_path / "own.cu").write_text(CODE)
-        content = {**yaml.safe_load(text), "source": "own.cu", **(keys or {})}
-        return case_of(from_yaml.read(name, content, tmp_path / f"{name}.yaml"), **values)
-
-    return make
+def own(name, keys=None, **values):
+    """A case of a kernel of tests/kernels/sizes, with further keys in its YAML and values of parameters."""
+    path = FOLDER / f"{name}.yaml"
+    return case_of(from_yaml.read(name, {**yaml.safe_load(path.read_text()), **(keys or {})}, path), **values)
 
 
 def tried(case, launch_ms=1.0):
@@ -106,44 +32,44 @@ def tried(case, launch_ms=1.0):
 
 WHOLE = {"constraints": {"size % block == 0": "whole blocks only"}}
 WRONG = {  # how a case is made, and at which other size it is wrong; nothing where it is right at all that it takes
-    "whole blocks only": (lambda _: case_of(kernel("wholeBlocksOnly"), size=2**14), "size=1"),
-    "whole blocks only, and says so": (lambda _: case_of(kernel("wholeBlocksOnly", **WHOLE), size=2**14), ""),
+    "whole blocks only": (lambda: case_of(kernel("wholeBlocksOnly"), size=2**14), "size=1"),
+    "whole blocks only, and says so": (lambda: case_of(kernel("wholeBlocksOnly", **WHOLE), size=2**14), ""),
     "a forgotten tail among the multiples that a constraint demands": (
-        lambda own: own(LINE, "tiles", {"constraints": {"size % 192 == 0": "whole tiles"}}), "size=192",
+        lambda: own("tiles", {"constraints": {"size % 192 == 0": "whole tiles"}}), "size=192",
     ),
     "the multiples of which there is no tail": (
-        lambda own: own(LINE, "tiles", {"constraints": {"size % 384 == 0": "whole tiles"}}), "",
+        lambda: own("tiles", {"constraints": {"size % 384 == 0": "whole tiles"}}), "",
     ),
-    "the width of a row, which no macro has": (lambda own: own(ROWS, "rowSums"), "width=31"),
+    "the width of a row, which no macro has": (lambda: own("rowSums"), "width=31"),
     "the width of a row, and says so": (
-        lambda own: own(ROWS, "rowSums", {"constraints": {"width % 32 == 0": "whole warps"}}), "",
+        lambda: own("rowSums", {"constraints": {"width % 32 == 0": "whole warps"}}), "",
     ),
-    "an odd number of launches": (lambda own: own(TURNS % 1, "turns1", {"function": "turns"}), "steps=1"),
-    "any number of launches": (lambda own: own(TURNS % 0, "turns0", {"function": "turns"}), ""),
-    "rows and columns that are both odd": (lambda own: own(PLANE, "corner"), "m=1, n=1"),
-    "one size less only": (lambda _: case_of(kernel("wrongBelow"), size=2**14), f"size={2**14 - 1}"),
+    "an odd number of launches": (lambda: own("turns", {"let": {"doubled": "1"}}), "steps=1"),
+    "any number of launches": (lambda: own("turns"), ""),
+    "rows and columns that are both odd": (lambda: own("corner"), "m=1, n=1"),
+    "one size less only": (lambda: case_of(kernel("wrongBelow"), size=2**14), f"size={2**14 - 1}"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_a_kernel_that_is_right_at_one_size_only_is_a_mismatch(what, bench, own):
+def test_a_kernel_that_is_right_at_one_size_only_is_a_mismatch(what, bench):
     """The reason names the size, in all parameters that differ; a constraint excludes sizes that a kernel does not take."""
     make, at = WRONG[what]
-    outcome = bench.run(make(own))
+    outcome = bench.run(make())
     assert outcome.status == ("mismatch" if at else "ok"), outcome.reason
     assert f"right at this size, wrong at {at}: " in outcome.reason if at else outcome.further.size_launches > 4
 
 
 TRIED = [
-    (lambda _: case_of(kernel("wholeBlocksOnly", **WHOLE), size=2**14), {"size=256", "size=512", "size=768"}),
-    (lambda own: own(LINE, "right", requiring("size % 192 == 64"), size=7744), {"size=64", "size=256", "size=7552"}),
+    (lambda: case_of(kernel("wholeBlocksOnly", **WHOLE), size=2**14), {"size=256", "size=512", "size=768"}),
+    (lambda: own("right", requiring("size % 192 == 64"), size=7744), {"size=64", "size=256", "size=7552"}),
     (
-        lambda own: own(LINE, "right", requiring("size != 0 and popcount(size) == 1"), size=4096),
+        lambda: own("right", requiring("size != 0 and popcount(size) == 1"), size=4096),
         {"size=1", "size=32", "size=64", "size=2**10", "size=2**11"},
     ),
-    (lambda own: own(LINE, "right", requiring("size >= 1000"), size=7680), {"size=1000", "size=1023", "size=1025"}),
-    (lambda own: own(PLANE, "corner"), {"m=31", "n=31", "m=1, n=1", "m=63, n=95"}),
-    (lambda own: own(ROWS, "rowSums", rows_=1), {"rows_=2", "rows_=3"}),
+    (lambda: own("right", requiring("size >= 1000"), size=7680), {"size=1000", "size=1023", "size=1025"}),
+    (lambda: own("corner"), {"m=31", "n=31", "m=1, n=1", "m=63, n=95"}),
+    (lambda: own("rowSums", rows_=1), {"rows_=2", "rows_=3"}),
 ]
 
 
@@ -153,38 +79,40 @@ def requiring(condition):
 
 
 @pytest.mark.parametrize(("make", "expected"), TRIED)
-def test_the_nearest_sizes_that_are_allowed_are_tried(own, make, expected):
+def test_the_nearest_sizes_that_are_allowed_are_tried(make, expected):
     """Whatever a constraint is: it is evaluated, not understood. Parameters are varied alone and together."""
-    found = tried(make(own))
+    found = tried(make())
     assert expected <= set(found)
     assert len(found) <= 14
 
 
-def test_a_parameter_of_which_the_kernel_learns_nothing_keeps_its_value(own):
+def test_a_parameter_of_which_the_kernel_learns_nothing_keeps_its_value():
     """It may stand for a constant of the source: a radius in a shape, or the elements of a thread in the grid."""
-    shapes = yaml.safe_load(LINE.replace("{block: 192, size: 7680}", "{block: 192, size: 7680, radius: 3, each: 4}"))
-    shapes["arguments"][0]["shape"] = "size + 2 * radius"
-    shapes |= {"grid": "ceil_div(size, block * each)", "reference": {"out": "in[radius:size + radius]"}}
-    names = tried(own(yaml.safe_dump(shapes), "right"))
+    arguments = yaml.safe_load((FOLDER / "right.yaml").read_text())["arguments"]
+    arguments[0]["shape"] = "size + 2 * radius"
+    keys = {
+        "parameters": {"block": 192, "size": 7680, "radius": 3, "each": 4}, "arguments": arguments,
+        "grid": "ceil_div(size, block * each)", "reference": {"out": "in[radius:size + radius]"},
+    }  # fmt: skip
+    names = tried(own("right", keys))
     assert len(names) == 10
     assert not any("radius" in words or "each" in words for words in names)
 
 
-def test_a_slow_kernel_is_checked_at_small_sizes_only(own):
+def test_a_slow_kernel_is_checked_at_small_sizes_only():
     """The size below its own would take as long again, and so would its other parameters."""
     case = case_of(kernel("honest"), size=2**14)
     sizes = [other.variables["size"] for other in other_sizes(case, 10_000.0).cases]
     assert sizes == [1, 31, 63, 65, 255, 257, 997, 1023, 1025]
-    values = [other.variables for other in other_sizes(own(PLANE, "corner", m=2048, n=2048), 10_000.0).cases]
+    values = [other.variables for other in other_sizes(own("corner", m=2048, n=2048), 10_000.0).cases]
     assert max(v["m"] * v["n"] for v in values) < 2**16
 
 
-def test_other_sizes_are_small_however_large_the_case_is(own):
+def test_other_sizes_are_small_however_large_the_case_is():
     """At most 2^20 elements, or 2^22 for the size below the case's own."""
     for fixed, m, n in (({}, 2**14, 2**14), ({"constraints": {"n == 2**15": "so"}}, 64, 2**15)):
         *small, last = (
-            2 * c.variables["m"] * c.variables["n"]
-            for c in other_sizes(own(PLANE, "corner", fixed, m=m, n=n), 1.0).cases
+            2 * c.variables["m"] * c.variables["n"] for c in other_sizes(own("corner", fixed, m=m, n=n), 1.0).cases
         )
         assert len(small) >= 1
         assert max(small) <= 2**20
@@ -192,17 +120,17 @@ def test_other_sizes_are_small_however_large_the_case_is(own):
     assert [c.variables["size"] for c in other_sizes(case_of(kernel("honest"), size=2**21), 1.0).cases][-1] == 2**21 - 1
 
 
-def test_a_kernel_whose_size_is_compiled_in_has_no_other(bench, own):
+def test_a_kernel_whose_size_is_compiled_in_has_no_other(bench):
     """Another size would be another program; the outcome says so."""
-    outcome = bench.run(own(LINE, "right", {"macros": [{"SIZE": "size"}]}))
+    outcome = bench.run(own("right", {"macros": [{"SIZE": "size"}]}))
     assert outcome.status == "ok"
     assert (outcome.further.size_launches, outcome.further.sizes_not_tried) == (0, "a macro depends on 'size'")
 
 
-def test_a_repeated_case_counts_what_an_equal_binary_was_launched_for(bench, own):
+def test_a_repeated_case_counts_what_an_equal_binary_was_launched_for(bench):
     """Each size is launched once in a process, and counts for each case of that binary and for each round."""
-    first, again = (bench.run(own(LINE, "right")).further for _ in range(2))
-    larger = bench.run(own(LINE, "right", size=7681)).further
+    first, again = (bench.run(own("right")).further for _ in range(2))
+    larger = bench.run(own("right", size=7681)).further
     assert first == again
     assert first.size_launches == larger.size_launches == 10
     assert first.order_launches == (0 if bench.device.info.is_gpu else 2)
@@ -210,12 +138,10 @@ def test_a_repeated_case_counts_what_an_equal_binary_was_launched_for(bench, own
 
 def test_what_was_launched_stands_in_the_table_the_verdict_and_the_terminal(runner, tmp_path):
     """A guard is named for the cases that had it, and what could not be tried is said."""
-    conf = tmp_path / "conf" / "kernel"
-    conf.mkdir(parents=True)
-    (conf / "own.cu").write_text(CODE)
-    for name, more in {"right": "", "fixed": "function: right\nmacros: [{SIZE: size}]\n"}.items():
-        (conf / f"{name}.yaml").write_text(f"source: own.cu\n{LINE}{more}")
-    done = runner("-m", "--config-dir", str(conf.parent), "kernel=right,fixed", "device=cpu")
+    kernels = shutil.copytree(FOLDER, tmp_path / "conf" / "kernel")
+    fixed = "function: right\nmacros: [{SIZE: size}]\n"
+    (kernels / "fixed.yaml").write_text((kernels / "right.yaml").read_text() + fixed)
+    done = runner("-m", "--config-dir", "conf", "kernel=right,fixed", "device=cpu")
     table = pd.read_csv(done.folder / "results.csv").set_index("kernel")
     assert list(table.loc[["right", "fixed"], "size_launches"]) == [10, 0]
     assert list(table["order_launches"]) == [2, 2]
@@ -230,7 +156,7 @@ def test_what_was_launched_stands_in_the_table_the_verdict_and_the_terminal(runn
     assert "values (also at other sizes: 1 of 2 cases, and in other orders of threads)" in said
     assert "Other sizes were not tried for fixed (a macro depends on 'size')." in said
 
-    done = runner("-m", "--config-dir", str(conf.parent), "kernel=right", "device=cpu", "timing.check_sizes=false")
+    done = runner("-m", "--config-dir", "conf", "kernel=right", "device=cpu", "timing.check_sizes=false")
     said = " ".join(done.out.split())
     assert "values (also in other orders of threads)" in said
     assert "Other sizes were not tried for right (timing.check_sizes=false)." in said

@@ -8,7 +8,7 @@ import re
 import ml_dtypes
 import numpy as np
 import pytest
-from outcomes import sentence_about
+from outcomes import altered, refusal
 from support import ROOT, case_of, read_kernel
 
 from runner.kernel.inputs import contents
@@ -72,6 +72,5 @@ MISTAKES = [
 @pytest.mark.parametrize(("name", "old", "new", "message"), MISTAKES)
 def test_what_cannot_be_meant_is_one_sentence(bench, tmp_path, name, old, new, message):
     """It names the file and the place, the offending value, and what is allowed."""
-    text = (FOLDER / f"{name}.yaml").read_text().replace("own.cu", str(FOLDER / "own.cu"))
-    told = sentence_about(bench, tmp_path / f"{name}.yaml", text, old, new)
-    assert re.search(message, told), told
+    sentence = refusal(bench, altered(FOLDER / f"{name}.yaml", tmp_path, (old, new)))
+    assert re.search(message, sentence), sentence

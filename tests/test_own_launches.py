@@ -3,16 +3,10 @@
 import re
 
 import pytest
-from outcomes import sentence_about
+from outcomes import altered, refusal
 from support import ROOT, case_of, read_kernel
 
 FOLDER = ROOT / "tests" / "kernels" / "launches"
-
-
-def spoilt(bench, folder, name, old, new):
-    """What is said of a program with a piece of its YAML replaced."""
-    text = (FOLDER / f"{name}.yaml").read_text().replace("own.cu", str(FOLDER / "own.cu"))
-    return sentence_about(bench, folder / f"{name}.yaml", text, old, new)
 
 
 @pytest.mark.parametrize(("name", "launches"), [("twoPasses", 2), ("scanWithFixUp", 3), ("pingPong", 4)])
@@ -40,8 +34,8 @@ def test_a_program_of_several_launches_is_right(bench, name, launches):
 )
 def test_a_launch_that_is_missing_or_wrong_is_found(bench, tmp_path, name, old, new, found):
     """A step less, or one too far."""
-    told = spoilt(bench, tmp_path, name, old, new)
-    assert re.search(found, told), told
+    sentence = refusal(bench, altered(FOLDER / f"{name}.yaml", tmp_path, (old, new)))
+    assert re.search(found, sentence), sentence
 
 
 @pytest.mark.parametrize(
@@ -64,5 +58,5 @@ def test_a_mistake_in_launches_is_one_sentence(bench, tmp_path, old, new, messag
     """It names the entry, the offending value, and what is allowed."""
     if "takes 4" in message and bench.device.info.kind != "cpu":
         pytest.skip("a GPU does not know a kernel's parameters")
-    told = spoilt(bench, tmp_path, "scanWithFixUp", old, new)
-    assert re.search(message, told), told
+    sentence = refusal(bench, altered(FOLDER / "scanWithFixUp.yaml", tmp_path, (old, new)))
+    assert re.search(message, sentence), sentence

@@ -1,70 +1,27 @@
 """Parameters of a kernel's own: numbers, words and truth values, each value with one form."""
 
 import json
-import re
 
-import outcomes
 import pytest
-from support import case_of, read_kernel
+from outcomes import altered, refusal
+from outcomes import rows as table
+from support import ROOT, case_of, read_kernel
 
 from runner.display.text import value_of
 from runner.errors import UsageError
 from runner.kernel.declaration import Kind, canonical
 from runner.record.run import read
 
-YAML = """
-parameters:
-  block: 64
-  size: 1000
-  scale: 3
-  shift: 0.5
-  mode: {default: fast, allowed: [fast, exact]}
-  fused: false
-  repeats: 2
-macros: [SHIFT, MODE, FUSED, REPEATS]
-arguments:
-  - {name: x, role: in, dtype: float32, shape: size, fill: random}
-  - {name: y, role: out, dtype: float32, shape: size}
-  - {name: a, scalar: float32, value: scale / 2}
-  - {name: n, scalar: int32, value: size}
-grid: ceil_div(size, block)
-constraints:
-  scale > 0.25: too small a scale
-  mode == "fast" or fused: exact work is fused
-reference: {y: "where(fused, x * (scale / 2) + repeats * shift, x * (scale / 2))"}
-"""
-CU = """
-enum Mode { fast, exact };
-template <Mode> __device__ float shift() { return SHIFT; }
-__global__ void scaled(const float* x, float* y, float a, int n)
-{
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= n) return;
-    y[i] = x[i] * a;
-#if FUSED
-    float added[REPEATS];
-    for (int k = 0; k < REPEATS; ++k) added[k] = shift<MODE>();
-    y[i] += added[0] + added[REPEATS - 1];
-#endif
-}
-"""
+OWN = ROOT / "tests" / "kernels" / "own"
+PATH = OWN / "kernel" / "scaled.yaml"
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """A folder with the kernel, for --config-dir."""
-    (tmp_path / "k" / "kernel").mkdir(parents=True)
-    (tmp_path / "k" / "kernel" / "scaled.yaml").write_text(YAML)
-    (tmp_path / "k" / "kernel" / "scaled.cu").write_text(CU)
-    return "--config-dir=k"
-
-
-def test_values_of_any_kind_are_swept(runner, folder, tmp_path):
+def test_values_of_any_kind_are_swept(runner):
     """Numbers, words and truth values are overrides, macros, conditions and columns; a value has one case."""
     swept = ["scale=0.1,0.5,1.50,1.5,2,2.0", "fused=true,false", "mode=fast,exact", "device=cpu"]
-    done = runner("-m", folder, "kernel=scaled", *swept)
+    done = runner("--config-dir", OWN, "kernel=scaled", *swept)
     assert done.code == 0, done.err
-    rows = outcomes.rows(done.folder)
+    rows = table(done.folder)
     assert len(rows) == 4 * 2 * 2
     assert {row["scale"] for row in rows} == {"0.1", "0.5", "1.5", "2"}
     assert {row["shift"] for row in rows} == {"0.5"}
@@ -82,10 +39,9 @@ def test_values_of_any_kind_are_swept(runner, folder, tmp_path):
     assert "9 same" in again.out, again.err
 
 
-@pytest.mark.usefixtures("folder")
-def test_values_of_any_kind_reach_the_kernel(bench, tmp_path):
+def test_values_of_any_kind_reach_the_kernel(bench):
     """A number, a word and a truth value are right as argument, macro and template argument."""
-    kernel = read_kernel(tmp_path / "k" / "kernel" / "scaled.yaml")
+    kernel = read_kernel(PATH)
     given = [
         {"scale": 1.7, "shift": 2},
         {"fused": True, "mode": "exact", "shift": -0.3},
@@ -105,16 +61,16 @@ def test_values_of_any_kind_reach_the_kernel(bench, tmp_path):
         ("mode=slow", "mode=slow is not a value of scaled; allowed: fast, exact"),
     ],
 )
-def test_a_wrong_value_is_one_sentence(runner, folder, override, sentence):
+def test_a_wrong_value_is_one_sentence(runner, override, sentence):
     """What is no value of the parameter's kind is refused, or skipped, with what is allowed."""
-    done = runner(folder, "kernel=scaled", override, "device=cpu")
+    done = runner("--config-dir", OWN, "kernel=scaled", override, "device=cpu")
     assert done.code == 2
     assert sentence in done.err + done.out
     assert "Traceback" not in done.err
 
 
 @pytest.mark.parametrize(
-    ("line", "written", "sentence"),
+    ("old", "new", "sentence"),
     [
         ('mode == "fast" or fused', 'mode == "fsat" or fused', "'fsat' is not a value of mode; allowed: fast, exact"),
         ("where(fused, x", "where(mode == 'slow', x", "'slow' is not a value of mode; allowed: fast, exact"),
@@ -122,20 +78,15 @@ def test_a_wrong_value_is_one_sentence(runner, folder, override, sentence):
         ("ceil_div(size, block)", "ceil_div(size, block) * shift / 2", "uses /; write // or ceil_div"),
     ],
 )
-def test_a_mistake_about_a_kind_is_one_sentence(folder, tmp_path, line, written, sentence):
+def test_a_mistake_about_a_kind_is_one_sentence(bench, tmp_path, old, new, sentence):
     """A word that is none of the list, a word without a list, and a number that is no integer are refused."""
-    path = tmp_path / "k" / "kernel" / "scaled.yaml"
-    assert line in YAML
-    path.write_text(YAML.replace(line, written))
-    with pytest.raises(UsageError, match=re.escape(sentence)):
-        read_kernel(path)
+    assert sentence in refusal(bench, altered(PATH, tmp_path, (old, new)))
 
 
-def test_a_number_that_must_be_an_integer_is_one(folder, tmp_path):
+def test_a_number_that_must_be_an_integer_is_one(tmp_path):
     """A grid and an int may be made of real numbers, as long as the result is whole."""
-    path = tmp_path / "k" / "kernel" / "scaled.yaml"
-    grid, value = "grid: size * shift - block", "value: size * shift}"
-    path.write_text(YAML.replace("grid: ceil_div(size, block)", grid).replace("value: size}", value))
+    grid = ("grid: ceil_div(size, block)", "grid: size * shift - block")
+    path = altered(PATH, tmp_path, grid, ("value: size}", "value: size * shift}"))
     case = case_of(read_kernel(path))
     assert (case.grid, case.arguments()[-1].numbers) == ((436, 1, 1), (500,))
     with pytest.raises(UsageError, match=r"'size \* shift - block' gives 436\.5; expected an integer"):

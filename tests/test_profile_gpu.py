@@ -5,79 +5,14 @@ import shutil
 
 import pandas as pd
 import pytest
+from support import ROOT
 
 from runner.record.folder import RunFolder
 
 pytestmark = pytest.mark.gpu
 
-BROKEN = """\
-extern "C" __global__ void outside(const int* in, int* out)
-{
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    out[i] = in[i + 1];
-}
-extern "C" __global__ void race(const int* in, int* out)
-{
-    __shared__ int tile[64];
-    tile[threadIdx.x] = in[threadIdx.x];
-    out[threadIdx.x] = tile[63 - threadIdx.x];
-}
-extern "C" __global__ void unwritten(const int* in, int* out)
-{
-    out[threadIdx.x] = out[63 - threadIdx.x] + in[threadIdx.x];
-}
-extern "C" __global__ void barrier(const int* in, int* out)
-{
-    __shared__ int tile[64];
-    tile[threadIdx.x] = in[threadIdx.x];
-    if (threadIdx.x % 2 == 0) {
-        __syncthreads();
-    } else {
-        __syncthreads();
-    }
-    out[threadIdx.x] = tile[63 - threadIdx.x];
-}
-extern "C" __global__ void fine(const int* in, int* out)
-{
-    out[threadIdx.x] = in[threadIdx.x];
-}
-"""
-LINES = {"outside": 4, "race": 10, "unwritten": 14, "barrier": 21}
-YAML = """\
-source: broken.cu
-parameters: {size: 64, block: 64}
-arguments:
-  - {name: in, role: in, dtype: int32, shape: size, fill: random}
-  - {name: out, role: out, dtype: int32, shape: size}
-grid: 1
-reference: {out: in}
-"""
-TWICE = """\
-source: twice.cu
-parameters: {size: 1Mi, block: 256}
-constraints: {size % block == 0: the kernel has no guard}
-arguments:
-  - {name: in, role: in, dtype: float32, shape: size, fill: random}
-  - {name: between, role: scratch, dtype: float32, shape: size}
-  - {name: out, role: out, dtype: float32, shape: size}
-launches:
-  - {function: twice, arguments: [in, between], grid: "ceil_div(size, block)"}
-  - {function: "second::again", arguments: [between, out], grid: "ceil_div(size, block)"}
-reference: {out: 4 * in}
-"""
-TWICE_CU = """\
-__global__ void twice(const float* in, float* out)
-{
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    out[i] = 2.0f * in[i];
-}
-template <class T> __device__ T doubled(T v) { return v + v; }
-namespace second { __global__ void again(const float* in, float* out)
-{
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    out[i] = doubled(in[i]);
-} }
-"""
+OWN = ("--config-dir", str(ROOT / "tests" / "kernels" / "profile"))
+LINES = {"outside": 4, "race": 10, "unwritten": 14, "barrier": 21}  # of broken.cu
 
 
 def swept(runner, folder, *arguments):
@@ -101,12 +36,8 @@ def tool():
 def test_counters_are_those_of_the_launches(runner, tool, tmp_path):
     """DRAM bytes, sectors and wavefronts of known kernels; sums over the launches of a case; times stay."""
     tool("ncu")
-    own = tmp_path / "own"
-    (own / "kernel").mkdir(parents=True)
-    (own / "kernel" / "twice.yaml").write_text(TWICE)
-    (own / "kernel" / "twice.cu").write_text(TWICE_CU)
     frame, folder, done = swept(
-        runner, tmp_path / "out", "--config-dir", str(own), "kernel=twice,transposeGmem,transposeSmem",
+        runner, tmp_path / "out", *OWN, "kernel=twice,transposeGmem,transposeSmem",
         "profile=roofline", "profile.metrics=[default,smsp__inst_executed.sum,no__such_metric.sum]",
     )  # fmt: skip
     assert done.code == 0, done.err
@@ -130,20 +61,8 @@ def test_counters_are_those_of_the_launches(runner, tool, tmp_path):
 def test_what_the_sanitizer_finds_is_a_hazard_with_line_and_thread(runner, tool, tmp_path):
     """One mistake of each kind; the right kernel stays ok; the report shows the line."""
     tool("compute-sanitizer")
-    own = tmp_path / "own"
-    (own / "kernel").mkdir(parents=True)
-    (own / "kernel" / "broken.cu").write_text(BROKEN)
-    for name in (*LINES, "fine"):
-        (own / "kernel" / f"{name}.yaml").write_text(YAML)
-    frame, folder, done = swept(
-        runner,
-        tmp_path / "out",
-        "--config-dir",
-        str(own),
-        f"kernel={','.join((*LINES, 'fine'))}",
-        "profile=sanitizer",
-        "device.time_limit_s=10",
-    )
+    kernels = f"kernel={','.join((*LINES, 'fine'))}"
+    frame, folder, done = swept(runner, tmp_path / "out", *OWN, kernels, "profile=sanitizer", "device.time_limit_s=10")
     assert done.code == 1, done.err
     assert frame["status"].to_dict() == {**dict.fromkeys(LINES, "hazard"), "fine": "ok"}
     for name, line in LINES.items():

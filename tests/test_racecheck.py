@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 import signal
 import time
 from types import SimpleNamespace
@@ -9,7 +10,7 @@ from types import SimpleNamespace
 import outcomes
 import processes
 import pytest
-from support import shipped
+from support import ROOT, shipped
 
 from runner.device.config import DeviceConfig
 from runner.display.terminal import SweepProgress
@@ -23,78 +24,9 @@ from runner.stages.races.variants import changed_parameters, small_case
 from runner.sweep.pool import Pool
 from runner.sweep.stage import Bench
 
-SOURCE = """
-__global__ void honest(const int* in, int* out, int n)
-{
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) out[i] = in[i] + 1;
-}
-
-__global__ void lastBlock(const int* in, int* out, int* partial, unsigned* finished, int n)
-{
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (threadIdx.x == 0) partial[blockIdx.x] = 0;
-    __syncthreads();
-    if (i < n) atomicAdd(&partial[blockIdx.x], in[i]);
-    __syncthreads();
-    if (threadIdx.x == 0 && atomicInc(finished, gridDim.x - 1) == gridDim.x - 1) {
-        int sum = 0;
-        for (unsigned b = 0; b < gridDim.x; ++b) sum += partial[b]; // UNFENCED
-        out[0] = sum;
-    }
-}
-
-__global__ void leftover(const int* in, int* out, int* junk, int n)
-{
-    __shared__ int tile[65];
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    tile[threadIdx.x] = i < n ? in[i] : 0;
-    __syncthreads();
-    if (i < n) out[i] = tile[threadIdx.x] + 1;
-    if (i < n) junk[i] = tile[threadIdx.x + 1]; // UNWRITTEN
-}
-
-__global__ void reversed(const int* in, int* out, int n)
-{
-    __shared__ int tile[64];
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    tile[threadIdx.x] = in[i]; // STORED
-    out[i] = tile[63 - threadIdx.x]; // LOADED
-}
-
-__global__ void sameValue(const int* in, int* out, int* seen, int n)
-{
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) out[i] = in[i] + 1;
-    if (i < n && in[i] >= 0) *seen = 1;
-}
-"""
-ARRAYS = {
-    "in": "{name: in, role: in, dtype: int32, shape: size, fill: index}",
-    "out": "{name: out, role: out, dtype: int32, shape: size}",
-    "one": "{name: out, role: out, dtype: int32, shape: 1}",
-    "partial": "{name: partial, role: scratch, dtype: int32, shape: grid}",
-    "finished": "{name: finished, role: state, dtype: uint32, shape: 1}",
-    "junk": "{name: junk, role: scratch, dtype: int32, shape: size}",
-    "seen": "{name: seen, role: scratch, dtype: int32, shape: 1}",
-    "n": "{name: n, scalar: int32, value: size}",
-}
-KERNELS = {
-    "honest": ("in out n", "{out: in + 1}", ""),
-    "lastBlock": ("in one partial finished n", '{out: "sum(in, keepdims=True)"}', ""),
-    "leftover": ("in out junk n", "{out: in + 1}", ""),
-    "reversed": (
-        "in out n",
-        '{out: "reshape(flip(reshape(in, size // 64, 64), axis=1), size)"}',
-        "constraints: {size % 64 == 0: whole blocks}\n",
-    ),
-    "sameValue": ("in out seen n", "{out: in + 1}", ""),
-    "declared": (
-        "in out junk n",
-        "{out: in + 1}",
-        "hazard: {when: size > 0, reason: it reads what nobody wrote}\nfunction: leftover\n",
-    ),
-}
+FOLDER = ROOT / "tests" / "kernels" / "racecheck"
+SOURCE = (FOLDER / "kernel" / "own.cu").read_text()
+KERNELS = ("honest", "lastBlock", "leftover", "reversed", "sameValue", "declared")
 
 
 def line_of(mark):
@@ -102,22 +34,9 @@ def line_of(mark):
     return next(n for n, line in enumerate(SOURCE.splitlines(), start=1) if mark in line)
 
 
-def write_kernels(folder, names=KERNELS, source=SOURCE):
-    """The kernels' YAMLs and their source, in `kernel/` of a folder."""
-    (folder / "kernel").mkdir(exist_ok=True)
-    (folder / "kernel" / "own.cu").write_text(source)
-    for name in names:
-        arrays, reference, more = KERNELS[name]
-        arguments = "".join(f"  - {ARRAYS[one]}\n" for one in arrays.split())
-        (folder / "kernel" / f"{name}.yaml").write_text(
-            f"summary: a test\nsource: own.cu\nparameters: {{block: 64, size: 6400}}\narguments:\n{arguments}"
-            f'grid: "ceil_div(size, block)"\nreference: {reference}\n{more}'
-        )
-
-
-def swept(directory, *arguments, **further):
+def swept(directory, *arguments):
     """A sweep of the kernels in a folder, on the CPU device."""
-    return processes.run(directory, "--config-dir", ".", "device=cpu", "lines=false", *arguments, **further)
+    return processes.run(directory, "--config-dir", FOLDER, "device=cpu", *arguments)
 
 
 def rows_of(folder):
@@ -129,7 +48,6 @@ def rows_of(folder):
 def done(tmp_path_factory):
     """A sweep of all these kernels by the default command."""
     directory = tmp_path_factory.mktemp("racecheck")
-    write_kernels(directory)
     return swept(directory, f"kernel={','.join(KERNELS)}", "size=6400,12800", "racecheck=default")
 
 
@@ -190,7 +108,6 @@ def test_the_headline_says_how_many_were_looked_at_and_what_was_not(done):
 
 def test_a_second_sweep_takes_what_was_found_from_the_cache(tmp_path, own_cache):
     """The same binary and the same small case are not launched again."""
-    write_kernels(tmp_path, ["honest"], SOURCE)
     command = "kernel=honest", "racecheck=default", f"seed={time.time_ns() % 10**9}"  # the cache outlives the tests
     files = own_cache / "kernel-runner" / "checked" / "races"
     before = set(files.glob("*.json"))
@@ -209,7 +126,6 @@ def test_a_second_sweep_takes_what_was_found_from_the_cache(tmp_path, own_cache)
 
 def test_none_looks_nowhere_and_the_headline_says_what_is_not_checked(tmp_path):
     """Then a kernel with a race is ok, as it was."""
-    write_kernels(tmp_path, ["lastBlock"])
     done = swept(tmp_path, "kernel=lastBlock", "racecheck=none")
     row = rows_of(done.folder)["lastBlock", 6400]
     assert (done.code, row["status"], row["races_at"], row["races_skipped"]) == (0, "ok", "", "")
@@ -220,7 +136,6 @@ def test_none_looks_nowhere_and_the_headline_says_what_is_not_checked(tmp_path):
 
 def test_a_search_looks_at_its_winner_and_says_so(tmp_path):
     """The other cases keep their rows, and are counted as not looked at."""
-    write_kernels(tmp_path, ["honest"])
     search = "block=32,64,128", "hydra/sweeper=search", "hydra.sweeper.max_cases=3", "hydra.sweeper.batch=3"
     done = swept(tmp_path, "kernel=honest", *search, "racecheck=default")
     assert sorted(row["races_at"] != "" for row in outcomes.rows(done.folder)) == [False, False, True]
@@ -230,7 +145,6 @@ def test_a_search_looks_at_its_winner_and_says_so(tmp_path):
 
 def test_each_shard_looks_at_its_cases(tmp_path):
     """What they found comes into the sweep's own rows."""
-    write_kernels(tmp_path, ["lastBlock", "honest"])
     shards = "hydra/launcher=gpus", "hydra.launcher.shards=2"
     done = swept(tmp_path, "kernel=lastBlock,honest", *shards, "racecheck=default")
     found = {kernel: row["status"] for (kernel, _), row in rows_of(done.folder).items()}
@@ -241,16 +155,9 @@ def test_each_shard_looks_at_its_cases(tmp_path):
 def test_an_interrupted_look_leaves_the_rows_and_a_resumed_sweep_looks_again(tmp_path):
     """Ctrl-C while races are looked for: times and status are as they were, and the row says what was not done."""
     hangs = "#ifdef __SANITIZE_THREAD__\n    while (*(volatile const int*)in == 0) ;\n#endif\n    if (i < n) out[i] = in[i] + 1;"
-    write_kernels(tmp_path, ["honest"], SOURCE.replace("if (i < n) out[i] = in[i] + 1;", hangs, 1))
-    arguments = (
-        "--config-dir",
-        ".",
-        "kernel=honest",
-        "device=cpu",
-        "device.time_limit_s=5",
-        "lines=false",
-        "racecheck=all",
-    )
+    source = shutil.copytree(FOLDER, tmp_path / "own") / "kernel" / "own.cu"
+    source.write_text(SOURCE.replace("if (i < n) out[i] = in[i] + 1;", hangs, 1))
+    arguments = ("--config-dir", "own", "kernel=honest", "device=cpu", "device.time_limit_s=5", "racecheck=all")
     process = processes.start(tmp_path, *arguments, QUIET_S="0")
     assert any("looking for races" in line for line in iter(process.stderr.readline, ""))
     process.send_signal(signal.SIGINT)

@@ -5,35 +5,14 @@ import re
 
 import numpy as np
 import pytest
-from support import case_of, read_kernel
+from outcomes import altered
+from support import ROOT, case_of, read_kernel
 
 from runner.errors import UsageError
 from runner.kernel.extra_inputs import exact_set
 from runner.kernel.inputs import contents, second_contents
 
-CU = 'extern "C" __global__ void k(const int* a, int* out) { out[0] = 0; }\n'
-ARRAYS = """
-  - {name: constant, role: in, dtype: float32, shape: 3, fill: 2.5}
-  - {name: range, role: in, dtype: int8, shape: 500, fill: {range: [-3, limit]}}
-  - {name: fractions, role: in, dtype: float32, shape: [100, 5], fill: {range: [2, 2.5]}}
-  - {name: normal, role: in, dtype: float64, shape: 4000, fill: {normal: [5, 2]}}
-  - {name: one_hot, role: in, dtype: float32, shape: [6, 9], fill: one_hot}
-  - {name: permutation, role: in, dtype: uint16, shape: 50, fill: permutation}
-  - {name: sorted, role: in, dtype: int32, shape: [4, 50], fill: {sorted: [0, 99]}}
-  - {name: start, role: in, dtype: int32, shape: 21, fill: {row_pointers: [60, 15]}}
-  - {name: column, role: in, dtype: int32, shape: 60, fill: {columns: [start, 15]}}
-  - {name: formula, role: in, dtype: int32, shape: [3, 4], fill: "index0 * 10 + index1 + limit - index"}
-  - {name: doubled, role: in, dtype: float32, shape: 500, fill: 2 * range + odd.y}
-  - {name: odd, role: in, dtype: float2, shape: 500, fill: random}
-  - {name: file, role: in, dtype: float32, shape: [2, 2], fill: data/f.npy}
-  - {name: copy, role: in, dtype: int32, shape: 60, fill: column}
-"""
-YAML = f"""
-parameters: {{size: 8, limit: 4}}
-grid: 1
-arguments: {ARRAYS}  - {{name: out, role: out, dtype: int32, shape: 1}}
-reference: {{out: "full(0, 1)"}}
-"""
+PATH = ROOT / "tests" / "kernels" / "recipes" / "k.yaml"
 
 
 @pytest.fixture
@@ -41,13 +20,10 @@ def write(tmp_path):
     """Write the kernel k with a piece of its YAML replaced, and the file; give the YAML's path."""
 
     def call(old="", new=""):
-        assert old in YAML
-        folder = tmp_path / "kernel"
-        (folder / "data").mkdir(parents=True, exist_ok=True)
-        (folder / "k.cu").write_text(CU)
-        (folder / "k.yaml").write_text(YAML.replace(old, new) if old else YAML)
-        np.save(folder / "data" / "f.npy", np.arange(4, dtype=np.float32).reshape(2, 2))
-        return folder / "k.yaml"
+        path = altered(PATH, tmp_path / "kernel", (old, new))
+        (path.parent / "data").mkdir(exist_ok=True)
+        np.save(path.parent / "data" / "f.npy", np.arange(4, dtype=np.float32).reshape(2, 2))
+        return path
 
     return call
 
@@ -128,7 +104,11 @@ def test_a_file_of_another_shape_makes_no_case(write):
 def test_a_sweep_keeps_its_files_and_a_changed_one_is_another_source(write, runner):
     """The file lies in sources/ beside the kept YAML, from which the sweep is repeated; its digest tells it apart."""
     path = write()
-    lines = [line for line in YAML.splitlines() if "{name:" not in line or "name: file" in line or "name: out" in line]
+    lines = [
+        line
+        for line in path.read_text().splitlines()
+        if "{name:" not in line or "name: file" in line or "name: out" in line
+    ]
     path.write_text("\n".join(lines).replace("full(0, 1)", "full(2, 1)").replace("float32", "int32"))
     path.with_suffix(".cu").write_text('extern "C" __global__ void k(const int* a, int* out) { out[0] = a[2]; }\n')
     digests = []

@@ -1,73 +1,31 @@
 """Kernels as strangers declare them: what is right passes, what is wrong is found, and the message says what to do."""
 
 import re
-import shutil
 
 import pytest
+from outcomes import altered
 from support import ROOT, case_of, read_kernel
 
 from runner.errors import UsageError
 
-COMMON = "parameters: {size: 1000, radius: 3, block: 64}\ngrid: ceil_div(size, block)\nsource: strangers.cu\n"
-HALO = """
-arguments:
-  - {name: in, role: in, dtype: float32, shape: size + 2 * radius, lead: radius, fill: random}
-  - {name: out, role: out, dtype: float32, shape: size}
-  - {name: n, scalar: int32, value: size}
-  - {name: weights, role: in, dtype: float32, shape: 2 * radius + 1, fill: ones, constant: true}
-reference: {out: "in[0:size] + in[1:size+1] + in[2:size+2] + in[3:size+3] + in[4:size+4] + in[5:size+5] + in[6:size+6]"}
-depth: 8
-"""
-HALO_OF_OUTPUT = """
-arguments:
-  - {name: out, role: out, dtype: int32, shape: size + 2 * radius, lead: radius}
-  - {name: n, scalar: int32, value: size}
-  - {name: first, scalar: int32, value: FIRST}
-reference: {out: arange(size + 2 * radius)}
-"""
-BEFORE = """
-arguments:
-  - {name: out, role: out, dtype: int32, shape: size, offset: 5}
-  - {name: n, scalar: int32, value: size}
-reference: {out: arange(size)}
-"""
-OF_THREADS = """
-arguments:
-  - {name: out, role: out, dtype: int32, shape: size}
-  - {name: n, scalar: int32, value: size}
-reference: {out: arange(size) % block}
-"""
-SUM = """
-arguments:
-  - {name: in, role: in, dtype: float32, shape: size, fill: random}
-  - {name: out, role: inout, dtype: float32, shape: 1, fill: zeros}
-  - {name: n, scalar: int32, value: size}
-reference: {out: sum(in)}
-depth: size
-"""
+FOLDER = ROOT / "tests" / "kernels" / "strangers"
 
 
 @pytest.fixture
 def kernel(tmp_path):
-    """A kernel of tests/kernels/strangers, by its name and the rest of its YAML."""
-    shutil.copy(ROOT / "tests" / "kernels" / "strangers" / "strangers.cu", tmp_path)
-
-    def make(name, rest):
-        (tmp_path / f"{name}.yaml").write_text(COMMON + rest)
-        return case_of(read_kernel(tmp_path / f"{name}.yaml"))
-
-    return make
+    """A case of a kernel of tests/kernels/strangers, with pieces of its YAML replaced."""
+    return lambda name, *pieces: case_of(read_kernel(altered(FOLDER / f"{name}.yaml", tmp_path / name, *pieces)))
 
 
 def test_a_pointer_may_point_behind_the_halo(bench, kernel):
     """`lead` elements of the array lie before it. The kernel need not be `extern "C"`, nor the constant array full."""
-    outcome = bench.run(kernel("halo", HALO), samples=1)
+    outcome = bench.run(kernel("halo"), samples=1)
     assert (outcome.status, outcome.reason) == ("ok", "")
 
 
 def test_a_halo_is_compared_and_ends_where_the_array_ends(bench, kernel):
     """The halo of an output is written, too; an element before it is outside."""
-    right, wrong = (kernel("haloOfOutput", HALO_OF_OUTPUT.replace("FIRST", first)) for first in ("0", "0 - 1"))
+    right, wrong = (kernel("haloOfOutput", ("FIRST", first)) for first in ("0", "0 - 1"))
     assert bench.run(right, samples=1).status == "ok"
     outcome = bench.run(wrong, samples=1)
     assert outcome.status in ("hazard", "mismatch")
@@ -79,7 +37,7 @@ def test_a_halo_is_compared_and_ends_where_the_array_ends(bench, kernel):
 
 def test_the_elements_before_an_offset_are_guarded(bench, kernel):
     """They belong to nobody: a kernel that writes there is wrong on every device."""
-    outcome = bench.run(kernel("beforeItsArray", BEFORE), samples=1)
+    outcome = bench.run(kernel("beforeItsArray"), samples=1)
     assert outcome.status in ("hazard", "mismatch")
     assert (
         "outside 'out', before its start" in outcome.reason
@@ -87,21 +45,15 @@ def test_the_elements_before_an_offset_are_guarded(bench, kernel):
     )
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("role: out", "role: in, fill: ones, constant: true", "offset: not allowed with a __constant__"),
-    ],
-)
-def test_a_declaration_that_cannot_be_meant_is_one_sentence(kernel, old, new, message):
-    """When the YAML is read."""
-    with pytest.raises(UsageError, match=message):
-        kernel("beforeItsArray", BEFORE.replace(old, new))
+def test_an_offset_of_a_constant_array_is_a_mistake(kernel):
+    """A sentence says so when the YAML is read."""
+    with pytest.raises(UsageError, match="offset: not allowed with a __constant__"):
+        kernel("beforeItsArray", ("role: out", "role: in, fill: ones, constant: true"))
 
 
 def test_a_lead_beyond_the_array_is_excluded(kernel):
     """Before anything runs."""
-    case = kernel("beforeItsArray", BEFORE.replace("offset: 5", "lead: size + 1"))
+    case = kernel("beforeItsArray", ("offset: 5", "lead: size + 1"))
     assert case.excluded == "the array 'out' of 1000 elements cannot have 1001 before its pointer"
 
 
@@ -129,14 +81,14 @@ def test_a_result_that_depends_on_the_order_is_a_hazard(on_cpu, kernel, monkeypa
     """A missing barrier or __syncwarp, and blocks that count on others: another order shows what the usual one hides."""
     monkeypatch.setattr("runner.sweep.further_checks.MIN_LIMIT_S", 0.5)
     monkeypatch.setattr(on_cpu.device, "threads", 1)  # so that the usual order is that of the blocks' numbers
-    outcome = on_cpu.run(kernel(name, OF_THREADS), samples=1)
+    outcome = on_cpu.run(kernel(name), samples=1)
     assert outcome.status == "hazard"
     sentence = "^the result depends on the order in which lanes, warps and blocks run: "
     assert re.search(sentence + found, outcome.reason), outcome.reason
 
 
-@pytest.mark.parametrize(("name", "rest"), [("ticket", OF_THREADS), ("floatAtomics", SUM)])
-def test_what_is_right_in_each_order_is_no_hazard(on_cpu, kernel, name, rest):
+@pytest.mark.parametrize("name", ["ticket", "floatAtomics"])
+def test_what_is_right_in_each_order_is_no_hazard(on_cpu, kernel, name):
     """Blocks that draw their turn, and floats that atomics add up in another order, with other roundings."""
-    outcome = on_cpu.run(kernel(name, rest), samples=1)
+    outcome = on_cpu.run(kernel(name), samples=1)
     assert (outcome.status, outcome.reason) == ("ok", "")

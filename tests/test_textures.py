@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 
 import numpy as np
 import pytest
-from outcomes import sentence_about
+from outcomes import altered, refusal
 from support import ROOT, Bench, case_of, read_kernel
 from texture_fetches import WEIGHTS, differences, fetched, fetches
 
@@ -19,11 +18,6 @@ from runner.errors import CompileError, UsageError
 RECORDED = ROOT / "tests" / "kernels" / "textures" / "h200.npz"
 FOLDER = ROOT / "tests" / "kernels" / "textures"
 YAMLS = sorted(path.stem for path in FOLDER.glob("*.yaml"))
-
-
-def yaml_of(name):
-    """The text of a kernel's YAML, to be written elsewhere."""
-    return (FOLDER / f"{name}.yaml").read_text().replace("textures.cu", str(FOLDER / "textures.cu"))
 
 
 @pytest.mark.parametrize("name", YAMLS)
@@ -88,8 +82,8 @@ MISTAKES = [
 @pytest.mark.parametrize(("name", "old", "new", "message"), MISTAKES)
 def test_what_cannot_be_meant_is_one_sentence(cpu, tmp_path, name, old, new, message):
     """A YAML that CUDA or the kernel does not take: the message names the place, the value, and what is allowed."""
-    told = sentence_about(cpu, tmp_path / f"{name}.yaml", yaml_of(name), old, new)
-    assert re.search(message, told), told
+    sentence = refusal(cpu, altered(FOLDER / f"{name}.yaml", tmp_path, (old, new)))
+    assert re.search(message, sentence), sentence
 
 
 def test_a_texture_reference_is_named(cpu, tmp_path):
@@ -104,15 +98,12 @@ def test_a_texture_reference_is_named(cpu, tmp_path):
 @pytest.mark.parametrize("word", ["point", "linear", "cubic"])
 def test_a_parameter_may_hold_a_word_of_a_texture(bench, tmp_path, word):
     """So that a sweep compares them."""
-    text = yaml_of("rotated").replace(
-        "mode: 2}", "mode: 2, filter: {default: linear, allowed: [point, linear, cubic], kind: choice}}"
-    )
-    (tmp_path / "filtered.yaml").write_text(text.replace("filter_mode: linear", "filter_mode: filter"))
-    kernel = dataclasses.replace(read_kernel(tmp_path / "filtered.yaml"), function=("rotated",))
+    choice = "mode: 2, filter: {default: linear, allowed: [point, linear, cubic], kind: choice}}"
+    pieces = ("mode: 2}", choice), ("filter_mode: linear", "filter_mode: filter")
+    kernel = read_kernel(altered(FOLDER / "rotated.yaml", tmp_path, *pieces))
     if word == "cubic":
-        with pytest.raises(
-            UsageError, match="argument 'image': texture: filter_mode: 'cubic' is not one of point, linear"
-        ):
+        sentence = "argument 'image': texture: filter_mode: 'cubic' is not one of point, linear"
+        with pytest.raises(UsageError, match=sentence):
             case_of(kernel, filter=word)
         return
     assert bench.run(case_of(kernel, filter=word)).status == ("ok" if word == "linear" else "mismatch")

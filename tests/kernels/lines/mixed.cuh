@@ -1,0 +1,4 @@
+__device__ float twice(const float* a, int i)
+{
+    return 2 * a[i];
+}
