@@ -28,7 +28,7 @@ from runner.sweep.stage import Bench
 LOADS, STORES = "shared_load_wavefronts", "shared_store_wavefronts"
 READ, WRITTEN = "global_load_sectors", "global_store_sectors"
 
-FOLDER = ROOT / "tests" / "kernels" / "lines"
+FOLDER = ROOT / "tests" / "kernels" / "line_costs"
 TYPES = {1: "char", 2: "short", 4: "int", 8: "double", 16: "int4"}
 
 

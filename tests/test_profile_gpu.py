@@ -11,7 +11,7 @@ from runner.record.folder import RunFolder
 
 pytestmark = pytest.mark.gpu
 
-OWN = ("--config-dir", str(ROOT / "tests" / "kernels" / "profile"))
+OWN = ("--config-dir", str(ROOT / "tests" / "kernels" / "profiled"))
 LINES = {"outside": 4, "race": 10, "unwritten": 14, "barrier": 21}  # of broken.cu
 
 

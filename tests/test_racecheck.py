@@ -24,7 +24,7 @@ from runner.stages.races.variants import changed_parameters, small_case
 from runner.sweep.pool import Pool
 from runner.sweep.stage import Bench
 
-FOLDER = ROOT / "tests" / "kernels" / "racecheck"
+FOLDER = ROOT / "tests" / "kernels" / "race_checks"
 SOURCE = (FOLDER / "kernel" / "own.cu").read_text()
 KERNELS = ("honest", "lastBlock", "leftover", "reversed", "sameValue", "declared")
 
