@@ -49,8 +49,8 @@ DOCUMENTS = {
     "a line of 10 MB": (f"summary: {'a ' * 5_000_000}", "cannot have more than 262,144 bytes"),
     "100,000 brackets": ("[" * 100_000, "kernel/mine.yaml: invalid YAML: nested more than"),
     "4,000 parameters": (yaml_of(parameters=MANY), "parameters: a kernel can have 256, not 4,002"),
-    "a number of 5,000 digits": (yaml_of(grid="0x" + "f" * 5000), "a number of 5,002 digits"),
-    "a sexagesimal number": (yaml_of(grid=":".join(["1"] * 500)), "a number of 999 digits"),
+    "a number of 5,000 digits": (yaml_of(grid="0x" + "f" * 5000), "a number of 5,002 characters"),
+    "a sexagesimal number": (yaml_of(grid=":".join(["1"] * 500)), "a number of 999 characters"),
     "100,000 signs": (yaml_of(grid=f"'{'-' * 100_000}1'"), "has more than 4,000 characters"),
     "references to references": (
         "\n".join(["a0: xxx", *(f"a{i}: ${{a{i - 1}}}${{a{i - 1}}}" for i in range(1, 40))]),

@@ -242,8 +242,9 @@ def declared(content: Any) -> dict[str, list[Any]]:
         if not all(type(v) is int for v in values) or len(values) not in (2, 3) or values[2:] == [0]:
             raise UsageError(f"search.{name}.range: expected two or three integers: the first, the last and the step")
         first, last, step = (*values, 1)[:3]
-        if not 0 < (last - first) // step + 1 <= MAX_VALUES:
-            raise UsageError(f"search.{name}.range: {values} has no value, or more than {MAX_VALUES:,}")
+        number = max((last - first) // step + 1, 0)
+        if not 0 < number <= MAX_VALUES:
+            raise UsageError(f"search.{name}.range: {values} gives {number:,} values; expected 1 to {MAX_VALUES:,}")
         axes[name] = list(range(first, last + (1 if step > 0 else -1), step))
     return axes
 

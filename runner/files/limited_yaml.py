@@ -84,6 +84,6 @@ def _leaf(event: Any, sizes: dict[str | None, tuple[int, int]], above: Sequence[
         return sizes.get(event.anchor, (1, 0))
     may_be_number = event.implicit[0] or event.tag
     if may_be_number and len(event.value) > MAX_DIGITS and _NUMBER.fullmatch(event.value):
-        raise TooMuch(f"a number of {len(event.value):,} digits")
+        raise TooMuch(f"a number of {len(event.value):,} characters; at most {MAX_DIGITS:,} are read")
     sizes[event.anchor] = 1, 0
     return 1, 0

@@ -201,7 +201,7 @@ def _value(node: ast.AST, known: Mapping[str, Any]) -> Any:  # noqa: C901  (one 
             loop = node.generators[0]
             each = [{**known, _name(loop.target): v} for v in _value(loop.iter, known)]
             return [_value(node.elt, inner) for inner in each if all(_value(c, inner) for c in loop.ifs)]
-    raise ValueError(ast.dump(node)[:60])
+    raise ValueError(f"{ast.unparse(node)[:60]} is not a number, a text, a list or a dictionary")
 
 
 def _computed(node: ast.BinOp, known: Mapping[str, Any]) -> Any:

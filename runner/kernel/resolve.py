@@ -147,7 +147,7 @@ def _unlaunchable(launch: LaunchSpec, arrays: Mapping[str, ArraySpec]) -> str:
 
 def _unreachable(s: PointerSpec, array: ArraySpec) -> str:
     if s.texture:
-        return _no_view(s.texture, array)
+        return _view_error(s.texture, array)
     if array.image:
         return f"'{array.name}' is a texture or a surface; a pointer cannot refer to it"
     size = math.prod(array.shape)
@@ -205,7 +205,7 @@ def _impossible_image(how: Texture | Surface, dtype: DType, shape: tuple[int, ..
     return _unreadable(how, dtype) if isinstance(how, Texture) else ""
 
 
-def _no_view(how: Texture, array: ArraySpec) -> str:
+def _view_error(how: Texture, array: ArraySpec) -> str:
     """Why an array that is also an argument cannot be read through this texture; empty if it can."""
     needed = "a surface" if how.resource == "array" else "an array without 'surface', 'constant' and 'offset'"
     plain = array.image is None and not array.constant and not array.offset

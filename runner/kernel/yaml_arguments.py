@@ -249,7 +249,9 @@ def _file(d: Reader, name: str, where: str) -> Path:
     if not path.is_file():
         raise UsageError(f"{where}: there is no file '{name}' (looked for relative to the YAML's folder)")
     if not path.is_relative_to(d.folder.resolve()):
-        raise UsageError(f"{where}: '{name}' must lie in the YAML's folder, which a sweep keeps")
+        raise UsageError(
+            f"{where}: '{name}' is outside {d.folder}; move it beside the YAML, so that a sweep can store it"
+        )
     return path
 
 

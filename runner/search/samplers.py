@@ -9,7 +9,7 @@ import numpy as np
 from runner.errors import UsageError
 from runner.record.searched import Point, Values
 from runner.search.loop import Sampler
-from runner.search.space import Space
+from runner.search.space import MAX_LISTED, Space
 
 
 class Random:
@@ -36,7 +36,8 @@ class Grid(Random):
         """Propose up to `number` points."""
         if self._space.listed is None:
             raise UsageError(
-                f"hydra.sweeper.sampler=grid: the space has {self._space.count:,} combinations; choose another sampler"
+                f"hydra.sweeper.sampler=grid: the space has {self._space.count:,} combinations; at most {MAX_LISTED:,} "
+                f"are measured one by one; choose another sampler or vary fewer values"
             )
         return [p for p in self._space.listed if p not in self._measured][:number]
 

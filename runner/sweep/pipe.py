@@ -159,4 +159,4 @@ class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> object:
         if name in _ALLOWED.get(module, ()):
             return super().find_class(module, name)
-        raise ValueError(f"it names {module}.{name}")
+        raise ValueError(f"it contains an object of the type {module}.{name}")

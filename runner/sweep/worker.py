@@ -229,10 +229,6 @@ class Worker:
         self._usable = answer.usable
         return answer
 
-    def again(self) -> Worker:
-        """Start another worker for the same device."""
-        return type(self)(self.config, self._environment)
-
     def close(self) -> None:
         """End the process in an orderly way."""
         with contextlib.suppress(OSError):
