@@ -367,7 +367,7 @@ def test_a_case_that_cannot_run_is_neither_measured_nor_counted():
 
 def test_a_search_of_which_nothing_can_run_ends(monkeypatch):
     """Of a space of millions it would try each combination, whatever the budget of cases."""
-    monkeypatch.setattr(loop, "IN_VAIN", 20)
+    monkeypatch.setattr(loop, "MAX_IMPOSSIBLE", 20)
     asked = []
     search = Search(samplers.Random(SMALL, 0), Budget(max_cases=5), dict, possible=asked.append)
     search.run(6)
@@ -412,7 +412,7 @@ class Measured:
         """Run jobs, each beside some others."""
         return [(jobs, {job.number: self._row(job, job.look) for job in (*jobs, *beside)})]
 
-    def anew(self, jobs):
+    def remeasure(self, jobs):
         """Run jobs with the whole protocol."""
         return {job.number: self._row(job, 32) for job in jobs}
 

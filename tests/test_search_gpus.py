@@ -151,7 +151,7 @@ class Unequal:
             for own, slower in zip(shares, (1.0, 1.2), strict=False)
         ]
 
-    def anew(self, plan):
+    def remeasure(self, plan):
         """Only the first one has a part in the last round."""
         self.last = [job.number for job in plan]
         return {job.number: self.row(job, 1.0) for job in plan}
