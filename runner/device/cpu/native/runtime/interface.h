@@ -1,4 +1,4 @@
-// What Python sees of this library; native.py has the same structures for ctypes.
+// What Python sees of this library; interface.py has the same structures for ctypes.
 #pragma once
 
 #include <stddef.h>
