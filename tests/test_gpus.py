@@ -236,15 +236,20 @@ def test_every_gpu_measures_all_cases(tmp_path):
     assert "several rows of this case" not in done.stdout
 
 
-@pytest.mark.gpu
-def test_two_gpus_measure_all_cases(tmp_path):
-    """A row for each case and GPU; a case's interval reaches over both GPUs; the report shows both."""
+def on_two_gpus(directory, *arguments):
+    """The table of a sweep over all GPUs of this machine, at least two."""
     if len(gpus.visible()) < 2:
         pytest.skip("there are fewer than two GPUs")
     cases = ("kernel=reduceShfl,reduceSmem", "size=1Mi,4Mi", "device=cuda", "lines=false", "racecheck=none")
-    done = call(tmp_path, *cases, "hydra/launcher=gpus", "hydra.launcher.replicate=true", "hydra.sweep.dir=sweep")
+    done = call(directory, *cases, "hydra/launcher=gpus", "hydra.sweep.dir=sweep", *arguments)
     assert done.returncode == 0, done.stderr
-    found = table(tmp_path / "sweep")
+    return table(directory / "sweep")
+
+
+@pytest.mark.gpu
+def test_two_gpus_measure_all_cases(tmp_path):
+    """A row for each case and GPU; a case's interval reaches over both GPUs; the report shows both."""
+    found = on_two_gpus(tmp_path, "hydra.launcher.replicate=true")
     assert len(found) == 8
     assert list(found["gpu"][:4]) != list(found["gpu"][4:])
     assert found["gpu"].nunique() == 2
@@ -260,12 +265,7 @@ def test_two_gpus_measure_all_cases(tmp_path):
 @pytest.mark.gpu
 def test_two_gpus_share_a_sweep_and_its_profile(tmp_path):
     """Each size is measured on one GPU, which also measures its energy; both measure the reference case."""
-    if len(gpus.visible()) < 2:
-        pytest.skip("there are fewer than two GPUs")
-    cases = ("kernel=reduceShfl,reduceSmem", "size=1Mi,4Mi", "device=cuda", "lines=false", "racecheck=none")
-    done = call(tmp_path, *cases, "hydra/launcher=gpus", "profile.energy=true", "hydra.sweep.dir=sweep")
-    assert done.returncode == 0, done.stderr
-    found = table(tmp_path / "sweep")
+    found = on_two_gpus(tmp_path, "profile.energy=true")
     assert found["gpu"].nunique() == 2
     assert all(found[found["size"] == size]["gpu"].nunique() == 1 for size in set(found["size"]))
     assert (found["joules"] > 0).all()

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import outcomes
 import pytest
-from support import ROOT, Told, case_of, read_kernel, shipped
+from support import ROOT, Told, case_of, line_costs, read_kernel, shipped
 
 from runner.device import Launch, Role, Source
 from runner.device.checked.device import CheckedDevice
@@ -19,7 +19,6 @@ from runner.jobs.job import Job
 from runner.jobs.settings import TimingConfig
 from runner.record.folder import RunFolder
 from runner.stages.lines import costs as lines
-from runner.stages.lines import counting as line_costs
 from runner.stages.lines import stage as line_stage
 from runner.stages.lines.stage import LineCosts
 from runner.sweep.pool import Pool
@@ -158,13 +157,13 @@ KNOWN = [
 def test_each_kernel_pays_for_what_it_is_known_for(name, changed, loads, stores, read, written):
     """A column lies in one bank, a padded one in all; the naive transpose writes 32 sectors a warp, a tile makes it 4."""
     small = {} if name.startswith(("set", "bank")) else {"size": "384x256"}
-    costs = lines.averages(line_costs.of_case(case_of(shipped(name), **small, **changed))[1])
+    costs = lines.averages(line_costs(case_of(shipped(name), **small, **changed)))
     assert costs == {LOADS: loads, STORES: stores, READ: read, WRITTEN: written}
 
 
 def test_every_kind_of_access_is_counted_at_its_line():
     """Vectors stay whole, constants cost nothing, an inlined header has its own line; atomics and divergence are told."""
-    found = line_costs.of_case(case_of(read_kernel(FOLDER / "mixed.yaml")))[1]
+    found = line_costs(case_of(read_kernel(FOLDER / "mixed.yaml")))
     by = {lines.key(cost): cost for cost in found}
     vector = by["mixed.cu", 7, "global", "load"]
     assert (vector.blocks, vector.requests, vector.bytes, vector.sectors, vector.ideal_sectors) == (3, 6, 512, 16, 16)
@@ -201,10 +200,9 @@ def test_a_sweep_writes_what_its_lines_cost(runner):
     assert {row[WRITTEN] for row in outcomes.rows(without)} == {""}
 
 
-def test_blocks_that_wait_for_earlier_ones_are_counted_from_the_first(monkeypatch):
+def test_blocks_that_wait_for_earlier_ones_are_counted_from_the_first():
     """Without the block before it the middle one waits for ever: then the first blocks are counted."""
-    monkeypatch.setattr(line_costs, "LIMIT_S", 0.5)
-    found = line_costs.of_case(case_of(read_kernel(FOLDER / "chain.yaml")))[1]
+    found = line_costs(case_of(read_kernel(FOLDER / "chain.yaml")), limit_s=0.5)
     assert {lines.key(cost): cost.requests for cost in found}["chain.cu", 6, "global", "store"] == 3
 
 
@@ -275,7 +273,7 @@ def test_a_damaged_table_is_one_sentence(tmp_path):
 
 def test_atomics_are_counted_as_the_instructions_that_they_are():
     """A compare-and-swap that fails is still an atomic; an atomic load is a load, an atomic store a store."""
-    found = line_costs.of_case(case_of(read_kernel(FOLDER / "atomics.yaml")))[1]
+    found = line_costs(case_of(read_kernel(FOLDER / "atomics.yaml")))
     assert {(cost.line, cost.kind) for cost in found if cost.memory} == {
         (5, "atomic"), (6, "store"), (7, "load"), (8, "store"),
     }  # fmt: skip

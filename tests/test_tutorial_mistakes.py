@@ -4,10 +4,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support import case_of, read_kernel, shipped
+from support import case_of, line_costs, read_kernel, shipped
 
 from runner.stages.lines import costs as lines
-from runner.stages.lines import counting as line_costs
 
 HERE = Path(__file__).parent / "tutorials" / "kernel"
 
@@ -32,7 +31,7 @@ def test_the_tutorials_transpose_is_wrong_for_other_tiles(bench):
 def test_the_tutorials_transpose_writes_as_scattered_as_the_naive_one():
     """Even where it is right, neighbouring threads write a column: the tile changes nothing."""
     kernels = listing("tutorialTranspose"), shipped("transposeGmem"), shipped("transposeSmem")
-    costs = [lines.averages(line_costs.of_case(case_of(kernel, block="32x32"))[1]) for kernel in kernels]
+    costs = [lines.averages(line_costs(case_of(kernel, block="32x32"))) for kernel in kernels]
     assert [cost["global_store_sectors"] for cost in costs] == [32, 32, 4]
 
 

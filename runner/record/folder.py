@@ -2,7 +2,7 @@
 
     outputs/<date>/<time>-<what>/
         plan.json  results.csv  lines.csv  verdict.json  environment.json  multirun.yaml  search.json[l]  .lock
-        samples/  machine/  sources/  shards/  figures/  report.html
+        samples/  machine/  sources/  gpus/  shards/  figures/  report.html
         0/ 1/ 2/ ...  each job: .hydra/, case.json, result.json, lines.json, hazards.json, profile.json, compile.log
 
 Every file is replaced atomically: written under a temporary name, then renamed.
@@ -174,7 +174,7 @@ class RunFolder:
 
     def require_plain(self) -> None:
         """Raise `UsageError` for links, pipes, devices and huge files where the runner and kernels read or write."""
-        for below in (self.sources, self.path / "samples", *map(self.job, self.jobs())):
+        for below in (self.sources, self.path / "samples", self.path / "gpus", *map(self.job, self.jobs())):
             safe.files(self.path, below, 2 * limited.MAX_ROWS)
         for path in (self.plan, self.results, self.environment, self.multirun):
             self.has(path)

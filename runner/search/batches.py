@@ -143,7 +143,7 @@ class Batches:
         return factor if abs(factor - 1) < MAX_DRIFT else 1.0
 
     def _note(self, point: Point, job: Job, row: Row, raw: float, factor: float) -> None:
-        """Store the candidate and the raw objective of a row, for `near` and `finish`."""
+        """Store the candidate and the raw objective of a row, for `tied` and `finish`."""
         self._candidates[point] = candidate({**job.case.variables, **_timed(row)}, self._objectives[0], factor)
         self._raw[point] = raw, str(row.get("gpu") or "")
         self._rehearsal = not row.get(metrics.TIME)

@@ -23,7 +23,7 @@ SOON_S = 1.0  # before the first table is written: importing pandas must not del
 
 
 class Rows:
-    """The rows of jobs in progress: one per case, on disk after each round. Several threads may add rows."""
+    """The rows of jobs in progress: one per case, on disk after each round. Threads may add rows of different jobs."""
 
     def __init__(self, jobs: Sequence[Job], folder: RunFolder, launcher: str) -> None:
         """Begin without rows; results of earlier runs in the folder are replaced.
@@ -36,7 +36,6 @@ class Rows:
         self.jobs, self.folder, self.launcher = list(jobs), folder, launcher
         self._rows: dict[int, Row] = {}
         self._kinds: dict[int, str] = {}  # kinds of the opened devices, never `auto`, by job
-        self._lock = threading.RLock()
 
     @property
     def empty(self) -> bool:
@@ -102,6 +101,7 @@ class Ledger(Rows):
         super().__init__(write_plan(plan, folder, launcher), folder, launcher)
         sources.keep(folder, self.jobs)
         self._rows = previous_rows(self.jobs, folder)
+        self._lock = threading.RLock()  # `write` reads the rows that other threads add
         self._stale = bool(self._rows)  # whether results.csv is out of date
         self._due = time.monotonic() + SOON_S  # when results.csv may be written again
 

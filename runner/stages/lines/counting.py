@@ -9,11 +9,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
 from runner.device import Binary, Device
-from runner.device.limits import Limits
 from runner.errors import LaunchTimeout
 from runner.kernel.case import Case
 from runner.kernel.inputs import contents
-from runner.stages.checked import builds
 from runner.stages.lines.costs import BRANCH, DIGITS, GLOBAL, SHARED, LineCost
 from runner.sweep.trial import Contents, reset, upload
 
@@ -41,19 +39,6 @@ def count(
     heartbeat("checking")
     instructions, blocks = count_instructions(cast("CheckedDevice", device), case, binary, inputs, limit_s)
     return [asdict(line) for line in by_line(instructions, blocks)]
-
-
-def of_case(case: Case) -> tuple[list[InstructionCost], list[LineCost]]:
-    """Count the costs of a case's instructions and lines in this process, without a sweep."""
-    from runner.device.checked.device import CheckedDevice  # noqa: PLC0415  (cached costs need no device)
-
-    binary = builds.compiler(Limits()).compile(case.source())
-    device = CheckedDevice(threads=1)  # one thread, so that atomics run in a fixed order
-    try:
-        instructions, blocks = count_instructions(device, case, binary, contents(case))
-    finally:
-        device.close()
-    return instructions, list(by_line(instructions, blocks))
 
 
 _waiting_kernels: set[str] = set()  # digests of kernels in which a block waits for the blocks before it
