@@ -95,6 +95,7 @@ ATTACKS = {
     "the configuration as a link": (instead("0/.hydra/config.yaml", "a link to a file outside"), ("report", "resume", "repeat")),
     "a job as a link": (instead("0", "a link to a folder outside"), ("report", "resume", "repeat")),
     "samples as a link": (instead("samples", "a link to a folder outside"), ("resume", "repeat")),
+    "gpus as a link": (instead("gpus", "a link to a folder outside"), ("resume", "repeat")),
     "the environment as a pipe": (instead("environment.json", "a FIFO"), FOLDERS),
     "the plan as a pipe": (instead("plan.json", "a FIFO"), FOLDERS),
     "the table as a pipe": (instead("results.csv", "a FIFO"), ("report", "compare", "resume", "repeat")),
