@@ -194,6 +194,7 @@ ARGUMENTS = {
     "no fill": (f"\n  {A.replace(', fill: index', '')}", "arguments[0]: the key 'fill' is missing"),
     "an unknown fill": (f"\n  {A.replace('fill: index', 'fill: randon')}{OUT}", "argument 'in': fill: 'randon' is not a fill; allowed: zeros"),
     "a name twice": (f"\n  {A}\n  {A}", "arguments: 'in' is already the name of another argument"),
+    "a parameter's name for a vector": (f"\n  {A}\n  - {{name: size, scalar: float2, value: [size, 0.5]}}", "'size' is already the name of another argument or of a parameter"),
     "a parameter's name": (f"\n  {A.replace('name: in', 'name: size')}", "'size' is already the name of another argument or of a parameter"),
     "a scalar of text": (f"\n  {A}\n  - {{name: n, scalar: int32, value: dtype}}{OUT}", "value: 'dtype' gives the text 'int32'"),
     "no output": (f"\n  {A}", "mine.yaml: arguments: no array has the role out or inout"),

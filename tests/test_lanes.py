@@ -31,7 +31,7 @@ def by_ptx(mode, lane, b, width):
 def test_the_rule_is_that_of_ptx(mode):
     """All widths, all lanes, arguments below 0, up to 31 and beyond."""
     for width in (1, 2, 4, 8, 16, 32):
-        for argument in range(-40, 80):
+        for argument in (*range(-40, 80), 2**63, 2**64 - 1):
             expected = [by_ptx(mode, lane, argument & 0xFFFFFFFF, width) for lane in range(32)]
             assert list(source_lane(mode, np.arange(32), argument, width)) == expected
 

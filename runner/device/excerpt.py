@@ -16,7 +16,7 @@ from runner.device.syntax import WORD, File, Item, ItemKind, blank, parse
 
 _HOST_ONLY = frozenset((ItemKind.HOST, ItemKind.INSTANCE))
 # C++ headers that also declare global names; the others without `.h` declare names in namespace std only.
-_C_HEADERS = frozenset(
+_GLOBAL_NAME_HEADERS = frozenset(
     "cassert cctype cerrno cfenv cfloat cinttypes climits cmath cstdarg cstddef cstdint cstdio cstdlib cstring "
     "ctime".split()
 )
@@ -56,7 +56,7 @@ def excerpt(source: Source, has_header: Callable[[str], bool]) -> Excerpt | None
                 if not has_header(item.path):
                     missing.add(item.path)
                     edits[item] = halves if item.path.startswith("cublas") else b""  # which includes the half types
-                elif item.path.isidentifier() and item.path not in _C_HEADERS and "std" not in words:
+                elif item.path.isidentifier() and item.path not in _GLOBAL_NAME_HEADERS and "std" not in words:
                     edits[item] = b""
         texts[path] = _edited(file, edits)
     host = _names(item for item in items if item.kind is ItemKind.HOST)

@@ -303,7 +303,7 @@ def _declaration(node: tree_sitter.Node) -> tree_sitter.Node:
     """The declaration within a template or behind `extern "C"`."""
     while node.type in ("template_declaration", "linkage_specification"):
         inner = node.child_by_field_name("body") or (node.named_children[-1] if node.named_children else None)
-        if inner is None or inner.type in ("declaration_list", "template_declared"):
+        if inner is None or inner.type in ("declaration_list", "template_parameter_list"):
             break
         node = inner
     return node

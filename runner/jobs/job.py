@@ -21,9 +21,9 @@ from runner.kernel.metrics import TIME, Metric
 from runner.kernel.reference import find
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_CHECKOUT = _PACKAGE.parent / "conf"
+_CHECKOUT_CONF = _PACKAGE.parent / "conf"
 # A checkout has the configuration beside the package; a wheel has it inside.
-CONF = _CHECKOUT if (_CHECKOUT / "config.yaml").is_file() else _PACKAGE / "_data" / "conf"
+CONF = _CHECKOUT_CONF if (_CHECKOUT_CONF / "config.yaml").is_file() else _PACKAGE / "_data" / "conf"
 
 LAUNCHERS = ("batch", "gpus", "slurm")
 """The launchers. Each gets all jobs at once, so that it can measure cases that are compared side by side."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -248,26 +247,60 @@ def glibc_rand(count: int) -> NDArray[np.uint32]:
     """The first `count` numbers of C's `rand()` without `srand`, as in the GNU C library.
 
     The additive feedback generator is r[i] = r[i-3] + r[i-31] modulo 2**32, and `rand` returns r[i] >> 1. The
-    recurrence is linear, so a power of its matrix jumps from the beginning of one section of the sequence to the
-    beginning of the next. All sections are then continued together, as the columns of an array.
+    recurrence is linear: x**m reduced by its characteristic polynomial gives r[i+m] from 31 neighbours of r[i]. So 31
+    multiplications of whole vectors double the known part of the sequence.
     """
-    start = [1]  # after srandom(1): a Lehmer generator's; the first three do not follow the recurrence
+    known = _glibc_start()
+    step = np.zeros(_ORDER, np.uint32)  # x**1
+    step[1] = 1
+    power = 1
+    while len(known) < count + _SKIPPED:
+        while 2 * power + _ORDER <= len(known):
+            step, power = _times(step, step), 2 * power
+        known = np.concatenate([known, _extend(known, step, power)])
+    return known[_SKIPPED : _SKIPPED + count] >> np.uint32(1)
+
+
+def _extend(known: NDArray[np.uint32], step: NDArray[np.uint32], power: int) -> NDArray[np.uint32]:
+    """The next numbers: r[i + power] for the last i whose 31 neighbours are all known."""
+    first, last = len(known) - power, len(known) - _ORDER + 1
+    more = np.zeros(last - first, np.uint32)
+    term = np.empty(_BLOCK, np.uint32)
+    for begin in range(first, last, _BLOCK):  # blocks that fit into the processor's cache
+        piece = more[begin - first : begin - first + _BLOCK]
+        for k in np.flatnonzero(step):
+            np.multiply(known[begin + k : begin + k + len(piece)], step[k], out=term[: len(piece)])
+            piece += term[: len(piece)]
+    return more
+
+
+_BLOCK = 1 << 15
+_ORDER = 31
+_SKIPPED = 310 + 34 - 3  # srandom() discards 310 values, after 34 initial ones of which 31 are kept
+
+
+def _glibc_start() -> NDArray[np.uint32]:
+    """The first values after srandom(1): a Lehmer generator's, continued by the recurrence.
+
+    The library's first three values do not follow the recurrence and are left out.
+    """
+    r = [1]
     for _ in range(30):
-        start.append(16807 * start[-1] % 2147483647)
-    state = np.array(start[3:] + start[:3], np.uint32)
-    skipped = 310 + 34 - 3  # srandom() discards 310 values, after 34 initial ones of which 31 are kept
-    sections = math.isqrt(count) + 1
-    length = -(-(count + skipped) // sections)
-    matrix = np.eye(31, k=1, dtype=np.uint32)
-    matrix[-1, [0, 28]] = 1
-    jump = np.linalg.matrix_power(matrix, length)
-    numbers = np.empty((31 + length, sections), np.uint32)
-    for section in range(sections):
-        numbers[:31, section] = state
-        state = jump @ state
-    for i in range(31, length):
-        np.add(numbers[i - 3], numbers[i - 31], out=numbers[i])
-    return numbers[:length].T.reshape(-1)[skipped : skipped + count] >> np.uint32(1)
+        r.append(16807 * r[-1] % 2147483647)
+    r += r[:3]
+    for i in range(34, 256):
+        r.append((r[i - 3] + r[i - 31]) & 0xFFFFFFFF)
+    return np.array(r[3:], np.uint32)
+
+
+def _times(a: NDArray[np.uint32], b: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """The product of two polynomials modulo x**31 - x**28 - 1, coefficients modulo 2**32."""
+    product = np.zeros(2 * _ORDER - 1, np.uint32)
+    for i in range(_ORDER):
+        product[i : i + _ORDER] += a[i] * b
+    for i in range(2 * _ORDER - 2, _ORDER - 1, -1):
+        product[[i - 3, i - 31]] += product[i]  # as arrays, which wrap silently; NumPy's scalars warn
+    return product[:_ORDER].copy()
 
 
 def random_generator(seed: int, label: str) -> np.random.Generator:

@@ -124,7 +124,7 @@ def _possible(node: ast.Call | ast.Compare, function: str) -> dict[str, Side]:
 def _notes(node: ast.Call | ast.Compare, function: str, text: str) -> dict[str, str]:
     """The note on each side of a node."""
     if isinstance(node, ast.Compare):
-        return {n: f"no input makes '{text}' {n}" if n in ("true", "false") else "" for n in _COMPARED}
+        return {n: f"no input makes '{text}' {n}" if n in ("true", "false") else "" for n in _COMPARISON_SIDES}
     match function:
         case "where":
             noted = not isinstance(node.args[0], ast.Compare)  # a comparison has its own note
@@ -145,7 +145,7 @@ def _notes(node: ast.Call | ast.Compare, function: str, text: str) -> dict[str, 
     )
 
 
-_COMPARED = ("true", "false", "less", "equal", "greater")
+_COMPARISON_SIDES = ("true", "false", "less", "equal", "greater")
 
 
 class _Watched(ast.NodeTransformer):

@@ -172,7 +172,8 @@ def _require_distinct(d: Reader, arguments: Sequence[Argument], parameters: Sequ
     """Raise UsageError for a name that is used twice; a scalar may have the name of the parameter that it passes."""
     names = [*parameters, *(a.name for a in arguments)]
     for a in arguments:
-        texts = [v.text for v in a.values if isinstance(v, Expression)] if isinstance(a, ScalarArgument) else []
+        values = a.values if isinstance(a, ScalarArgument) else ()
+        texts = [v.text if isinstance(v, Expression) else "" for v in values]
         passes = texts == [a.name] and a.name in parameters
         if names.count(a.name) > 1 + passes:
             raise UsageError(

@@ -44,7 +44,7 @@ def source_lane(operation: str, lane: Any, argument: int, width: int) -> Lanes:
     last = first + width - 1
     sources: dict[str, Lanes] = {
         "idx": first + (by & (width - 1)),
-        "wrap": first + ((lane + argument) & (width - 1)),
+        "wrap": first + ((lane + by) & (width - 1)),
         "up": np.where(lane - by >= first, lane - by, lane),
         "down": np.where(lane + by <= last, lane + by, lane),
         "xor": np.where(lane ^ by <= last, lane ^ by, lane),

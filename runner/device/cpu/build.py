@@ -212,12 +212,12 @@ class CpuCompiler(Compiler):
         try:
             return self._build_unit(unit)
         except CompileError as error:
-            all_text = translate(unit.source, self._cache / "included")
-            is_pointless = unit.needed is None or all_text.text == unit.translation.text
+            whole = translate(unit.source, self._cache / "included")
+            is_pointless = unit.needed is None or whole.text == unit.translation.text
             if is_pointless or isinstance(error, (compile_errors.HostOnly, CompileLimit)):
                 raise
             try:  # the needed part is an approximation by names
-                return self._build_unit(replace(unit, translation=all_text, needed=None))
+                return self._build_unit(replace(unit, translation=whole, needed=None))
             except CompileError:
                 raise error from None
 

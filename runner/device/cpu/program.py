@@ -63,7 +63,8 @@ class CpuProgram:
     def __init__(self, source: Source, binary: Binary) -> None:
         self.function, self.path, self.binary = source.function, source.path, binary.path
         self.cooperative = source.cooperative
-        self.text, visible = source.text, blank(source.text)  # without comments and strings
+        self.text = source.text
+        visible = blank(source.text)  # without comments and strings
         # Declared only as `__constant__`; a macro may declare a `__device__` variable of the same name.
         code = _DIRECTIVE.sub("", visible)
         self.constants = frozenset(_CONSTANT.findall(code)) - frozenset(_DEVICE.findall(code))
@@ -159,8 +160,8 @@ class CpuProgram:
         content = np.ascontiguousarray(value)
         address = self.address_of(name, content.nbytes)
         ctypes.memmove(address, content.ctypes.data, content.nbytes)
-        if first := (self._first_contents or {}).get(address):  # `reset` brings this content back
-            self._first_contents = {**(self._first_contents or {}), address: ctypes.string_at(address, len(first))}
+        if self._first_contents and address in self._first_contents:  # `reset` brings this content back
+            self._first_contents[address] = ctypes.string_at(address, len(self._first_contents[address]))
 
     def address_of(self, name: str, nbytes: int) -> int:
         """The address of a `__constant__` or `__device__` variable. Raises LaunchError if it has fewer bytes."""

@@ -26,7 +26,7 @@ def rewrite_ptx(text: str, visible: str) -> str:
     for match in ASM.finditer(visible):
         if edits and match.start() < edits[-1][1]:
             continue
-        end = closing(visible, match.end() - 1)
+        end = _closing(visible, match.end() - 1)
         if end is None:  # no parenthesis behind it is balanced either; the compiler says so
             break
         inner = text[match.end() : end], visible[match.end() : end]
@@ -44,11 +44,11 @@ def edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     return "".join(pieces) + text[last:]
 
 
-def closing(text: str, start: int) -> int | None:
-    """The offset of the bracket that closes the one at `start`; `None` if it is unbalanced."""
+def _closing(text: str, start: int) -> int | None:
+    """The offset of the parenthesis that closes the one at `start`; `None` if it is unbalanced."""
     depth = 0
     for offset in range(start, len(text)):
-        depth += (text[offset] in "([{") - (text[offset] in ")]}")
+        depth += (text[offset] == "(") - (text[offset] == ")")
         if depth == 0:
             return offset
     return None

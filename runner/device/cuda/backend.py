@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 
 def is_present(config: DeviceConfig) -> bool:
     """Whether PyCUDA is installed and the configured GPU exists."""
-    with contextlib.suppress(ImportError):  # PyCUDA is missing, or cannot be loaded without a driver
-        from runner.device.cuda.device import present  # noqa: PLC0415
-
-        return present(config.index)
-    return False
+    if importlib.util.find_spec("pycuda") is None:
+        return False
+    try:
+        from runner.device.cuda.device import present  # noqa: PLC0415  (loading PyCUDA fails without a driver)
+    except ImportError:
+        return False
+    return present(config.index)
 
 
 def prepare(index: int) -> None:

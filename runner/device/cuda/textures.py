@@ -211,7 +211,7 @@ def _in_memory(resource: str, address: int, form: tuple[int, int], shape: tuple[
 
 
 def _texture_object(resource: Resource, texture: Texture, dtype: np.dtype[Any], axes: int) -> c_uint64:
-    """Create a texture object; of one axis it is an image of one row, which border mode in y would blend with it."""
+    """Create a texture object. One with one axis is an image of one row: border mode in y would blend the border in."""
     flags = 0 if texture.promotes or dtype.kind == "f" else READ_AS_INTEGER
     descriptor = Descriptor(
         address_mode=tuple(ADDRESS_MODES[m] for m in (*texture.address_modes[:axes], "clamp", "clamp")[:3]),

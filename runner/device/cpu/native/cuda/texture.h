@@ -13,7 +13,7 @@ namespace simt {
 enum class Bound : int32_t { texture, linear_memory, surface };
 enum class Address : int32_t { wrap, clamp, mirror, border };
 
-// What an object points to; runner/device/cpu/memory.py has the same structure.
+// What an object points to; runner/device/cpu/interface.py has the same structure.
 struct Image {
     unsigned char* data;  // dense, x fastest
     int64_t size[3];      // texels in x, y, z; 1 where there is no such axis
