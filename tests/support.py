@@ -6,7 +6,6 @@ import dataclasses
 import functools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,14 +24,13 @@ from runner.jobs.settings import Protocol, TimingConfig
 from runner.kernel import from_yaml
 from runner.kernel.case import Case
 from runner.kernel.declaration import Kernel
-from runner.kernel.inputs import contents
 from runner.kernel.resolve import make
 from runner.stages.checked import builds
 from runner.stages.lines.costs import LineCost
 from runner.stages.lines.counting import LIMIT_S, count
 from runner.sweep.compiling import reason_to_skip
 from runner.sweep.run_case import run_case
-from runner.sweep.trial import WRITTEN, poison, upload
+from runner.sweep.trial import launch_once
 from runner.sweep.worker import Outcome, Task
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -117,12 +115,7 @@ class Bench:
 
     def outputs(self, case: Case) -> tuple[dict[str, NDArray[Any]], LaunchDiagnostics]:
         """What one launch leaves in the arrays that the kernel writes, and what the device noticed."""
-        program = self.device.load(case.source(), self.compiler.compile(case.source()))
-        with ExitStack() as stack:
-            launch, arrays = upload(self.device, program, case, contents(case), stack)
-            poison(case, arrays)
-            diagnostics = self.device.launch(launch, 60.0)
-            return {name: array.read() for name, array in arrays.items() if array.role in WRITTEN}, diagnostics
+        return launch_once(self.device, case, self.compiler.compile(case.source()))
 
     def call(
         self, source: Source, *arguments: Any, grid: Extent = 1, block: Extent = 32, shared: int = 0

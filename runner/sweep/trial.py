@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from runner.bounds.expected import ExpectedArray
 from runner.bounds.power import Power
 from runner.bounds.rounding import is_float, is_half
-from runner.device import NULL, Array, Device, Inside, Launch, Program, Role, Value, View
+from runner.device import NULL, Array, Binary, Device, Inside, Launch, LaunchDiagnostics, Program, Role, Value, View
 from runner.errors import CaseError, OutOfMemory, UsageError
 from runner.kernel.arrays import part_types, with_parts
 from runner.kernel.branches import TIES_HINT, explain_by_ties
@@ -335,3 +335,22 @@ def poison(case: Case, arrays: Mapping[str, Array]) -> None:
             arrays[spec.name].fill_bytes(poison_byte(spec.dtype))
         elif spec.role is Role.INOUT:
             arrays[spec.name].restore()
+
+
+def launch_once(device: Device, case: Case, binary: Binary) -> tuple[dict[str, NDArray[Any]], LaunchDiagnostics]:
+    """Launch a case once, without checking or timing it.
+
+    Args:
+        device: The open device.
+        case: The case.
+        binary: The compiled `case.source()`.
+
+    Returns:
+        The arrays that the kernel writes, by name, and the device's diagnostics.
+    """
+    program = device.load(case.source(), binary)
+    with ExitStack() as stack:
+        launch, arrays = upload(device, program, case, contents(case), stack)
+        poison(case, arrays)
+        diagnostics = device.launch(launch, 60.0)
+        return {n: a.read() for n, a in arrays.items() if a.role in WRITTEN}, diagnostics

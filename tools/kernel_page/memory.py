@@ -6,6 +6,7 @@ Shared memory: a row is a wavefront over the 32 banks. Global memory: a group of
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import textwrap
@@ -15,11 +16,15 @@ from dataclasses import dataclass
 from kernel_page.sheet import EDGE, PALE, Sheet
 from runner.device import cache
 from runner.device.checked.counting import InstructionCost
+from runner.device.checked.device import CheckedDevice
+from runner.device.limits import Limits
 from runner.display.text import count
 from runner.kernel.declaration import Kernel, written
+from runner.kernel.inputs import contents
 from runner.kernel.resolve import make
-from runner.stages.lines import counting as line_costs
+from runner.stages.checked import builds
 from runner.stages.lines.costs import GLOBAL, SHARED, LineCost
+from runner.stages.lines.counting import by_line, count_instructions
 
 FAMILIES = ("shared_memory", "bank_access", "transpose")
 """Whose kernels differ in what their accesses cost."""
@@ -55,7 +60,11 @@ def is_drawn(kernel: Kernel) -> bool:
 
 @functools.cache
 def _counted(kernel: Kernel, stride: int | None = None) -> tuple[list[InstructionCost], list[LineCost]]:
-    return line_costs.of_case(make(kernel, {} if stride is None else {"stride": stride}, 0))
+    case = make(kernel, {} if stride is None else {"stride": stride}, 0)
+    binary = builds.compiler(Limits()).compile(case.source())
+    with contextlib.closing(CheckedDevice(threads=1)) as device:  # one thread, so that atomics run in a fixed order
+        instructions, blocks = count_instructions(device, case, binary, contents(case))
+    return instructions, list(by_line(instructions, blocks))
 
 
 def lines_of(kernel: Kernel) -> list[LineCost]:
