@@ -30,6 +30,8 @@ lint: $(VENV)/.installed-dev ## check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	MYPYPATH=tools $(BIN)/mypy --config-file tools/mypy.ini tools
+	MYPYPATH=benchmarks $(BIN)/mypy --config-file tools/mypy.ini benchmarks/*.py
 
 format: $(VENV)/.installed-dev ## format the code
 	$(BIN)/ruff format .

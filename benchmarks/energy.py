@@ -10,7 +10,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -19,11 +18,13 @@ from runner.device import Energy
 from runner.device.kinds import compiler_for
 from runner.record import stored_sweep
 from runner.record.folder import RunFolder
-from runner.sweep.worker import Task, Worker
+from runner.stages.profile.energy import batch
+from runner.sweep.worker import PATIENCE_S, Worker
 
 SWEEP = ["size=16384x16384", "block=256", "timing=quick", "profile=energy"]
 QUERY = "power.draw.average,power.draw.instant,temperature.gpu,clocks.sm,clocks.mem,utilization.gpu"
 SETTLED_S = 3.0  # before the first of nvidia-smi's values that count: its average is over a second
+INTERVAL_S, FULL = 0.2, 95  # between two lines of nvidia-smi; percent of utilization of a GPU that is fully used
 
 
 def main() -> None:
@@ -63,37 +64,47 @@ def main() -> None:
         for job in jobs:
             row = rows[job.number]
             binary = compiler_for(job.device, worker.info, job.compiler).compile(job.case.source())
-            protocol = job.timing.protocol("cuda")
-            task = Task(job.case, job.case.source(), binary, protocol, job.device.time_limit_s, energy_s=seconds)
-            seen: list[list[float]] = []
-            watching = threading.Event()
-            smi = threading.Thread(target=_watch, args=(job.device.index, watching, seen))
-            outcome = worker.run(task, lambda step: smi.start() if step == "energy" else None)  # noqa: B023
-            watching.set()
-            smi.join()
-            if not isinstance(outcome.energy, Energy) or not seen:
-                print(f"{job.case.label}: {outcome.reason or 'nvidia-smi says nothing'}")
+            watch = _watch(job.device.index)
+            answer = worker.call(batch, job.case, binary, job.device.time_limit_s, seconds, limit=seconds + PATIENCE_S)
+            watch.terminate()
+            seen = _under_load(watch)
+            if not isinstance(answer.value, dict) or not seen:
+                print(f"{job.case.label}: {answer.value or answer.reason or 'nvidia-smi printed no power'}")
                 continue
+            counted = Energy(**answer.value)
             own, watts = float(row["joules"]), statistics.fmean(values[0] for values in seen)
-            smi_j = watts * outcome.energy.us * 1e-6
+            smi_j = watts * counted.us * 1e-6
             cells = [
                 f"{own:.5g}", f"{float(row['joules_ci']):.2g}", f"{float(row['energy_w']):.1f}",
                 f"{float(row['idle_w']):.1f}", f"{float(row['energy_us']):.2f}", f"{watts:.1f}", f"{smi_j:.5g}",
-                f"{outcome.energy.joules:.5g}", f"{100 * (own / smi_j - 1):+.2f} %",
+                f"{counted.joules:.5g}", f"{100 * (own / smi_j - 1):+.2f} %",
                 f"{statistics.fmean(v[3] for v in seen):.0f}", f"{seen[0][2]:.0f} to {seen[-1][2]:.0f}",
             ]  # fmt: skip
             print(f"{job.case.kernel.name:44}" + "".join(f"{cell:>14}" for cell in cells), flush=True)
         worker.close()
 
 
-def _watch(index: int, ended: threading.Event, seen: list[list[float]]) -> None:
-    """Note what nvidia-smi says while a kernel runs: where the GPU is fully used, without the beginning and the end."""
-    command = ["nvidia-smi", "-i", str(index), f"--query-gpu={QUERY}", "--format=csv,noheader,nounits", "-lms", "200"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    threading.Thread(target=lambda: (ended.wait(), process.terminate()), daemon=True).start()
-    lines = [[float(cell) for cell in line.split(",")] for line in process.stdout or () if line.count(",") == 5]
-    skipped = int((SETTLED_S + 2.0) / 0.2)  # the idle power is measured first
-    seen += lines[skipped:-5]
+def _watch(index: int) -> subprocess.Popen[str]:
+    command = [
+        "nvidia-smi",
+        "-i",
+        str(index),
+        f"--query-gpu={QUERY}",
+        "--format=csv,noheader,nounits",
+        "-lms",
+        f"{1000 * INTERVAL_S:.0f}",
+    ]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def _under_load(watch: subprocess.Popen[str]) -> list[list[float]]:
+    """What nvidia-smi printed while the GPU was fully used, without the first and the last seconds of that."""
+    lines = [
+        [float(cell) for cell in line.split(",")]
+        for line in watch.communicate()[0].splitlines()
+        if line.count(",") == 5
+    ]
+    return [line for line in lines if line[5] >= FULL][int(SETTLED_S / INTERVAL_S) : -5]
 
 
 if __name__ == "__main__":

@@ -439,8 +439,10 @@ def _short(given: argparse.Namespace, base: Path) -> bool:
     with ThreadPoolExecutor(given.jobs) as pool:
         known = undisturbed(base)
         chosen = {what: runs for what, runs in trials().items() if given.only in what}
-        submit = partial(pool.submit, tried, known=known, base=base)
-        futures = {what: [submit(run) for run in runs[:: given.every]] for what, runs in chosen.items()}
+        futures = {
+            what: [pool.submit(tried, run, known, base) for run in runs[:: given.every]]
+            for what, runs in chosen.items()
+        }
         print(HEAD, flush=True)
         for what, waiting in futures.items():
             said, fine = line(what, [future.result() for future in waiting])

@@ -53,7 +53,7 @@ def sweep(timing: str) -> Said:
         best_us=float(found.fastest["median_us"]),
         level=level,
         slower=frozenset(names - level - set(map(_name, found.undecided))),
-        margin_percent=found.margin_percent,
+        margin_percent=100 * found.margin,
     )
 
 

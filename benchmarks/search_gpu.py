@@ -122,7 +122,7 @@ def tune(strategy: str, seed: int, seconds: float, size: int, backend: str, to: 
         rows, columns = chosen["BLOCK_Y"] * chosen["PER_Y"], chosen["BLOCK_X"] * chosen["PER_X"]
         return -(-size // rows) * -(-size // columns)
 
-    results, _ = kernel_tuner.tune_kernel(
+    results, _ = kernel_tuner.tune_kernel(  # type: ignore[attr-defined]  # mypy takes kernel_tuner.py for it
         KERNEL,
         (ROOT / "kernels" / f"{KERNEL}.cu").read_text(encoding="utf-8"),
         blocks,

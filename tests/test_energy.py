@@ -139,6 +139,6 @@ def test_a_batch_gives_the_parent_plain_data(found, bench):
     case = case_of(shipped("reduceShfl"), size="1000")
     binary = bench.compiler.compile(case.source())
     steps = []
-    given = batch(_Metered(bench.device, found), steps.append, case, binary, 10.0)
+    given = batch(_Metered(bench.device, found), steps.append, case, binary, 10.0, 2.0)
     assert given == (found if isinstance(found, str) else asdict(found))
     assert steps == ["inputs", "checking", "energy"]

@@ -54,7 +54,7 @@ class BoardEnergy(ProfileStage):
                     worker = Worker(jobs[0].device, tools.environment)
                 tools.progress.show_step(f"{job.case.label}: batch {number} of {BATCHES}")
                 limit_s = job.device.time_limit_s
-                answer = worker.call(batch, job.case, binaries[job.number], limit_s, limit=PATIENCE_S)
+                answer = worker.call(batch, job.case, binaries[job.number], limit_s, BATCH_S, limit=PATIENCE_S)
                 if isinstance(answer.value, dict):
                     measured[job.number].append(Energy(**answer.value))
                     if number == BATCHES:
@@ -78,9 +78,9 @@ class BoardEnergy(ProfileStage):
 
 
 def batch(
-    device: Device, heartbeat: Callable[[str], Any], case: Case, binary: Binary, time_limit_s: float
+    device: Device, heartbeat: Callable[[str], Any], case: Case, binary: Binary, time_limit_s: float, seconds: float
 ) -> dict[str, Any] | str:
-    """Measure one batch of a case; runs in the worker, whose parent gets the heartbeat.
+    """Measure one batch of a case for `seconds`; runs in the worker, whose parent gets the heartbeat.
 
     Returns:
         The fields of `runner.device.Energy`, or the reason why the energy is unknown.
@@ -94,7 +94,7 @@ def batch(
         heartbeat("checking")
         device.launch(launch, time_limit_s)
         heartbeat("energy")
-        energy = device.energy(launch, BATCH_S, time_limit_s)
+        energy = device.energy(launch, seconds, time_limit_s)
     return energy if isinstance(energy, str) else dataclasses.asdict(energy)
 
 
