@@ -318,11 +318,11 @@ def _firm(pair: tuple[Side, Side], *, side_by_side: bool) -> bool:
     return all(side.rounds >= MANY_ROUNDS and (side.fresh or side_by_side) for side in pair)
 
 
-def _significant(chances: Sequence[float], comparisons: int) -> list[bool]:
+def _significant(p_values: Sequence[float], comparisons: int) -> list[bool]:
     """Which differences are significant at 5 % for all comparisons together (Holm 1979)."""
-    significant = [False] * len(chances)
-    for rank, n in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
-        if chances[n] > (1.0 - CONFIDENCE) / (comparisons - rank):
+    significant = [False] * len(p_values)
+    for rank, n in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        if p_values[n] > (1.0 - CONFIDENCE) / (comparisons - rank):
             break
         significant[n] = True
     return significant

@@ -59,7 +59,7 @@ def test_a_fill_that_counts_too_far_is_skipped(dtype):
     assert "float16" in case_of(shipped("shflUp"), dtype=dtype, size=65505).excluded
 
 
-LATER = "right at the first launch, wrong later"
+LATER = "correct at the first launch, wrong later"
 # Each kernel's status, how many elements differ, and the reason: a word stands for all devices, a pair for CPU device and GPU.
 WRONG = {
     "writesNothing": ("mismatch", 1000, r"\] is unwritten memory, expected"),

@@ -30,7 +30,7 @@ FILES = ("results.csv", "lines.csv", "verdict.json")
 
 CPU = ("device=cpu", "timing=quick")
 SWEEPS = {
-    "sweep": (*CPU, "-m", "kernel=reduceShfl,reduceSmem", "block=64,128", "size=4096", "lines=false"),
+    "sweep": (*CPU, "-m", "kernel=reduceShfl,reduceSmem", "block=64,128", "size=4096", "racecheck=all", "lines=false"),
     "wrong": (*CPU, "-m", "kernel=maskNamesAbsent,maskWithoutCaller,barrierDivergent", "lines=false"),
     "races": (*CPU, "-m", "kernel=raceBarrier,raceWarp", "repaired=0,1", "racecheck=all", "lines=false"),
     "checked": ("device=checked", "-m", "experiment=races", "lines=false"),

@@ -48,7 +48,7 @@ def test_counts_are_expressions(read):
 def test_the_cache_preference_changes_a_case_unless_it_is_none(read):
     """At `none` it is no part of the case's identity."""
     kernel = read()
-    assert "cache" not in case_of(kernel, cache="none").chosen
+    assert "cache" not in case_of(kernel, cache="none").shown_parameters
     assert case_of(kernel).id == case_of(kernel, cache="none").id != case_of(kernel, cache="l1").id
     assert "none, shared, l1, equal" in case_of(kernel, cache="l2").excluded
 

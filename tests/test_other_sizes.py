@@ -57,7 +57,7 @@ def test_a_kernel_that_is_right_at_one_size_only_is_a_mismatch(what, bench):
     make, at = WRONG[what]
     outcome = bench.run(make())
     assert outcome.status == ("mismatch" if at else "ok"), outcome.reason
-    assert f"right at this size, wrong at {at}: " in outcome.reason if at else outcome.further.size_launches > 4
+    assert f"correct at this size, wrong at {at}: " in outcome.reason if at else outcome.further.size_launches > 4
 
 
 TRIED = [

@@ -1,7 +1,7 @@
 import pytest
 
 from runner.errors import UsageError
-from runner.kernel.declaration import VOCABULARY, Kind, canonical, variables, written
+from runner.kernel.declaration import VOCABULARY, Kind, canonical, value_text, variables
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,6 @@ def test_expressions_see_the_parts_of_a_value():
 
 def test_values_are_written_as_people_write_them():
     """Masks are shown in hexadecimal, powers of two as such."""
-    assert written(Kind.MASK, 255) == "0x000000ff"
-    assert written(Kind.SIZE, 2**24) == "2**24"
-    assert written(Kind.SIZE, 1000) == "1000"
+    assert value_text(Kind.MASK, 255) == "0x000000ff"
+    assert value_text(Kind.SIZE, 2**24) == "2**24"
+    assert value_text(Kind.SIZE, 1000) == "1000"

@@ -103,7 +103,7 @@ def test_the_headline_says_how_many_were_looked_at_and_what_was_not(done):
     """One variant of each kernel, whatever its size; one that declares a hazard is not looked at."""
     said = "Races, uninitialized and out-of-bounds accesses: looked for in 5 of 6 variants at small sizes, found in 3. Not in the others: its YAML declares a hazard."
     assert said in " ".join(done.out.split())
-    assert "data races that give the right values" not in done.out
+    assert "data races that give the correct values" not in done.out
 
 
 def test_a_second_sweep_takes_what_was_found_from_the_cache(tmp_path, own_cache):
@@ -129,7 +129,7 @@ def test_none_looks_nowhere_and_the_headline_says_what_is_not_checked(tmp_path):
     done = swept(tmp_path, "kernel=lastBlock", "racecheck=none")
     row = rows_of(done.folder)["lastBlock", 6400]
     assert (done.code, row["status"], row["races_at"], row["races_skipped"]) == (0, "ok", "", "")
-    assert "Not checked: data races that give the right values" in done.out
+    assert "Not checked: data races that give the correct values" in done.out
     verdict = json.loads((done.folder / "verdict.json").read_text())
     assert "races" not in verdict["cases"][0]["guards"]
 

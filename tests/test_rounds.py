@@ -99,7 +99,7 @@ def test_a_kernel_that_is_wrong_in_a_later_round_has_no_times(tmp_path, monkeypa
         tmp_path / "a", cases, monkeypatch, wrong=lambda case, times: case is cases[0] and times == 2, cpu_rounds=3
     )
     assert list(rows["status"]) == ["mismatch", "ok"]
-    assert rows["reason"][0] == "right in 1 round, not in the next: y[0] is 1, expected 2"
+    assert rows["reason"][0] == "correct in 1 round, not in the next: y[0] is 1, expected 2"
     assert pd.isna(rows["emulated_us"][0])
     assert len(told) == 2 + 2 + 1  # a case that failed is not measured again
     assert rows["rounds"][1] == 3

@@ -70,11 +70,14 @@ def on_cpu(bench):
     [
         (
             "noBarrier",
-            r"right in order, wrong in reverse order: 9\d\d of 1000 elements differ: out\[1\] is -\d+, expec",
+            r"correct in order, wrong in reverse order: 9\d\d of 1000 elements differ: out\[1\] is -\d+, expec",
         ),
-        ("noSyncwarp", r"right in order, wrong in (reverse|a random) order: \d+ of 1000 elements differ"),
-        ("blockByBlock", r"right in order, wrong in reverse order: \d+ of 1000 elements differ"),
-        ("waitsForTheBlockBefore", r"right in order after .* s, but in reverse order strangers.cu:\d+: still running"),
+        ("noSyncwarp", r"correct in order, wrong in (reverse|a random) order: \d+ of 1000 elements differ"),
+        ("blockByBlock", r"correct in order, wrong in reverse order: \d+ of 1000 elements differ"),
+        (
+            "waitsForTheBlockBefore",
+            r"correct in order after .* s, but in reverse order strangers.cu:\d+: still running",
+        ),
     ],
 )
 def test_a_result_that_depends_on_the_order_is_a_hazard(on_cpu, kernel, monkeypatch, name, found):

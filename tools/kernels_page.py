@@ -26,7 +26,7 @@ from kernel_page.pictures import Studio  # noqa: E402
 
 from runner.display.text import count  # noqa: E402
 from runner.files import atomic  # noqa: E402
-from runner.kernel.declaration import NEUTRAL, Kernel, written  # noqa: E402
+from runner.kernel.declaration import NEUTRAL, Kernel, value_text  # noqa: E402
 from runner.kernel.from_yaml import CACHES  # noqa: E402
 from runner.stages.lines import costs as lines  # noqa: E402
 
@@ -184,13 +184,13 @@ def _parameter(kernel: Kernel, meanings: Mapping[str, str]) -> list[str]:
     for p in kernel.parameters:
         if p.name in NEUTRAL:
             continue
-        others = [_code(written(p.kind, value)) for value in p.allowed if value != p.default]
+        others = [_code(value_text(p.kind, value)) for value in p.allowed if value != p.default]
         meaning = macros.get(p.name, "")
-        if meaning == " or ".join(written(p.kind, value) for value in p.allowed):
+        if meaning == " or ".join(value_text(p.kind, value) for value in p.allowed):
             meaning = ""  # it only lists the values
         notes = [f"or {', '.join(others)}" if others else "", meaning]
         words = "; ".join(filter(None, notes))
-        found.append(_code(f"{p.name}={written(p.kind, p.default)}") + (f" ({words})" if words else ""))
+        found.append(_code(f"{p.name}={value_text(p.kind, p.default)}") + (f" ({words})" if words else ""))
     return found
 
 

@@ -45,7 +45,7 @@ def judgement(kernel: str, baseline: str, cases: Sequence[dict[str, Any]]) -> tu
     wrong = [case for case in cases if case["status"] not in ("ok", "skipped")]
     if wrong or not own:
         lines = [f"{c['kernel']} {_parameters(c)}: {c['status']}: {c['reason']}" for c in wrong]
-        why = f"{wrong[0]['kernel']} is not right in every case" if wrong else f"no case of {kernel} ran"
+        why = f"{wrong[0]['kernel']} is not correct in every case" if wrong else f"no case of {kernel} ran"
         return [*lines, f"Wrong: {why}."], 1
     pairs = [(case, case["against"]) for case in own if case.get("against")]
     lines = [

@@ -15,7 +15,7 @@ from runner.display.console import short_path
 from runner.errors import UsageError
 from runner.jobs.job import read_kernel
 from runner.kernel import from_yaml
-from runner.kernel.declaration import written
+from runner.kernel.declaration import value_text
 from runner.kernel.yaml_reader import read_yaml
 
 MAX_SUGGESTIONS, MIN_SIMILARITY = 3, 0.75
@@ -52,8 +52,8 @@ def kernel_text(path: Path, content: Any, folders: Sequence[Path]) -> str:
     lines += [f"# YAML:   {short_path(path)}{family}", f"# source: {short_path(kernel.source)}", "#"]
     width = max(len(p.name) for p in kernel.parameters)
     for p in kernel.parameters:
-        allowed = f"  (one of {', '.join(written(p.kind, v) for v in p.allowed)})" if p.allowed else ""
-        lines.append(f"# {p.name:{width}} = {written(p.kind, p.default)}{allowed}")
+        allowed = f"  (one of {', '.join(value_text(p.kind, v) for v in p.allowed)})" if p.allowed else ""
+        lines.append(f"# {p.name:{width}} = {value_text(p.kind, p.default)}{allowed}")
     own = read_yaml(path, _Loader)
     merged = from_yaml.composed(own, path, folders, _Loader)
     ordered = {**{key: merged[key] for key in own}, **merged}  # its own keys first

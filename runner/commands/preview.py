@@ -19,7 +19,7 @@ from runner.display.terminal import Console, duration
 from runner.display.text import count
 from runner.errors import DeviceUnavailable
 from runner.jobs.job import Job
-from runner.kernel.declaration import written
+from runner.kernel.declaration import value_text
 from runner.sweep import case_row, pace
 from runner.sweep.compiling import reason_to_skip
 from runner.sweep.worker import Worker
@@ -78,7 +78,7 @@ def _print_cases(console: Console, jobs: Sequence[Job], reasons: Sequence[str]) 
 
 def _line(job: Job) -> Line:
     kinds = {p.name: p.kind for p in job.case.kernel.parameters}
-    values = {name: str(written(kinds[name], value)) for name, value in job.case.parameters}
+    values = {name: str(value_text(kinds[name], value)) for name, value in job.case.parameters}
     return {"kernel": job.case.kernel.name, **values, "seed": str(job.case.seed), "device": job.device.kind}
 
 

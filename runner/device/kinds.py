@@ -45,7 +45,7 @@ KINDS = {
         "the CPU device",
         is_gpu=False,
         checks="Checked on the CPU device: values{}, array bounds, barriers, masks, undefined reads.",
-        omissions="data races that give the right values in these orders, such as updates of global memory without "
+        omissions="data races that give the correct values in these orders, such as updates of global memory without "
         "atomics; memory fences; speed",
     ),
     CHECKED: DeviceKind(

@@ -17,7 +17,7 @@ from runner import columns
 from runner.device.kinds import RECORDING, is_gpu
 from runner.errors import UsageError
 from runner.importer import t4_format
-from runner.kernel.declaration import VOCABULARY, Kind, canonical, pair, threads, written
+from runner.kernel.declaration import VOCABULARY, Kind, canonical, pair, threads, value_text
 from runner.record import runs, stored_rows
 from runner.record.folder import RunFolder
 from runner.record.samples import append_round
@@ -91,7 +91,7 @@ def _parameter(name: str, value: Any, where: str) -> Row:
     if kind is Kind.BLOCK:
         block = threads(canonical_value)
         return {name: canonical_value, f"{name}_x": block[0], f"{name}_y": block[1]}
-    return {name: written(kind, canonical_value) if kind is Kind.MASK else canonical_value}
+    return {name: value_text(kind, canonical_value) if kind is Kind.MASK else canonical_value}
 
 
 def _samples(entry: t4_format.Result) -> Samples:

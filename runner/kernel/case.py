@@ -34,8 +34,8 @@ from runner.kernel.declaration import (
     Step,
     each_step,
     threads,
+    value_text,
     variables,
-    written,
 )
 from runner.kernel.expression import Expression
 from runner.kernel.recipes import Fill, MemberFills, Recipe
@@ -72,12 +72,12 @@ class ArraySpec:
             name, fill, shape = f"{self.name}.{f.name}", fills.get(f.name, self.fill), (*self.shape, *f.shape)
             yield f.name, dataclasses.replace(self, name=name, fill=fill, dtype=f.dtype, shape=shape)
 
-    def columns(self) -> Iterator[ArraySpec]:
+    def leaf_arrays(self) -> Iterator[ArraySpec]:
         """Itself, or the members of its structure and of theirs."""
         if not self.dtype.fields:
             yield self
         for _, member in self.members():
-            yield from member.columns()
+            yield from member.leaf_arrays()
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Case:
         """The case's identity: 12 hexadecimal digits of a hash."""
         # The fill c_rand is hashed by its former name, so that rows join with those of earlier versions.
         former = {new: old for old, new in FORMER_NAMES.items()}
-        chosen = {n: former.get(str(v), v) for n, v in self.chosen.items()}
+        chosen = {n: former.get(str(v), v) for n, v in self.shown_parameters.items()}
         # A whole number has one identity, however its kind writes it.
         chosen = {n: int(v) if isinstance(v, float) and v.is_integer() else v for n, v in chosen.items()}
         text = json.dumps([self.kernel.name, chosen, self.seed], sort_keys=True)
@@ -140,7 +140,7 @@ class Case:
         return declared.reason if declared and declared.when(self.variables) else ""
 
     @property
-    def chosen(self) -> dict[str, Canonical]:
+    def shown_parameters(self) -> dict[str, Canonical]:
         """The parameters, without common ones at their neutral values, such as `cache=none`."""
         return {n: v for n, v in self.parameters if NEUTRAL.get(n) != v}
 
@@ -160,7 +160,9 @@ class Case:
     def label(self) -> str:
         """The kernel and its values, for people."""
         kinds = {p.name: p.kind for p in self.kernel.parameters}
-        return " ".join((self.kernel.name, *(f"{n}={written(kinds[n], v)}" for n, v in self.chosen.items())))
+        return " ".join(
+            (self.kernel.name, *(f"{n}={value_text(kinds[n], v)}" for n, v in self.shown_parameters.items()))
+        )
 
     def arrays(self) -> tuple[ArraySpec, ...]:
         """All arrays, `__constant__` ones included, in the kernel's order."""
@@ -250,7 +252,7 @@ class Case:
         image = self._texture(a.name, a.image) if isinstance(a.image, DeclaredTexture) else a.image
         dtype, fill = self.dtype(a.dtype), self._fill(a.fill)
         spec = ArraySpec(a.name, a.role, dtype, shape, fill, offset, lead, a.constant, a.refill, image, a.passed)
-        for column in spec.columns():
+        for column in spec.leaf_arrays():
             if not isinstance(column.fill, tuple):
                 continue
             where, dtype, count = f"{self._where(column.name)}: fill", column.dtype, len(column.fill)

@@ -98,7 +98,7 @@ def check(
             added.append(f"'{name}'")
         for i in where[: MAX_LISTED - len(listed)]:
             allowed = "" if listed else _allowed(got[i : i + 1], known[i : i + 1])
-            listed.append(f"{name}[{i}] is {_found(got[i : i + 1])}, expected {_show(known.values[i])}{allowed}")
+            listed.append(f"{name}[{i}] is {_element_text(got[i : i + 1])}, expected {_show(known.values[i])}{allowed}")
         if len(where):
             is_rounding, largest, worst = _rounding(got[where], known.values[where], len(where) / count)
             tolerable &= tolerance is None and is_rounding
@@ -212,7 +212,7 @@ def _allowed(got: Array, known: Elements) -> str:
     return f" (allowed {limit:.2g})" if limit else " (allowed 0: the result is exact)"
 
 
-def _found(one: Array) -> str:
+def _element_text(one: Array) -> str:
     """An element as text. Poison is `unwritten memory`: no launch wrote it, or a launch copied unwritten memory."""
     value, content = one[0], one.tobytes()
     floats = is_float(one.dtype)

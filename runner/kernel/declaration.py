@@ -116,7 +116,7 @@ def threads(value: Canonical) -> tuple[int, int, int]:
     return x, y, z
 
 
-def written(kind: Kind, value: Canonical) -> str:
+def value_text(kind: Kind, value: Canonical) -> str:
     """A canonical value in readable form: masks in hexadecimal, powers of two among sizes as such."""
     if kind is Kind.MASK:
         return f"{value:#010x}"

@@ -14,7 +14,7 @@ import numpy as np
 
 from runner.bounds.rounding import Arithmetic
 from runner.kernel.case import READ, ArraySpec
-from runner.kernel.recipes import Fill, Number, Recipe, drawn
+from runner.kernel.recipes import Fill, Number, Recipe, random_multiples
 
 EXACT = {"random": "exact_signed", "c_rand": "exact_positive", "random_bytes": "exact_positive"}
 """The fill of exact numbers that replaces a float array's own."""
@@ -32,15 +32,15 @@ class Column:
         self.kind = spec.fill.kind if isinstance(spec.fill, Recipe) else ""
         self.host_shape = spec.dtype.host_shape(spec.shape)
         self.is_sorted = self.kind == "sorted"
-        self.may_refill = spec.refill and spec.role in READ
-        self.span = self._span() if self.may_refill else None
+        self.refill_allowed = spec.refill and spec.role in READ
+        self.span = self._span() if self.refill_allowed else None
         self.is_signed = self.span is not None and self.span[0] < 0 < self.span[1]
 
     @property
-    def is_replaceable(self) -> bool:
+    def is_refillable(self) -> bool:
         """Whether the check may refill it."""
         seeded = isinstance(self.fill, Recipe) and self.fill.seeded and not self.is_float
-        return self.may_refill and (self.span is not None or seeded)
+        return self.refill_allowed and (self.span is not None or seeded)
 
     def _span(self) -> tuple[float, float] | None:
         """The range of its fill, without its end; `None` if not every number of a range is a valid element."""
@@ -81,16 +81,16 @@ class Column:
         if self.kind in ("normal", "range"):
             first, end = self._center
             if not (first <= -1 and end > 1) and not (first <= 1 and end > 3):
-                return drawn(first, end, _step(first, end, self._levels), 1) if end > first else ""
+                return random_multiples(first, end, _step(first, end, self._levels), 1) if end > first else ""
             name = "random" if first <= -1 else "c_rand"
         if name not in EXACT:
             return ""
         return f"{EXACT[name]}_{self._levels if EXACT[name] == 'exact_signed' else min(self._levels, 3)}"
 
-    def filled(self, turn: int, side: int, *, sided: bool, distinct: bool = False) -> Fill:
-        """The fill in a turn, with numbers on one side of 0 if allowed; empty if it keeps its own."""
+    def filled(self, variant: int, side: int, *, sided: bool, distinct: bool = False) -> Fill:
+        """The fill in a variant, with numbers on one side of 0 if allowed; empty if it keeps its own."""
         side = side if self.is_signed else MIXED
-        if distinct and (fill := self._distinct(turn, side)):
+        if distinct and (fill := self._distinct(variant, side)):
             return fill
         if side and self.is_sorted:
             first, end = self.span or (0.0, 0.0)
@@ -98,37 +98,47 @@ class Column:
             return Recipe("sorted", "", (first, 0) if side < 0 else (least, end))
         if not self.is_float:
             if side:
-                return self.one_sign(turn, side)
+                return self.one_sign(variant, side)
             return self.fill if self.fill == "random" or self.kind else ""
         exact = self.exact
         if isinstance(exact, Recipe):
             if side and (sided or self._levels == 4):
-                return self.one_sign(turn, side)
-            return dataclasses.replace(exact, numbers=(*exact.numbers[:3], turn, 0))
-        # The turns of quarters include one of each sign.
-        return self.one_sign(turn, side) if side and sided and exact and not str(exact).endswith("_4") else exact
+                return self.one_sign(variant, side)
+            return dataclasses.replace(exact, numbers=(*exact.numbers[:3], variant, 0))
+        # The variants of quarters include one of each sign.
+        return self.one_sign(variant, side) if side and sided and exact and not str(exact).endswith("_4") else exact
 
-    def one_sign(self, turn: int, side: int) -> Fill:
+    def one_sign(self, variant: int, side: int) -> Fill:
         """Exact numbers on one side of 0 within the range of the fill; above 1 for `HIGH`, below -1 for `LOW`."""
         first, end = self.span or (0.0, 0.0)
         if not self.is_float:
             least = 2 if self.fill == "random" else abs(side)
-            return drawn(first, 1 - least, 1, turn) if side < 0 else drawn(least, end, 1, turn)
+            return (
+                random_multiples(first, 1 - least, 1, variant) if side < 0 else random_multiples(least, end, 1, variant)
+            )
         if abs(side) == HIGH:
-            return drawn(max(first, -4), -1, 0.25, turn) if side < 0 else drawn(1.25, min(end, 4), 0.25, turn)
+            return (
+                random_multiples(max(first, -4), -1, 0.25, variant)
+                if side < 0
+                else random_multiples(1.25, min(end, 4), 0.25, variant)
+            )
         closed = first <= -1 and (end > 1 or self.fill == "random")
         first, end = (-1.0, 1.25) if closed else self._center
         step = 0.25 if closed else _step(first, end, 4)
         if side < 0:
-            return drawn(first, min(end, step / 2), step, turn) if first < 0 else ""
-        return drawn(max(first, step / 2), end, step, turn) if end > 0 else ""
+            return random_multiples(first, min(end, step / 2), step, variant) if first < 0 else ""
+        return random_multiples(max(first, step / 2), end, step, variant) if end > 0 else ""
 
-    def outside(self, turn: int, side: int) -> Fill:
+    def outside(self, variant: int, side: int) -> Fill:
         """Numbers above 1 or below -1 for a fill whose range excludes them."""
         least, step, end = (1.25, 0.25, 3.25) if self.is_float else (2, 1, 8)
-        return drawn(-end, step - least, step, turn) if side < 0 else drawn(least, end, step, turn)
+        return (
+            random_multiples(-end, step - least, step, variant)
+            if side < 0
+            else random_multiples(least, end, step, variant)
+        )
 
-    def _distinct(self, turn: int, side: int) -> Fill:
+    def _distinct(self, variant: int, side: int) -> Fill:
         """Exact numbers that are distinct within each row; empty if the type has too few."""
         if self.span is None or self.is_sorted:
             return ""
@@ -138,7 +148,7 @@ class Column:
         if self.is_float:
             digits = Arithmetic(self.dtype.numpy).digits * (high - low) / 2 / max(abs(first), abs(end))
             step = 2.0 ** math.floor(math.log2((high - low) / max(min(math.prod(self.host_shape), digits), 1)))
-        return drawn(low + step * (side > 0), high, step, turn, distinct=True)
+        return random_multiples(low + step * (side > 0), high, step, variant, distinct=True)
 
     def scaled(self, scale: float, *, may_leave: bool) -> tuple[Fill, bool] | None:
         """A fill of numbers around `scale`, and whether they leave the range of its own; `None` if not allowed."""
@@ -149,7 +159,7 @@ class Column:
         leaves = not first <= low <= high <= end
         if (leaves and not may_leave) or self.rounded(4 * step) is None or self.rounded(low) is None:
             return None
-        return drawn(low, high, step, 5), leaves
+        return random_multiples(low, high, step, 5), leaves
 
     def rounded(self, value: float) -> Number | None:
         """A number rounded to the column's type; `None` if the type cannot hold it."""

@@ -97,14 +97,14 @@ def extra_inputs(case: Case) -> ExtraInputs:
     return _cache[key]
 
 
-def exact_set(case: Case, turn: int, *, sided: bool, distinct: bool = False) -> InputSet:
-    """Exact numbers in one of four variants (`turn`): the second is all positive, the last all negative.
+def exact_set(case: Case, variant: int, *, sided: bool, distinct: bool = False) -> InputSet:
+    """Exact numbers in one of four variants (`variant` modulo 4): 2 is all positive, 0 all negative.
 
     Long arrays get numbers of one sign only with `sided`, as sums of one sign are exact up to fewer terms.
     """
-    side = {2: POSITIVE, 0: NEGATIVE}.get(turn % 4, MIXED)
-    label = f"exact ones (seed {turn})"
-    return _input_set(case, label, turn, lambda c: c.filled(turn, side, sided=sided, distinct=distinct))
+    side = {2: POSITIVE, 0: NEGATIVE}.get(variant % 4, MIXED)
+    label = f"exact ones (seed {variant})"
+    return _input_set(case, label, variant, lambda c: c.filled(variant, side, sided=sided, distinct=distinct))
 
 
 def without_ties(case: Case) -> InputSet:
@@ -112,15 +112,15 @@ def without_ties(case: Case) -> InputSet:
     return dataclasses.replace(exact_set(case, 5, sided=True, distinct=True), label="numbers without equal ones")
 
 
-def _input_set(case: Case, label: str, turn: int, choose: Callable[[Column], Fill], beyond: str = "") -> InputSet:
-    fills = ((c.name, (fill, case.seed + (turn << 32))) for c in _columns(case) if (fill := choose(c)))
+def _input_set(case: Case, label: str, variant: int, choose: Callable[[Column], Fill], beyond: str = "") -> InputSet:
+    fills = ((c.name, (fill, case.seed + (variant << 32))) for c in _columns(case) if (fill := choose(c)))
     return InputSet(label, tuple(fills), beyond)
 
 
 def _columns(case: Case) -> list[Column]:
     """The arrays, and the members of structures, that the check may refill."""
-    columns = (Column(spec) for a in case.arrays() for spec in a.columns())
-    return [c for c in columns if c.is_replaceable]
+    columns = (Column(spec) for a in case.arrays() for spec in a.leaf_arrays())
+    return [c for c in columns if c.is_refillable]
 
 
 def _selects(case: Case) -> bool:
@@ -132,20 +132,20 @@ def _choose(case: Case) -> ExtraInputs:
     usual, most = next((usual, most) for limit, usual, most in MAX_SETS if elements <= limit)
     floats = any(c.is_float and c.exact for c in columns)
     sided = any(c.is_signed for c in columns)
-    turns: Iterable[int] = range(1, usual + 1) if floats else ()
+    variants: Iterable[int] = range(1, usual + 1) if floats else ()
     if isinstance(case.kernel.reference, str):
-        turns = (1, 2, 4) if usual == MAX_SETS[1][1] else range(1, usual + 1)
-        turns = [t for t in turns if floats or (sided and t % 2 == 0)]
-        return ExtraInputs(tuple(exact_set(case, t, sided=True) for t in turns))
+        variants = (1, 2, 4) if usual == MAX_SETS[1][1] else range(1, usual + 1)
+        variants = [t for t in variants if floats or (sided and t % 2 == 0)]
+        return ExtraInputs(tuple(exact_set(case, t, sided=True) for t in variants))
     equal, selects = _equal_sets(case), _selects(case)
     if selects:
         try:
             found = _Search(case, usual, most, floats=floats, sided=sided).run()
             return dataclasses.replace(found, sets=(*found.sets, *equal))
         except UsageError:  # no small size: numbers of one sign at least
-            order = (*((1,) if floats else ()), *((4, 2) if sided else ()), *turns)
-            turns = list(dict.fromkeys(order))[:most]
-    return ExtraInputs((*(exact_set(case, t, sided=selects) for t in turns), *equal))
+            order = (*((1,) if floats else ()), *((4, 2) if sided else ()), *variants)
+            variants = list(dict.fromkeys(order))[:most]
+    return ExtraInputs((*(exact_set(case, t, sided=selects) for t in variants), *equal))
 
 
 def _equal_sets(case: Case) -> tuple[InputSet, ...]:
@@ -186,25 +186,25 @@ class _Search:
     def run(self) -> ExtraInputs:
         """The input sets, and the note on branches that remain unreached."""
         numbers = (1, 2, 3, 4) if self.floats else (2, 4) if self.sided else ()
-        turns = {t: exact_set(self.case, t, sided=True, distinct=self.hides_indices) for t in numbers}
-        known = {t: found for t, s in turns.items() if (found := self._try(s))}
-        chosen = list(known)
+        variants = {t: exact_set(self.case, t, sided=True, distinct=self.hides_indices) for t in numbers}
+        tried = {t: found for t, s in variants.items() if (found := self._try(s))}
+        chosen = list(tried)
         large = self.most < MAX_SETS[0][2]
         if large:  # one for sums, and what the branches need
             adds = any(e.adds for _, e in self.case.kernel.expressions)
             chosen = chosen[:1] if self.floats and adds else []
         for t in chosen:
-            self.reached |= known[t].sides
-        others = [turns[t] for t in known if t not in chosen]
+            self.reached |= tried[t].sides
+        others = [variants[t] for t in tried if t not in chosen]
         more = [s for s in (*others, *self._signs()) if self._missing(start=True) and self._gains(s, start=True)]
         if self._missing(start=False):
             more[:0] = self._special()
-        sets = [turns[t] for t in chosen]
+        sets = [variants[t] for t in chosen]
         if large and self.floats:
-            others = [s for s in turns.values() if s not in (*sets, *more)]
+            others = [s for s in variants.values() if s not in (*sets, *more)]
             sets += others[: max(0, self.usual - len(sets) - len(more))]
         if len(sets) + len(more) > self.most and 3 in chosen:
-            sets.remove(turns[3])
+            sets.remove(variants[3])
         kept = (*sets, *more)[: self.most]
         return ExtraInputs(kept, self._note(kept))
 
@@ -240,16 +240,16 @@ class _Search:
         mixed = list(itertools.product((HIGH, LOW), repeat=len(names)))[1:-1] if 1 < len(names) <= 3 else []
         for number, pattern in enumerate((*same, *mixed)):
             sides = dict(zip(names, pattern, strict=True))
-            turn = 5 + 2 * number  # the extremes are at the other ends than in the second and the fourth turn
+            variant = 5 + 2 * number  # the extremes are at the other ends than in the second and the fourth variant
 
-            def choose(c: Column, turn: int = turn, sides: Mapping[str, int] = sides) -> Fill:
+            def choose(c: Column, variant: int = variant, sides: Mapping[str, int] = sides) -> Fill:
                 if c.name not in sides:
-                    return c.filled(turn, MIXED, sided=True, distinct=self.hides_indices)
-                return c.one_sign(turn, sides[c.name]) or c.outside(turn, sides[c.name])
+                    return c.filled(variant, MIXED, sided=True, distinct=self.hides_indices)
+                return c.one_sign(variant, sides[c.name]) or c.outside(variant, sides[c.name])
 
             texts = {n: f"'{n}' {'above 1' if side == HIGH else 'below -1'}" for n, side in sides.items()}
-            beyond = (texts[c.name] for c in self.columns if c.name in sides and not c.one_sign(turn, sides[c.name]))
-            yield _input_set(self.case, f"those with {', '.join(texts.values())}", turn, choose, ", ".join(beyond))
+            beyond = (texts[c.name] for c in self.columns if c.name in sides and not c.one_sign(variant, sides[c.name]))
+            yield _input_set(self.case, f"those with {', '.join(texts.values())}", variant, choose, ", ".join(beyond))
 
     def _special(self) -> list[InputSet]:
         """Sets with single values, or with numbers of another scale, that reach missing sides."""
@@ -286,7 +286,7 @@ class _Search:
         return list(dict.fromkeys(found))[:MAX_CANDIDATES]
 
     def _holding(self, values: Iterable[Value], beyond: Iterable[Value] = ()) -> InputSet:
-        """The exact numbers of the first turn, with these values among them."""
+        """The exact numbers of the first variant, with these values among them."""
         of, leaving = _by_name(values), _by_name(beyond)
 
         def choose(c: Column) -> Fill:

@@ -443,7 +443,7 @@ def _metrics(d: Reader) -> tuple[metrics.Metric, ...]:
     given = d.below("metrics").raw
     declared = {**(metrics.GFLOPS if d.raw.get("operations") is not None else {}), **given}
     if taken := sorted(VOCABULARY.keys() & given.keys()):
-        raise UsageError(f"{d.where}: metrics: '{taken[0]}' is the name of a parameter")
+        raise UsageError(f"{d.where}: metrics: '{taken[0]}' is a parameter; a metric needs another name")
     return metrics.read(declared, f"{d.where}: metrics", d.known, let=d.let)
 
 

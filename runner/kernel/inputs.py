@@ -83,7 +83,7 @@ def own_fills(case: Case) -> Choice:
 
 
 def _needs(spec: ArraySpec) -> set[str]:
-    fills = [column.fill for column in spec.columns()]
+    fills = [column.fill for column in spec.leaf_arrays()]
     return {n.partition(".")[0] for f in fills if isinstance(f, Recipe) for n in f.needed_arrays}
 
 
@@ -99,7 +99,7 @@ def _keys(case: Case, choice: Choice) -> dict[str, tuple[Any, ...]]:
         raise UsageError(f"{where}: it depends on itself: {' -> '.join(names)}") from None
     keys: dict[str, tuple[Any, ...]] = {}
     for name in order:
-        fills = tuple((*choice(c), c.shape, c.dtype, c.name) for c in specs[name].columns())
+        fills = tuple((*choice(c), c.shape, c.dtype, c.name) for c in specs[name].leaf_arrays())
         keys[name] = (fills, tuple(keys[n] for n in needs[name])) if specs[name].role in READ else ()
     return keys
 

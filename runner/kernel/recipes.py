@@ -110,20 +110,20 @@ def make(
     return _convert(found, dtype, recipe)
 
 
-def drawn(first: float, end: float, step: float, turn: int, *, distinct: bool = False) -> Fill:
+def random_multiples(first: float, end: float, step: float, variant: int, *, distinct: bool = False) -> Fill:
     """A fill of random nonzero multiples of `step` in [first, end); an empty text if the range has no such multiple.
 
-    The first and the last element hold the extremes, in an order that depends on whether `turn` is even. With
+    The first and the last element hold the extremes, in an order that depends on whether `variant` is even. With
     `distinct`, numbers differ within each row.
     """
     least, most = math.ceil(first / step), math.ceil(end / step) - 1
     if least > most or least == most == 0:
         return ""
-    return Recipe("drawn", "", (least, most, step, turn, int(distinct)))
+    return Recipe("drawn", "", (least, most, step, variant, int(distinct)))
 
 
 def _draw_multiples(generator: np.random.Generator, shape: tuple[int, ...], _: DType, recipe: Recipe, __: Any) -> Array:
-    first, last, step, turn, distinct = recipe.constants
+    first, last, step, variant, distinct = recipe.constants
     least, most = int(first), int(last)
     if distinct:
         return np.asarray(_distinct(generator, shape, least, most) * step)
@@ -132,7 +132,7 @@ def _draw_multiples(generator: np.random.Generator, shape: tuple[int, ...], _: D
     found[found == 0] = 1 if most > 0 else -1
     if len(found) > 1:
         ends = (most or -1, least or 1)
-        found[[0, -1]] = ends if turn % 2 else ends[::-1]
+        found[[0, -1]] = ends if variant % 2 else ends[::-1]
     return np.asarray(found * step).reshape(shape)
 
 

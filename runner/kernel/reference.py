@@ -228,7 +228,7 @@ def _coarsest(case: Case, output: str, expression: ArrayExpression) -> np.dtype[
 
 def _symmetric(case: Case) -> bool:
     """Whether all floats that the kernel reads have random signs."""
-    fills = [c.fill for a in case.arrays() if a.role in READ for c in a.columns() if c.dtype.is_float]
+    fills = [c.fill for a in case.arrays() if a.role in READ for c in a.leaf_arrays() if c.dtype.is_float]
     return all(f == "random" or (isinstance(f, Recipe) and f.symmetric) for f in fills)
 
 

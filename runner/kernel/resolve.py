@@ -24,7 +24,7 @@ from runner.kernel.case import (
     to_dim3,
     unroll,
 )
-from runner.kernel.declaration import VOCABULARY, Canonical, Kernel, Kind, canonical, written
+from runner.kernel.declaration import VOCABULARY, Canonical, Kernel, Kind, canonical, value_text
 from runner.kernel.recipes import Recipe, unfit
 
 # CUDA's limits for every launch (CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability").
@@ -80,8 +80,8 @@ def _excluded(kernel: Kernel, values: Mapping[str, Canonical], known: Mapping[st
     """The first reason why the combination of values is not allowed; empty if it is allowed."""
     for p in kernel.parameters:
         if p.allowed and values[p.name] not in p.allowed:
-            allowed = ", ".join(written(p.kind, a) for a in p.allowed)
-            return f"{p.name}={written(p.kind, values[p.name])} is not a value of {kernel.name}; allowed: {allowed}"
+            allowed = ", ".join(value_text(p.kind, a) for a in p.allowed)
+            return f"{p.name}={value_text(p.kind, values[p.name])} is not a value of {kernel.name}; allowed: {allowed}"
         if p.kind is Kind.SIZE and known[p.name] == 0:
             return f"{p.name}=0: there is nothing to do"
     if reason := _beyond_block(block):
@@ -162,7 +162,7 @@ def _unmakeable(a: ArraySpec) -> str:
         return f"the array '{a.name}' of {math.prod(a.shape)} elements cannot have {a.lead} before its pointer"
     if a.image and (reason := _impossible_image(a.image, a.dtype, a.shape)):
         return f"{a.name}: {reason}"
-    for column in a.columns():
+    for column in a.leaf_arrays():
         if reason := _overfull(column):
             return reason
         if isinstance(column.fill, Recipe) and (reason := unfit(column.fill, column.shape, column.dtype)):
@@ -190,11 +190,11 @@ def _overfull(a: ArraySpec) -> str:
     return f"fill={a.fill}: {a.dtype.name} holds nothing above {most:g}, '{a.name}' has {count}" if count > most else ""
 
 
-def _impossible_image(how: Texture | Surface, dtype: DType, shape: tuple[int, ...]) -> str:
+def _impossible_image(texture: Texture | Surface, dtype: DType, shape: tuple[int, ...]) -> str:
     """Why CUDA does not allow this texture or surface; empty if it does."""
     if dtype.fields or dtype.number not in TEXELS or dtype.numbers not in (1, 2, 4):
         return f"a texel has 1, 2 or 4 numbers of {', '.join(TEXELS)}, not {dtype.name}"
-    resource = how.resource if isinstance(how, Texture) else "surface"
+    resource = texture.resource if isinstance(texture, Texture) else "surface"
     limits = MAX_IMAGE[resource][len(shape) - 1]
     if not limits:
         dimensions = "1 dimension" if resource == "linear" else "2 dimensions"
@@ -202,29 +202,29 @@ def _impossible_image(how: Texture | Surface, dtype: DType, shape: tuple[int, ..
     if any(not 1 <= n <= most for n, most in zip(reversed(shape), limits, strict=True)):
         sizes = " x ".join(map(str, reversed(limits)))
         return f"the shape {shape} is not within CUDA's 1 to {sizes}"
-    return _unreadable(how, dtype) if isinstance(how, Texture) else ""
+    return _unreadable(texture, dtype) if isinstance(texture, Texture) else ""
 
 
-def _view_error(how: Texture, array: ArraySpec) -> str:
+def _view_error(texture: Texture, array: ArraySpec) -> str:
     """Why an array that is also an argument cannot be read through this texture; empty if it can."""
-    needed = "a surface" if how.resource == "array" else "an array without 'surface', 'constant' and 'offset'"
+    needed = "a surface" if texture.resource == "array" else "an array without 'surface', 'constant' and 'offset'"
     plain = array.image is None and not array.constant and not array.offset
-    if not (isinstance(array.image, Surface) if how.resource == "array" else plain):
-        return f"'resource: {how.resource}' needs {needed}, which '{array.name}' is not"
-    if how.resource == "pitch2d" and array.shape[-1] * array.dtype.itemsize % PITCH_ALIGNMENT:
+    if not (isinstance(array.image, Surface) if texture.resource == "array" else plain):
+        return f"'resource: {texture.resource}' needs {needed}, which '{array.name}' is not"
+    if texture.resource == "pitch2d" and array.shape[-1] * array.dtype.itemsize % PITCH_ALIGNMENT:
         return f"rows of pitched memory have a multiple of {PITCH_ALIGNMENT} bytes, those of '{array.name}' do not"
-    return _impossible_image(how, array.dtype, array.shape)
+    return _impossible_image(texture, array.dtype, array.shape)
 
 
-def _unreadable(how: Texture, dtype: DType) -> str:
+def _unreadable(texture: Texture, dtype: DType) -> str:
     """Why texels of this type cannot be read with these modes."""
-    if how.promotes and (dtype.is_float or dtype.numpy.itemsize > 2):
+    if texture.promotes and (dtype.is_float or dtype.numpy.itemsize > 2):
         return f"'read_mode: normalized_float' is for integers of 8 and 16 bits, not for {dtype.name}"
-    if how.filter_mode == "linear" and not (dtype.is_float or how.promotes):
+    if texture.filter_mode == "linear" and not (dtype.is_float or texture.promotes):
         return f"'filter_mode: linear' is for floats and for 'read_mode: normalized_float', not for {dtype.name}"
-    if how.filter_mode == "linear" and how.resource == "linear":
+    if texture.filter_mode == "linear" and texture.resource == "linear":
         return "linear memory is read by tex1Dfetch, which has no filter"
-    number = DTYPES["float32"] if dtype.is_float or how.promotes else dtype
-    if wrong := [n for n in how.border_color if not number.holds(n)]:
+    number = DTYPES["float32"] if dtype.is_float or texture.promotes else dtype
+    if wrong := [n for n in texture.border_color if not number.holds(n)]:
         return f"border_color: {wrong[0]} is not a valid {number.name}"
     return ""

@@ -25,8 +25,8 @@ from runner.kernel.declaration import (
     Step,
     each_step,
     pair,
+    value_text,
     variables,
-    written,
 )
 from runner.kernel.expression import Expression
 from runner.kernel.resolve import make
@@ -101,7 +101,7 @@ def other_sizes(case: Case, launch_ms: float) -> OtherSizes:
 def changed_parameters(case: Case, other: Case) -> str:
     """The parameters in which `other` differs from the case, such as `size=31, width=65`."""
     kinds, before = {p.name: p.kind for p in case.kernel.parameters}, dict(case.parameters)
-    return ", ".join(f"{n}={written(kinds[n], v)}" for n, v in other.parameters if v != before[n])
+    return ", ".join(f"{n}={value_text(kinds[n], v)}" for n, v in other.parameters if v != before[n])
 
 
 def _in_macros(names: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ from runner.device import Binary, DeviceInfo, GpuState, kinds
 from runner.jobs.job import Job
 from runner.kernel import metrics
 from runner.kernel.case import Case
-from runner.kernel.declaration import Kind, pair, threads, written
+from runner.kernel.declaration import Kind, pair, threads, value_text
 from runner.record.folder import RunFolder
 from runner.record.samples import append_hot, append_round
 from runner.record.stored_rows import Row
@@ -103,7 +103,7 @@ def _parameter_columns(case: Case) -> Row:
                 if isinstance(value, str):
                     row["rows"], row["cols"] = pair(value)
             case Kind.MASK | Kind.BOOLEAN:
-                row[p.name] = written(p.kind, value)
+                row[p.name] = value_text(p.kind, value)
             case _:
                 row[p.name] = value
     return row
@@ -131,7 +131,7 @@ def after_round(job: Job, result: RoundResult, before: Row | None, folder: RunFo
     """
     outcome, measured = result.outcome, result.outcome.measured
     if measured is None and before and outcome.status != "not_run":
-        rounds = f"right in {result.number - 1} round{'s' * (result.number > 2)}, not in the next"
+        rounds = f"correct in {result.number - 1} round{'s' * (result.number > 2)}, not in the next"
         outcome = dataclasses.replace(outcome, reason=f"{rounds}: {outcome.reason}")
     if measured is None or before is None:
         before = result_columns(job, result.info, launcher, outcome, result.binary)

@@ -104,7 +104,7 @@ def check_further_inputs(work: Work, first: Trial, verdict: CheckResult) -> Chec
             where = f"wrong for {one.label}"
             if one.beyond:
                 where += f" (beyond its fill: {one.beyond}; refill: false keeps an array's contents)"
-            reason = f"right for the measured inputs, {where}: {found.reason}"
+            reason = f"correct for the measured inputs, {where}: {found.reason}"
             return dataclasses.replace(found, reason=reason)
         power = together(verdict.power, found.power)
         verdict = dataclasses.replace(verdict, undecided=min(verdict.undecided, found.undecided), power=power)
@@ -130,7 +130,7 @@ def check_on_zeroed_outputs(work: Work, trial: Trial, verdict: CheckResult) -> C
     if not trial.verify()[0].ok:
         return verdict
     names = " and ".join(verdict.added)
-    hint = f"right where {names} held zeros before the launch; if the kernel adds to {names}, use role: inout"
+    hint = f"correct where {names} held zeros before the launch; if the kernel adds to {names}, use role: inout"
     return dataclasses.replace(verdict, reason=f"{verdict.reason}; {hint} and fill: zeros")
 
 
@@ -184,18 +184,18 @@ def check_other_orders(work: Work, trial: Trial, outcome: Outcome, spent_s: floa
             again = [work.launch(trial, limit=limit, order=o) for o in (Order.USUAL, Order.USUAL, order)]
             if [r.ok for r in again] == [right, right, not right]:
                 wrong = again[2] if right else again[0]
-                one, another = ("right", "wrong") if right else ("wrong", "right")
+                one, another = ("correct", "wrong") if right else ("wrong", "correct")
                 reason, mismatches = f"{one} in order, {another} {words}: {wrong.reason}", wrong.mismatches
             elif right:
                 raise WrongLater(next((r for r in (other, *again) if not r.ok), other))
         except LaunchTimeout as e:
             if right and limit < work.task.time_limit_s:
-                reason = f"right in order after {spent_s:.2g} s, but {words} {e}"
+                reason = f"correct in order after {spent_s:.2g} s, but {words} {e}"
         except Hazard as e:
             if e.findings:
                 all_of_it = hazard_in_all_schedules(work, trial, e, limit, order)
                 return dataclasses.replace(outcome, status="hazard", reason=str(all_of_it), findings=all_of_it.findings)
-            reason = f"right in order, but {words} {e}" if right else ""
+            reason = f"correct in order, but {words} {e}" if right else ""
         if reason:
             reason = f"the result depends on the order in which lanes, warps and blocks run: {reason}"
             return dataclasses.replace(outcome, status="hazard", reason=reason, mismatches=mismatches)

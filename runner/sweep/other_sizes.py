@@ -15,7 +15,7 @@ from runner.sweep.trial import trials
 
 NOT_ASKED = "timing.check_sizes=false"
 
-_right: dict[tuple[str, str], CheckResult] = {}  # right verdicts of this process, by case id and binary
+_correct: dict[tuple[str, str], CheckResult] = {}  # right verdicts of this process, by case id and binary
 _done: dict[tuple[str, Source], tuple[int, str]] = {}  # by case id and variant: right sizes, and why there are none
 
 
@@ -41,24 +41,24 @@ def check_other_sizes(work: Work, program: Program, verdict: CheckResult, launch
         right, reason = 0, sizes.reason
         for case in sizes.cases:
             where = changed_parameters(task.case, case)
-            found = _found(work, program, case, where)
+            found = _verdict_at(work, program, case, where)
             if isinstance(found, str):
                 reason = reason or f"{where}: {found}"
             elif found.ok:
                 right += 1
             else:
-                wrong = f"right at this size, wrong at {where}: {found.reason}; {CONSTRAINT_HINT}"
+                wrong = f"correct at this size, wrong at {where}: {found.reason}; {CONSTRAINT_HINT}"
                 return dataclasses.replace(found, reason=wrong)
         _done[key] = right, "" if right else reason
     work.further.size_launches, work.further.sizes_not_tried = _done[key]
     return verdict
 
 
-def _found(work: Work, program: Program, case: Case, where: str) -> CheckResult | str:
-    """The verdict at another size, or why it has none. A binary that was right at this size is not launched again."""
+def _verdict_at(work: Work, program: Program, case: Case, where: str) -> CheckResult | str:
+    """The verdict at another size, or why it has none. A binary that was correct at this size is not launched again."""
     key = (case.id, work.task.binary.digest)
-    if key in _right:
-        return _right[key]
+    if key in _correct:
+        return _correct[key]
     memory = work.stack.enter_context(ExitStack())  # after a fault, the case's stack frees it
     try:
         found = work.launch(next(trials(work.device, program, case, memory, fast=work.task.fast_math)))
@@ -73,5 +73,5 @@ def _found(work: Work, program: Program, case: Case, where: str) -> CheckResult 
     if found.ok and found.undecided >= found.compared:
         return "no element could be compared"
     if found.ok:
-        _right[key] = found
+        _correct[key] = found
     return found

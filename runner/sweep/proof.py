@@ -38,7 +38,7 @@ def why_unproven(case: Case, powers: Mapping[str, Power]) -> str:
             error = f"errors of {power.allowed:.0%}" if math.isfinite(power.allowed) else "any error"
             also = f" ({', '.join(sorted(power.passing))})" if power.passing else ""
             return (
-                f"not shown to be right: the check of '{name}' accepts {error} of a typical element{also}; "
+                f"not shown to be correct: the check of '{name}' accepts {error} of a typical element{also}; "
                 f"{_advice(case)}"
             )
     return ""

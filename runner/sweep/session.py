@@ -76,7 +76,7 @@ class Session:
             if self.options.dry_run:  # composing needs a folder
                 scratch = Path(tempfile.mkdtemp(prefix="runner-plan-"))
                 wanted, parents = scratch / wanted.name, (scratch,)
-            path, made = _made(wanted, exactly=exactly)
+            path, made = _make_folder(wanted, exactly=exactly)
         except OSError as e:
             raise UsageError(f"{wanted}: cannot make the folder for the results: {e.strerror}") from None
         folder = RunFolder(path)
@@ -109,7 +109,7 @@ class Session:
                 parent.rmdir()
 
 
-def _made(wanted: Path, *, exactly: bool) -> tuple[Path, bool]:
+def _make_folder(wanted: Path, *, exactly: bool) -> tuple[Path, bool]:
     """Create a folder of this name, or with a number appended; its path, and whether it is new."""
     wanted.parent.mkdir(parents=True, exist_ok=True)
     names = (f"{wanted.name}-{n}" if n else wanted.name for n in itertools.count())

@@ -41,7 +41,7 @@ class WrongLater(CaseError):
     status = "mismatch"
 
     def __init__(self, found: CheckResult) -> None:
-        super().__init__(f"right at the first launch, wrong later: {found.reason}")
+        super().__init__(f"correct at the first launch, wrong later: {found.reason}")
         self.mismatches = found.mismatches
 
 

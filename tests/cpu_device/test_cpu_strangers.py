@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from runner.device.cpu.translate import MARK, blank, mark_host_only
+from runner.device.cpu.translate import MARK, blank_comments_and_literals, mark_host_only
 from runner.errors import CompileError, Hazard
 
 FILE = "strangers.cu"
@@ -106,7 +106,7 @@ def test_what_only_the_host_has_is_marked(call, name):
     place = text.rindex(name, 0, text.rindex(call) + len(call))
     unseen = "std::sort(o, o + n);\n#endif"  # the preprocessor drops it
     expected = f"{text[:place]}{MARK}{text[place:]}".replace(unseen, unseen.replace("sort", f"{MARK}sort"))
-    assert mark_host_only(text, blank(text)) == expected
+    assert mark_host_only(text, blank_comments_and_literals(text)) == expected
 
 
 def test_a_function_of_the_host_is_refused_at_its_line(bench, tmp_path):
@@ -132,7 +132,7 @@ def test_what_the_device_has_too_is_taken(bench, tmp_path):
                                   "__global__ void f(int* o) { *o = cuda::std::min(1, 2) + o->rand(); }"])  # fmt: skip
 def test_code_of_the_host_is_left_alone(text):
     """Functions for both sides, too: nvcc only warns of those."""
-    assert mark_host_only(text, blank(text)) == text
+    assert mark_host_only(text, blank_comments_and_literals(text)) == text
 
 
 def test_a_reset_brings_back_variables_and_leaves_the_shim_alone(bench, tmp_path):

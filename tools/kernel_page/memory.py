@@ -19,7 +19,7 @@ from runner.device.checked.counting import InstructionCost
 from runner.device.checked.device import CheckedDevice
 from runner.device.limits import Limits
 from runner.display.text import count
-from runner.kernel.declaration import Kernel, written
+from runner.kernel.declaration import Kernel, value_text
 from runner.kernel.inputs import contents
 from runner.kernel.resolve import make
 from runner.stages.checked import builds
@@ -163,9 +163,9 @@ def touched(lanes: Sequence[int | None], itemsize: int) -> dict[int, Cells]:
 
 def _values(kernel: Kernel, memory: str) -> str:
     """The values of the kernel's parameters, and how many bytes a lane accesses."""
-    chosen = make(kernel, {}, 0).chosen
+    chosen = make(kernel, {}, 0).shown_parameters
     values = [
-        f"{p.name} {written(p.kind, chosen[p.name])}"
+        f"{p.name} {value_text(p.kind, chosen[p.name])}"
         for p in kernel.parameters
         if p.name in chosen and p.name not in ("stride", "cache", "fill", "loads", "blocks")
     ]

@@ -15,7 +15,7 @@ from runner.device import Compiler, Device
 from runner.device.config import DeviceConfig
 from runner.device.kinds import compiler_for, open_device
 from runner.errors import RunnerError
-from runner.kernel.declaration import Kernel, written
+from runner.kernel.declaration import Kernel, value_text
 from runner.kernel.lanes import received
 from runner.kernel.resolve import make
 from runner.report import draw_lanes
@@ -165,7 +165,9 @@ class Studio:
         elements = int(case.variables["block"]) * int(case.variables.get("per_thread", 1))
         got = received(contents(case)["in"][:elements], self.launch(kernel, given)["out"][:elements])
         kinds = {p.name: p.kind for p in kernel.parameters}
-        values = {name: written(kinds[name], value) for name, value in case.parameters if name not in ("size", "dtype")}
+        values = {
+            name: value_text(kinds[name], value) for name, value in case.parameters if name not in ("size", "dtype")
+        }
         return {
             "kernel": kernel.name,
             **values,

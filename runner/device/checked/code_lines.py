@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import tree_sitter
 
-from runner.device.cpu.translate import blank
+from runner.device.cpu.translate import blank_comments_and_literals
 from runner.device.syntax import descendants, parse, text_of
 
 _LOOPS = ("for_statement", "for_range_loop", "while_statement", "do_statement")
@@ -38,7 +38,7 @@ class Code:
     """The functions, loops and conditions of a source."""
 
     def __init__(self, text: str) -> None:
-        self._text_lines = blank(text).splitlines()
+        self._text_lines = blank_comments_and_literals(text).splitlines()
         nodes = list(descendants(parse(text).root))
         bodies = [(n, n.child_by_field_name("body")) for n in nodes if n.type == "function_definition"]
         self._functions = [_lines(body) for _, body in bodies if body]

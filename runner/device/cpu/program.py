@@ -22,7 +22,7 @@ from runner.device import Binary, Inside, Resources, Role, Source, Value, View, 
 from runner.device.cpu import zones
 from runner.device.cpu.interface import LaunchReport, LaunchRequest, Zone
 from runner.device.cpu.memory import GuardedImage, HostArray, memory_at
-from runner.device.cpu.translate import ANCHOR, DYNAMIC, blank
+from runner.device.cpu.translate import ANCHOR, DYNAMIC, blank_comments_and_literals
 from runner.device.cpu.zones import plain_name
 from runner.errors import LaunchError
 
@@ -64,7 +64,7 @@ class CpuProgram:
         self.function, self.path, self.binary = source.function, source.path, binary.path
         self.cooperative = source.cooperative
         self.text = source.text
-        visible = blank(source.text)  # without comments and strings
+        visible = blank_comments_and_literals(source.text)  # without comments and strings
         # Declared only as `__constant__`; a macro may declare a `__device__` variable of the same name.
         code = _DIRECTIVE.sub("", visible)
         self.constants = frozenset(_CONSTANT.findall(code)) - frozenset(_DEVICE.findall(code))

@@ -42,7 +42,7 @@ _DECLARATOR = re.compile(r"(?P<element>.*?)(?P<name>[A-Za-z_]\w*)\s*\[\s*\]\s*(?
 _SCOPE = re.compile(r"(?:\bnamespace(?:\s+[\w:]+)?|\bextern)\s*$")
 
 
-def blank(text: str) -> str:
+def blank_comments_and_literals(text: str) -> str:
     """Replace comments and literals by blanks: same length, same lines, safe to search for tokens."""
     return _COMMENT_OR_LITERAL.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
 
@@ -53,7 +53,7 @@ def rewrite_dynamic_shared(text: str) -> str:
     In a function the pointer gets its value where it is declared. At file scope there is no block yet: each OS thread
     has a pointer of its own, which is set before a block runs.
     """
-    edits, visible = [], blank(text)
+    edits, visible = [], blank_comments_and_literals(text)
     for match in _DYNAMIC_SHARED.finditer(visible):
         at_file_scope = _is_file_scope(visible[: match.start()])
         if pointers := _pointers(re.sub(_ATTRIBUTE, " ", match.group()[:-1]), at_file_scope=at_file_scope):
@@ -65,11 +65,11 @@ def rewrite(text: str) -> str:
     """Apply all rewrites to a text."""
     # No macro, which would break the attributes in the host's own headers.
     text = re.sub(r"(?<!\()\b__noinline__\b", "__attribute__((noinline))", text)
-    text = mark_host_only(text, blank(text))
+    text = mark_host_only(text, blank_comments_and_literals(text))
     # C++ wants `alignas` before what `__shared__` stands for.
-    aligned = _ALIGNED_SHARED.finditer(blank(text))
+    aligned = _ALIGNED_SHARED.finditer(blank_comments_and_literals(text))
     text = edited(text, ((*m.span(), f"{text[m.start(2) : m.end()]}{m[1]}__shared__") for m in aligned))
-    return rewrite_dynamic_shared(rewrite_ptx(text, blank(text)))
+    return rewrite_dynamic_shared(rewrite_ptx(text, blank_comments_and_literals(text)))
 
 
 def _pointers(declaration: str, *, at_file_scope: bool) -> str:
@@ -135,7 +135,7 @@ class _Translator:
 
     def translate(self, text: str, folder: Path) -> str:
         """Rewrite a text and, where an included file had to be rewritten, its #include."""
-        visible = blank(text)
+        visible = blank_comments_and_literals(text)
         self.has_shared |= "__shared__" in visible
         self.has_ptx |= bool(ASM.search(visible))
 

@@ -13,7 +13,7 @@ from typing import Any
 from runner.errors import UsageError
 from runner.jobs.job import Job
 from runner.kernel.case import Case
-from runner.kernel.declaration import pair, written
+from runner.kernel.declaration import pair, value_text
 from runner.kernel.resolve import make
 from runner.kernel.sizes import other_sizes
 from runner.stages.checked.builds import host_source
@@ -113,7 +113,7 @@ def changed_parameters(case: Case, other: Case) -> str:
     """Format the parameters in which another case of the variant differs, such as `size=2049`; empty if none does."""
     kinds = {p.name: p.kind for p in case.kernel.parameters}
     own = dict(case.parameters)
-    return " ".join(f"{n}={written(kinds[n], v)}" for n, v in other.parameters if own[n] != v)
+    return " ".join(f"{n}={value_text(kinds[n], v)}" for n, v in other.parameters if own[n] != v)
 
 
 def _at_sizes(case: Case) -> Iterator[Case]:
