@@ -47,7 +47,7 @@ from runner.errors import CompileError, Hazard, RunnerError
 from runner.kernel.case import Case
 from runner.kernel.inputs import contents
 from runner.kernel.resolve import make
-from runner.stages.profile.sanitizer import Record, sanitizer_records
+from runner.stages.profile.sanitizer import Record, parse_sanitizer_log
 from runner.sweep.trial import poison, upload
 
 HERE = Path(__file__).resolve().parent
@@ -360,7 +360,7 @@ def said_by(
             seconds[record["kernel"]] = record["seconds"]
     for text in sorted(work.glob(f"{tool}*.[0-9].txt")):
         launched |= {name for name in kernels if text.name.startswith(f"{tool}-{name}.")}
-        for record in sanitizer_records(text.read_text(errors="replace"), kernels):
+        for record in parse_sanitizer_log(text.read_text(errors="replace"), kernels):
             said.setdefault(record.kernel, []).append(record)
     return said, seconds, launched
 

@@ -50,7 +50,7 @@ class Run:
         true if a row was run without a GPU.
         """
         frame = self._run.frame.drop(columns="cost")
-        own = {name: _typed(name, frame[name]) for name in frame.columns}
+        own = {name: _convert_column(name, frame[name]) for name in frame.columns}
         return pd.DataFrame(own, columns=[*columns.NAMES, *(n for n in own if n not in columns.BY_NAME)])
 
     @cached_property
@@ -90,7 +90,7 @@ class Run:
         file = folder.samples(str(row["case"]), -1 if absent(row["job"]) else int(row["job"]))
         stored = samples.read(folder, file)
         if stored is None:
-            why = "it was not timed, or their file is missing"
+            why = "the case was not timed, or its samples file is missing"
             raise UsageError(f"{self.path}: case {row['case']} has no samples: {why}")
         return pd.DataFrame({name: stored[name] for name in stored.dtype.names or ()})
 
@@ -129,8 +129,9 @@ class Run:
     def _row(self, case: str) -> Mapping[str, Any]:
         rows = self._run.frame[self._run.frame["case"] == case]
         if len(rows) != 1:
-            what = "no case" if rows.empty else f"{len(rows)} rows of the case"
-            raise UsageError(f"{self.path}: there is {what} '{case}'; give a row of `table`")
+            none = f"no case '{case}'; the column `case` of `table` has the cases"
+            several = f"{len(rows)} rows have the case '{case}'; pass one row of `table` instead"
+            raise UsageError(f"{self.path}: {none if rows.empty else several}")
         return dict(rows.iloc[0])
 
     def __repr__(self) -> str:
@@ -174,8 +175,8 @@ def open_run(name: str | Path) -> Run:
     return Run(runs.find_one(str(name)))
 
 
-def _typed(name: str, values: pd.Series[Any]) -> pd.Series[Any]:
-    """A column in its declared type, or a kernel's own parameter in the type of its values."""
+def _convert_column(name: str, values: pd.Series[Any]) -> pd.Series[Any]:
+    """Convert a column to its declared type, or a kernel's own parameter to the type that its values suggest."""
     column = columns.BY_NAME.get(name)
     kind: Any = _TYPES[column.type] if column else "string"
     if not column and values.dtype != object:

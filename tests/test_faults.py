@@ -40,7 +40,7 @@ def test_a_scalar_and_given_numbers_may_be_halves(dtype, bench):
     assert case_of(own("halfScaled"), times=70000).excluded == "factor = 70000 is not a valid float16"
     with pytest.raises(UsageError, match=r"fill: 0.5 is not a valid int32"):
         case_of(own("halfScaled"), dtype="int32")
-    with pytest.raises(UsageError, match="4 numbers for float16 of the shape"):
+    with pytest.raises(UsageError, match="expected 5 numbers for the shape"):
         case_of(own("halfScaled"), size=5)
 
 

@@ -145,7 +145,7 @@ def told(command, folder):
     assert done.code == (0 if command == "list" else 2), (command, done.out, done.err)
     assert "Traceback" not in done.err, (command, done.err)
     said = done.out if command == "list" else done.err
-    sentences = [line for line in said.splitlines() if line.startswith(("runner: ", "Not read: "))]
+    sentences = [line for line in said.splitlines() if line.startswith(("runner: ", "Skipped an unreadable run: "))]
     assert len(sentences) == 1 or (command == "list" and "cannot be read" in said), (command, said)
     assert UNSEEN not in done.out + done.err
     return said
@@ -185,7 +185,7 @@ def test_a_record_of_a_case_is_one_of_its_kind(given, key, value):
     path = given / "0" / "case.json"
     content = json.loads(path.read_text())
     path.write_text(json.dumps({**content, key: value}))
-    with pytest.raises(UsageError, match="not a record of a case"):
+    with pytest.raises(UsageError, match="is damaged"):
         RunFolder(given).record(0)
 
 

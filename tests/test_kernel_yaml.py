@@ -157,11 +157,11 @@ KEYS = {
     "a misspelt key": ({"argumnets": "[]"}, "mine.yaml: 'argumnets' is not a valid key; did you mean arguments?"),
     "a capital": ({"Grid": "1"}, "mine.yaml: 'Grid' is not a valid key; did you mean grid?"),
     "no grid": ({"grid": None}, "mine.yaml: the key 'grid' is missing"),
-    "another name": ({"name": "other"}, "mine.yaml: name: 'other' must be the file's own name, 'mine'"),
-    "an endless device": ({"source": "/dev/zero"}, "mine.yaml: source: there is no file '/dev/zero'"),
+    "another name": ({"name": "other"}, "mine.yaml: name: expected 'mine', as the file is named, not 'other'"),
+    "an endless device": ({"source": "/dev/zero"}, "mine.yaml: source: the file '/dev/zero' was not found"),
     "a very long file": ({"source": "x" * 5000}, "cannot be read: File name too long"),
     "no architecture": ({"min_arch": "9.0"}, "mine.yaml: min_arch: expected an architecture such as sm_90, not '9.0'"),
-    "a list for the bytes": ({"bytes": "[1]"}, "mine.yaml: bytes: expected keys with values, not '[1]'"),
+    "a list for the bytes": ({"bytes": "[1]"}, "mine.yaml: bytes: expected a mapping (key: value), not '[1]'"),
     "a misspelt value": ({"value": "sum(nope)"}, "mine.yaml: value: 'sum(nope)' names 'nope'"),
     "an unknown function": ({"value": "median(out)"}, "mine.yaml: value: 'median(out)' calls an unknown function; allowed: matmul"),
     "a reserved parameter": ({"parameters": "{status: 1}"}, "mine.yaml: parameters: 'status' is reserved"),
@@ -186,7 +186,7 @@ KEYS = {
 A = "- {name: in, role: in, dtype: int32, shape: size, fill: index}"
 OUT = "\n  - {name: out, role: out, dtype: int32, shape: size}"
 ARGUMENTS = {
-    "a list of words": ("[in, out]", "mine.yaml: arguments[0]: expected keys with values, not 'in'"),
+    "a list of words": ("[in, out]", "mine.yaml: arguments[0]: expected a mapping (key: value), not 'in'"),
     "keys with values": ("{in: 1}", "mine.yaml: arguments: expected a list"),
     "no name": ("[{role: in}]", "mine.yaml: arguments[0]: the key 'name' is missing"),
     "an unknown role": (f"\n  {A.replace('role: in', 'role: input')}", "arguments[0]: role: 'input' is not a valid role; allowed: in, out"),
@@ -222,9 +222,12 @@ GRIDS = {
 
 REFERENCES = {
     "a word": ("nope", "mine.yaml: reference: 'nope' is not a dotted path"),
-    "a module that is not there": ("no.such", "mine.yaml: reference no.such: ModuleNotFoundError"),
+    "a module that is not there": ("no.such", "mine.yaml: reference no.such: cannot be imported: ModuleNotFoundError"),
     "a function that is not there": ("wanted.nope", "the module 'wanted' has no function 'nope'"),
-    "a module that does not load": ("spoilt.expected", "mine.yaml: reference spoilt.expected: SyntaxError"),
+    "a module that does not load": (
+        "spoilt.expected",
+        "mine.yaml: reference spoilt.expected: cannot be imported: SyntaxError",
+    ),
     "no output": ("{}", "mine.yaml: reference: expected expressions for out; found: none"),
     "another output": ("{other: in + 1}", "expected expressions for out; found: other"),
     "a misspelt array": ("{out: ni + 1}", "reference.out: 'ni + 1' names 'ni', which is neither an array nor"),

@@ -6,7 +6,7 @@ from support import case_of, shipped
 from test_drawn_cases import drawn
 
 from runner.kernel.check import check
-from runner.kernel.lanes import exchange, exchange_of, source_lane
+from runner.kernel.lanes import exchange, exchange_of, source_lanes
 from runner.kernel.reference import expect
 from runner.sweep.trial import contents
 
@@ -33,7 +33,7 @@ def test_the_rule_is_that_of_ptx(mode):
     for width in (1, 2, 4, 8, 16, 32):
         for argument in (*range(-40, 80), 2**63, 2**64 - 1):
             expected = [by_ptx(mode, lane, argument & 0xFFFFFFFF, width) for lane in range(32)]
-            assert list(source_lane(mode, np.arange(32), argument, width)) == expected
+            assert list(source_lanes(mode, np.arange(32), argument, width)) == expected
 
 
 def test_exactly_what_the_rule_leaves_undefined_is_read_undefined(bench):

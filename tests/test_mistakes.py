@@ -122,7 +122,7 @@ MISTAKES = {
     "a handler of logging": (["+hydra.hydra_logging.handlers.x.class=nope"], ["configures no logging"]),
     "a level of verbosity": (["hydra.verbose=5"], ["configures no logging"]),
     "a long key": (["a." * 3000 + "b=1"], ["a key has at most 200 characters"]),
-    "a query without a shell": (["-sc", "query"], ["-sc: expected install=SHELL"]),
+    "a query without a shell": (["-sc", "query"], ["-sc query: expected install=SHELL"]),
     "an unknown package": (["--cfg", "all", "-p", "zzz"], ["--package zzz: not a key of the configuration"]),
     # too many cases: their number is known before one is composed
     "a range without end": (["block=range(1,1000000000)"], ["999,999,999 cases (999,999,999 of block), above max_cases=100000"]),

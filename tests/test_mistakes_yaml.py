@@ -26,13 +26,13 @@ MANY = "{block: 64, size: 1000, " + ", ".join(f"p{i}: {i}" for i in range(4000))
 # What the file holds, and a phrase of the sentence.
 DOCUMENTS = {
     "empty": ("", "mine.yaml is empty"),
-    "a list": ("- parameters\n- grid\n", "kernel/mine.yaml: expected keys with values, not '['parameters', 'grid']'"),
+    "a list": ("- parameters\n- grid\n", "kernel/mine.yaml: expected a mapping (key: value), not '['parameters', 'grid']'"),
     "two documents": ("a: 1\n---\nb: 2\n", "kernel/mine.yaml, line 2, column 1: invalid YAML"),
     "an open brace": ("{parameters: [", "kernel/mine.yaml, line 1, column 15: invalid YAML"),
     "a tab": ("parameters:\n\tblock: 1\n", "kernel/mine.yaml, line 2, column 1: invalid YAML"),
     "a key twice": (yaml_of() + "grid: 2\n", "invalid YAML: found duplicate key grid"),
     "an anchor that is none": ("grid: *nope\n", "invalid YAML: found undefined alias 'nope'"),
-    "an anchor within itself": ("a: &a [*a]\n", "kernel/mine.yaml: invalid YAML: *a refers to a value that contains it"),
+    "an anchor within itself": ("a: &a [*a]\n", "kernel/mine.yaml: invalid YAML: contains *a, which refers to a value that contains it"),
     "a list for a key": ("? [a]\n: 1\n", "kernel/mine.yaml, line 1, column 3: invalid YAML"),
     "no key": ("null: 1\n", "kernel/mine.yaml: null cannot be a key"),
     "a merge of nothing": ("<<: 5\n", "kernel/mine.yaml, line 1, column 5: invalid YAML"),
@@ -44,13 +44,13 @@ DOCUMENTS = {
     "a file that is not there": ("defaults: [nope]\n", "Could not load 'kernel/nope'"),
     "itself": ("defaults: [mine]\n", "includes itself"),
     # files without end
-    "aliases of aliases": (bomb(), "kernel/mine.yaml: invalid YAML: more than 10,000 values"),
-    "merges of merges": (bomb("{k: 1}", "{<<: [*]}"), "kernel/mine.yaml: invalid YAML: more than 10,000 values"),
+    "aliases of aliases": (bomb(), "kernel/mine.yaml: invalid YAML: has more than 10,000 values"),
+    "merges of merges": (bomb("{k: 1}", "{<<: [*]}"), "kernel/mine.yaml: invalid YAML: has more than 10,000 values"),
     "a line of 10 MB": (f"summary: {'a ' * 5_000_000}", "cannot have more than 262,144 bytes"),
-    "100,000 brackets": ("[" * 100_000, "kernel/mine.yaml: invalid YAML: nested more than"),
+    "100,000 brackets": ("[" * 100_000, "kernel/mine.yaml: invalid YAML: is nested more than"),
     "4,000 parameters": (yaml_of(parameters=MANY), "parameters: a kernel can have 256, not 4,002"),
-    "a number of 5,000 digits": (yaml_of(grid="0x" + "f" * 5000), "a number of 5,002 characters"),
-    "a sexagesimal number": (yaml_of(grid=":".join(["1"] * 500)), "a number of 999 characters"),
+    "a number of 5,000 digits": (yaml_of(grid="0x" + "f" * 5000), "a number with 5,002 characters"),
+    "a sexagesimal number": (yaml_of(grid=":".join(["1"] * 500)), "a number with 999 characters"),
     "100,000 signs": (yaml_of(grid=f"'{'-' * 100_000}1'"), "has more than 4,000 characters"),
     "references to references": (
         "\n".join(["a0: xxx", *(f"a{i}: ${{a{i - 1}}}${{a{i - 1}}}" for i in range(1, 40))]),
@@ -73,7 +73,7 @@ FILES = {
     "a folder": ("mine.yaml", Path.mkdir, "kernel/mine.yaml: cannot be read: Is a directory"),
     "a dangling link": ("mine.yaml", lambda p: p.symlink_to("nowhere"), "kernel/mine.yaml: cannot be read: No such file"),
     "a link to itself": ("mine.yaml", lambda p: p.symlink_to(p.name), "kernel/mine.yaml: cannot be read: Too many levels"),
-    "no source": ("mine.cu", lambda _: None, "mine.yaml: source: there is no file 'mine.cu'"),
+    "no source": ("mine.cu", lambda _: None, "mine.yaml: source: the file 'mine.cu' was not found"),
     "a source that leads to itself": ("mine.cu", lambda p: p.symlink_to(p.name), "mine.yaml: source: 'mine.cu' cannot be read"),
     "an empty source": ("mine.cu", lambda p: p.write_text(" \n"), "mine.yaml: source: 'mine.cu' is empty"),
 }  # fmt: skip
@@ -95,7 +95,7 @@ KERNELS = {
     "a fill of an output": ({"arguments": "[{name: out, role: out, dtype: int32, shape: size, fill: zeros}]"}, "mine.yaml: arguments[0]: fill: an array of role 'out' has no content of its own"),
     "a value without a type": ({"arguments": "[{name: n, value: size}]"}, "mine.yaml: arguments[0]: a value needs its type, as in {name: n, scalar: int32, value: size}"),
     "a type of C": ({"arguments": "[{name: out, role: out, dtype: unsigned char, shape: size}]"}, "argument 'out': 'unsigned char' is not a dtype; did you mean uint8?; allowed: int32"),
-    "a file with an escape": ({"source": '"\\e[31m"'}, "mine.yaml: source: there is no file '\\x1b[31m'"),
+    "a file with an escape": ({"source": '"\\e[31m"'}, "mine.yaml: source: the file '\\x1b[31m' was not found"),
     "a macro of two lines": ({"macros": '{"BLOCK\\n#error": 1}'}, "mine.yaml: macros: 'BLOCK\\n#error': expected a name of letters"),
     "a division by zero": ({"grid": "size // 0"}, "'size // 0' cannot be evaluated: integer division or modulo by zero"),
     "a family that is no YAML": ({"family": "torn"}, "family/torn.yaml, line "),
@@ -118,12 +118,12 @@ SWEEP = f"{GLOBAL}hydra: {{sweeper: {{params: %s}}}}\n"
 EXPERIMENTS = {
     "no header": ("block: 64\n", "experiment/mine.yaml: an experiment must begin with '# @package _global_', not 'block: 64'"),
     "empty": ("", "experiment/mine.yaml: an experiment must begin with '# @package _global_'"),
-    "a number": ("5\n", "experiment/mine.yaml: expected keys with values, not '5'"),
+    "a number": ("5\n", "experiment/mine.yaml: expected a mapping (key: value), not '5'"),
     "an open quote": (f"{GLOBAL}block: '64\n", "experiment/mine.yaml, line 3, column 1: invalid YAML"),
     "a misspelt key": (f"{GLOBAL}blokc: 64\n", "experiment/mine.yaml: blokc: unknown key; did you mean block?"),
     "text for a seed": (f"{GLOBAL}seed: abc\n", "experiment/mine.yaml: seed: expected an integer, not 'abc'"),
     "a kernel's key": (f"{GLOBAL}kernel: {{grid: 1}}\n", "experiment/mine.yaml: kernel: an experiment chooses a kernel by"),
-    "a device's name": (f"{GLOBAL}device: cpu\n", "experiment/mine.yaml: device: expected keys with values, not 'cpu'"),
+    "a device's name": (f"{GLOBAL}device: cpu\n", "experiment/mine.yaml: device: expected a mapping (key: value), not 'cpu'"),
     "an unknown key of the device": (f"{GLOBAL}device: {{colour: red}}\n", "experiment/mine.yaml: device.colour"),
     "an experiment": (f"{GLOBAL}experiment: other\n", "experiment/mine.yaml: experiment: an experiment cannot choose another"),
     "an unknown kernel": (f"{GLOBAL}defaults: [override /kernel: nope]\n", "kernel=nope: unknown kernel"),
@@ -141,11 +141,11 @@ EXPERIMENTS = {
     "a misspelt key of Hydra's": (f"{GLOBAL}hydra: {{sweper: 1}}\n", "mine.yaml: hydra.sweper: unknown key of Hydra"),
     "a parameter that is none": (f"{GLOBAL}on_cpu: {{nope: 5}}\n", "on_cpu.nope: no kernel on the search path"),
     "a parameter that is swept": (SWEEP % "{block: '64,128'}" + "on_cpu: {block: 64}\n", "on_cpu.block: the experiment sweeps block"),
-    "Hydra by a number": (f"{GLOBAL}hydra: 5\n", "experiment/mine.yaml: hydra: expected keys with values, not '5'"),
+    "Hydra by a number": (f"{GLOBAL}hydra: 5\n", "experiment/mine.yaml: hydra: expected a mapping (key: value), not '5'"),
     "a sweep of too many cases": (SWEEP % "{seed: 'range(1,1000000000)', kernel: glob(*)}", f"(999,999,999 of seed x {len(SHIPPED)} of kernel)"),
     "callbacks switched off": (f"{GLOBAL}hydra: {{callbacks: {{reserve: null}}}}\n", "hydra.callbacks: cannot be set"),
     "callbacks replaced": (f"{GLOBAL}hydra: {{callbacks: {{reserve: {{_target_: x.Y}}}}}}\n", "hydra.callbacks: cannot be set"),
-    "a file that it includes, without end": (f"{GLOBAL}defaults: [aliases]\n", "experiment/aliases.yaml: invalid YAML: more than 10,000"),
+    "a file that it includes, without end": (f"{GLOBAL}defaults: [aliases]\n", "experiment/aliases.yaml: invalid YAML: has more than 10,000"),
 }  # fmt: skip
 
 
@@ -170,7 +170,7 @@ def test_a_name_that_no_function_can_have_is_told(what, tmp_path):
     """A kernel's file is called as its function is, so not every name will do."""
     name = NAMES[what]
     write_files(tmp_path, {f"kernel/{name}.cu": CU, f"kernel/{name}.yaml": yaml_of()})
-    sentence = f"'{name}' is not a valid name; allowed: letters"
+    sentence = f"'{name}' is not a valid kernel name; allowed: up to 64 letters"
     assert_mistake(tmp_path, ["--config-dir", ".", f"kernel='{name}'", "device=cpu"], sentence)
 
 
@@ -178,7 +178,7 @@ GROUPS = {
     "a device": ("device", "colour: red\n", "device/mine.yaml: device.colour: unknown key"),
     "a device of no kind": ("device", "kind: gpu\n", "device.kind=gpu: expected one of auto, cuda, cpu"),
     "a timing": ("timing", "cpu_samples: x\n", "timing/mine.yaml: timing.cpu_samples: expected an integer from 3 to 100000, not 'x'"),
-    "a timing that is a list": ("timing", "- a\n", "timing/mine.yaml: expected keys with values"),
+    "a timing that is a list": ("timing", "- a\n", "timing/mine.yaml: expected a mapping (key: value)"),
 }  # fmt: skip
 
 

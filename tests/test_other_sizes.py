@@ -11,7 +11,7 @@ from support import KERNELS, case_of, shipped
 from test_cheats import kernel
 
 from runner.kernel import from_yaml
-from runner.kernel.sizes import changed_parameters, other_sizes
+from runner.kernel.sizes import format_changed_parameters, other_sizes
 from runner.record.run import read
 from runner.report.findings import judge
 from runner.report.verdict import verdict
@@ -27,7 +27,7 @@ def own(name, keys=None, **values):
 
 def tried(case, launch_ms=1.0):
     """The parameters that other sizes of a case change."""
-    return [changed_parameters(case, other) for other in other_sizes(case, launch_ms).cases]
+    return [format_changed_parameters(case, other) for other in other_sizes(case, launch_ms).cases]
 
 
 WHOLE = {"constraints": {"size % block == 0": "whole blocks only"}}

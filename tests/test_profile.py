@@ -188,7 +188,7 @@ OUTSIDE = """\
 )
 def test_what_compute_sanitizer_wrote_on_an_h200_becomes_one_finding_for_each_mistake(file, tool, kernel, found):
     """Kind, lines, the first thread and how often; without an error there is none."""
-    records = sanitizer.sanitizer_records((RECORDED / f"{file}.txt").read_text(), [kernel])
+    records = sanitizer.parse_sanitizer_log((RECORDED / f"{file}.txt").read_text(), [kernel])
     got = [(one.kind, one.line, one.other_line, one.thread, one.count) for one in sanitizer.findings(records, tool)]
     assert got == ([found] if found else [])
 

@@ -48,7 +48,7 @@ def test_the_page_is_true(folder, capsys):
     assert "<td>same</td>" in change._repr_html_()
 
     for wrong, sentence in (
-        (lambda: run.samples("nothing"), "there is no case 'nothing'"),
+        (lambda: run.samples("nothing"), "no case 'nothing'"),
         (lambda: run.best(by="speed"), "rank_by=speed"),
         (lambda: face.open("latest~7"), "only 2 runs"),
         (lambda: face.open(folder), "not a run folder"),

@@ -20,7 +20,7 @@ from runner.kernel.resolve import make
 from runner.record.folder import RunFolder
 from runner.stages.races import stage as looking
 from runner.stages.races.stage import Races
-from runner.stages.races.variants import changed_parameters, small_case
+from runner.stages.races.variants import format_changed_parameters, small_case
 from runner.sweep.pool import Pool
 from runner.sweep.stage import Bench
 
@@ -211,5 +211,5 @@ def test_a_small_case_has_three_blocks_and_an_odd_remainder(kernel, given, at):
     """One that is small is taken as it is."""
     case = make(shipped(kernel), given, 0)
     small = small_case(case)
-    assert changed_parameters(case, small) == at
+    assert format_changed_parameters(case, small) == at
     assert small.grid[0] >= 3

@@ -74,15 +74,15 @@ def test_other_inputs_are_of_the_same_kind_and_fit_together(write):
         ("{range: [-3, limit]}", "{range: [-3, 400]}", r"fill: \d+ is not a valid int8"),
         ("{range: [-3, limit]}", "{range: 4}", "fill: range: expected 2 numbers, not 1"),
         ("{range: [-3, limit]}", "{rnage: [1, 4]}", "fill: expected one of constant, range, normal, .* not '{'rnage'"),
-        ("{row_pointers: [60, 15]}", "{row_pointers: [60, 2]}", "fill: 60 entries do not fit into 20 rows of at most 2"),
+        ("{row_pointers: [60, 15]}", "{row_pointers: [60, 2]}", "fill: expected 0 to 40 entries, not 60: 20 rows"),
         ("[start, 15]", "[begin, 15]", "fill: columns: 'begin' is not an array"),
         ("fill: column}", "fill: copy + 1}", "argument 'copy': fill: it depends on itself"),
         ("fill: column}", "fill: column / 7}", "fill: .* is not a valid int32"),
         ("fill: column}", "fill: 'sorted[0]'}", r"fill: 'sorted\[0\]' has the shape \(50,\), the array \(60,\)"),
         ("fill: column}", "fill: columm + 1}", "fill: 'columm \\+ 1' names 'columm', which is unknown"),
         ("fill: column}", "fill: columm}", "fill: 'columm' is not a fill; allowed: zeros, .* a .npy file"),
-        ("data/f.npy", "g.npy", "fill: there is no file 'g.npy'"),
-        ("data/f.npy", "../../g.npy", "fill: there is no file"),
+        ("data/f.npy", "g.npy", "fill: the file 'g.npy' was not found in "),
+        ("data/f.npy", "../../g.npy", "fill: the file '../../g.npy' was not found in "),
     ],
 )  # fmt: skip
 def test_what_cannot_be_filled_is_one_sentence(write, old, new, message):

@@ -197,7 +197,7 @@ REFUSED = {
 }  # fmt: skip
 
 NOT_COMPOSED = {
-    "without a configuration": (lacking("conf/config.yaml"), "its sources/ lacks config.yaml"),
+    "without a configuration": (lacking("conf/config.yaml"), "sources/conf/config.yaml is missing"),
     "with a torn record": (lambda folder: (folder / "multirun.yaml").write_text("hydra:\n  run"), "multirun.yaml"),
 }  # fmt: skip
 

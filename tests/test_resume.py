@@ -255,7 +255,7 @@ CHANGES = {
     "the runner": (lambda d: changed(d, "sweep/environment.json", '"runner": "', '"runner": "0.0.'), "the runner has changed"),
     "the environment": (lambda d: (d / "sweep/environment.json").write_text("{"), "environment.json is missing or corrupt"),
     "the plan": (without_a_plan, "the plan is incomplete"),
-    "a case": (lambda d: changed(d, "sweep/0/case.json", '"asked"', '"wanted"'), "case.json: not a record of a case"),
+    "a case": (lambda d: changed(d, "sweep/0/case.json", '"asked"', '"wanted"'), "case.json: is damaged"),
     "no folder": (lambda d: shutil.rmtree(d / "sweep"), "there is no such folder"),
     "an empty folder": (lambda d: [shutil.rmtree(d / "sweep"), (d / "sweep").mkdir()], "not the folder of a sweep"),
     "a file for a folder": (lambda d: [shutil.rmtree(d / "sweep"), (d / "sweep").touch()], "sweep is a file, not a run"),

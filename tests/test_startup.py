@@ -34,8 +34,8 @@ def test_a_worker_lets_the_driver_begin_before_it_imports_anything_slow(kind):
     """A GPU is opened beside the imports; where there is none, nothing is said yet."""
     code = f"""if True:
         import sys
-        from runner.device.kinds import prepare
-        prepare({kind!r}, 0)
+        from runner.device.kinds import start_opening_gpu
+        start_opening_gpu({kind!r}, 0)
         print([m for m in ("numpy", "pycuda", "runner.device.cpu") if m in sys.modules])"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("[]\n", "")

@@ -46,7 +46,7 @@ def declared(tmp_path):
         ("tolerance", {"rtol": -1}, "tolerance: rtol: expected a number of 0 or more, such as 1e-5, not '-1'"),
         ("tolerance", {"atol": "inf"}, "atol: expected a number of 0 or more"), ("tolerance", {"ulp": True}, "not 'true'"),
         ("tolerance", {"relative": 1}, "'relative' is not a valid key"), ("tolerance", {}, "one or more of rtol, atol and ulp"),
-        ("tolerance", 1e-5, "expected keys with values"), ("compute", "int32", "'int32' is not a float dtype; allowed: float32"),
+        ("tolerance", 1e-5, "expected a mapping (key: value)"), ("compute", "int32", "'int32' is not a float dtype; allowed: float32"),
         ("fast_math", "yes", "fast_math: expected true or false, not 'yes'"),
     ],
 )  # fmt: skip

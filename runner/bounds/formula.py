@@ -207,7 +207,7 @@ def _parsed(text: str, where: str) -> ast.Expression:
         for _ in range(DEEPEST):
             level = [inner for node in level for inner in ast.iter_child_nodes(node)]
         if level:
-            raise UsageError(f"{where}: '{shortened(text)}' is nested more than {DEEPEST} deep")
+            raise UsageError(f"{where}: '{shortened(text)}' is nested more than {DEEPEST} levels deep")
         tree: ast.Expression = _Restored().visit(read)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise UsageError(f"{where}: '{shortened(text)}' is not a valid expression") from None

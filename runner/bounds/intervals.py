@@ -493,8 +493,8 @@ def exact_sums(
     return exact(value, fp.accumulating, (step, largest))
 
 
-def _adding(function: Operation) -> Operation:
-    """A sum, or running sums, in any order of additions, with the accumulator's type."""
+def _summation(function: Operation) -> Operation:
+    """Make the bounded `np.sum` or `np.cumsum`, for any order of additions and the accumulator's precision."""
     running = function is np.cumsum
 
     def call(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
@@ -587,4 +587,4 @@ TABLE: Mapping[Any, Callable[..., Bounded]] = {
     "arange": lambda *ends: plain(np.arange(*(e.value for e in ends)), ends[0].arithmetic),
 }  # fmt: skip
 
-sums, running_sums = _adding(np.sum), _adding(np.cumsum)
+sums, running_sums = _summation(np.sum), _summation(np.cumsum)

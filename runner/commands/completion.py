@@ -55,9 +55,11 @@ def main(arguments: Sequence[str]) -> int:
     elif request.startswith("query="):
         sys.stdout.write("".join(f"{word}\n" for word in candidates(os.environ.get("COMP_LINE", ""))))
     elif request:
-        _ask_hydra(arguments)
+        _run_hydra(arguments)
     else:
-        raise UsageError("-sc: expected install=SHELL, uninstall=SHELL or query=SHELL, such as install=bash")
+        raise UsageError(
+            f"{' '.join(arguments)}: expected install=SHELL, uninstall=SHELL or query=SHELL, such as install=bash"
+        )
     return 0
 
 
@@ -73,7 +75,7 @@ def candidates(line: str) -> list[str]:
     elif before and before[-1] in OPTIONS_WITH_FILE:
         pass
     elif command == "show" or (command == "judge" and before and before[-1] in ("--kernel", "--baseline")):
-        choices = _kernels()
+        choices = _names("kernel", "experiment") if command == "show" else _names("kernel")
     elif command in RUN_COMMANDS:
         choices = [runs.LATEST, f"{runs.LATEST}~1", *map(str, runs.below(runs.OUTPUTS)[:MAX_RUNS])]
     elif command in ("sweep", "judge"):
@@ -89,10 +91,10 @@ def _options_of(command: str) -> list[str]:
     return ["--help", *re.findall(r"--[a-z][a-z-]*", text.getvalue().partition("\n\n")[0])]
 
 
-def _kernels() -> list[str]:
+def _names(*groups: str) -> list[str]:
     from runner.jobs.job import CONF  # noqa: PLC0415  (NumPy is slow to import)
 
-    return sorted(path.stem for group in ("kernel", "experiment") for path in (CONF / group).glob("*.yaml"))
+    return sorted(path.stem for group in groups for path in (CONF / group).glob("*.yaml"))
 
 
 def _overrides(last: str, before: Sequence[str]) -> list[str]:
@@ -103,12 +105,12 @@ def _overrides(last: str, before: Sequence[str]) -> list[str]:
     earlier, comma, start = values.rpartition(",")
     os.environ["COMP_LINE"] = " ".join(["runner", *(w for w in before if w not in chosen), key + equals + start])
     with contextlib.redirect_stdout(io.StringIO()) as answer, contextlib.suppress(UsageError):
-        _ask_hydra([*chosen, "-sc", "query=bash"])
+        _run_hydra([*chosen, "-sc", "query=bash"])
     words = [word for word in answer.getvalue().split() if not word.startswith(INTERNAL_KEYS)]
     return [word.replace("=", f"={earlier}{comma}", 1) for word in words] if comma else words
 
 
-def _ask_hydra(arguments: Sequence[str]) -> None:
+def _run_hydra(arguments: Sequence[str]) -> None:
     from runner.compose import app  # noqa: PLC0415  (Hydra is slow to import)
 
     app.run(arguments, Session())

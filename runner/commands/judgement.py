@@ -19,7 +19,7 @@ NOT_FASTER, UNDECIDED = 3, 4
 def judge(kernel: str, baseline: str, config_dir: str | None, overrides: Sequence[str]) -> int:
     """Run both kernels and print the judgement; returns the exit status of `runner judge`."""
     if kernel == baseline:
-        raise UsageError(f"--baseline {baseline}: expected a kernel other than --kernel, to compare with it")
+        raise UsageError(f"--baseline {baseline}: the same as --kernel; name a different kernel to compare with")
     for option, name in (("--kernel", kernel), ("--baseline", baseline)):
         if "," in name or "(" in name:  # Hydra's syntax for several values
             raise UsageError(f"{option} {name}: expected the name of one kernel; `runner show` lists all")

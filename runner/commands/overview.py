@@ -67,7 +67,7 @@ def print_runs(root: Path, most: int) -> None:
             progress.step()
     show(overviews, console)
     for sentence in mistakes:
-        say(console, f"Not read: {sentence}", "yellow")
+        say(console, f"Skipped an unreadable run: {sentence}", "yellow")
     if len(paths) > most:
         where = "" if root == runs.OUTPUTS else f" {_quoted(root)}"
         say(console, f"{len(paths) - most:,} more; `python -m runner.list{where} -n {len(paths)}` shows all.")

@@ -166,7 +166,7 @@ def side(run: Compared, row: Row, medians: Medians | None = None, by: Criterion 
 def known_noise(base: Compared, other: Compared, pair: Pair, by: Criterion = TIME) -> Noise:
     """The noise of a pair's times, or of the criterion `by`: the larger one of the two devices."""
     kind, median = str(pair.base["device"]), float(pair.base["median_us"])
-    found = [noise.of_device(run.device(kind)).at(median) for run in (base, other)]
+    found = [noise.read_device_noise(run.device(kind)).at(median) for run in (base, other)]
     measured = [one.process for one in found if one.process is not None]
     known = Noise(process=max(measured, default=None), tick_us=max(one.tick_us for one in found))
     if by.is_time:

@@ -171,7 +171,7 @@ def _check_file(group: str, name: str, folders: Sequence[Path]) -> None:
     if content is None:
         content = {}
     if not isinstance(content, dict):
-        raise UsageError(f"{where}: expected keys with values, not {shown(content)}")
+        raise UsageError(f"{where}: expected a mapping (key: value), not {shown(content)}")
     if None in content:
         raise UsageError(f"{where}: null cannot be a key")
     require_few_parameters(content, where)
@@ -195,7 +195,7 @@ def _check_experiment(content: Mapping[str, Any], path: Path, where: str) -> Non
     for key in ("device", "timing", "profile", "hydra"):
         if not isinstance(content.get(key, {}), dict):
             raise UsageError(
-                f"{where}: {key}: expected keys with values, not {shown(content[key])}; "
+                f"{where}: {key}: expected a mapping (key: value), not {shown(content[key])}; "
                 f"'defaults: [override /{key}: NAME]' chooses a file"
             )
     for key in ("callbacks", "hydra_logging", "job_logging"):

@@ -26,8 +26,9 @@ def arguments(folder: RunFolder, overrides: Sequence[str]) -> list[str]:
         name, searchpath, mode = hydra["job"]["config_name"], hydra["searchpath"], hydra["mode"]
     except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError):
         raise UsageError(f"{folder.path}: cannot compose it again: {record.name} is missing or corrupt") from None
-    if not (folder.sources / "conf" / f"{name.removesuffix('.yaml')}.yaml").is_file():
-        raise UsageError(f"{folder.path}: cannot compose the sweep again: its sources/ lacks {name}.yaml")
+    file = f"sources/conf/{name.removesuffix('.yaml')}.yaml"
+    if not (folder.path / file).is_file():
+        raise UsageError(f"{folder.path}: cannot compose the sweep again: {file} is missing")
     new = {key_of(text) for text in overrides}
     texts = [text for text in texts if key_of(text) not in {"hydra.sweep.dir", "hydra.searchpath", *new}]
     if searchpath and "hydra.searchpath" not in new:  # the files of added folders are in sources/conf

@@ -134,7 +134,9 @@ def read(config: DictConfig, hydra: DictConfig) -> Composed:
     if not (
         isinstance(device, DeviceConfig) and isinstance(timing, TimingConfig) and isinstance(profile, ProfileConfig)
     ):
-        raise UsageError("the groups device, timing and profile must start from the defaults /schema/GROUP")
+        group = "device" if isinstance(device, dict) else "timing" if isinstance(timing, dict) else "profile"
+        file = f"{group}/{hydra.runtime.choices.get(group)}.yaml"
+        raise UsageError(f"{file}: its defaults list must begin with /schema/{group}@_here_")
     name, folders, names = str(hydra.runtime.choices.get("kernel")), folders_of(hydra), parameter_names()
     path = _yaml_of(name, folders)
     if path is None:

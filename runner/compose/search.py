@@ -147,7 +147,7 @@ class _Searching:
         search.noted = lambda trials: searched.write_trials(folder, latest(known, trials))
         try:
             search.run(self._settings["batch"])
-            anew = measuring.finish([t.point for t in measuring.tied(search.trials)])
+            remeasured = measuring.finish([t.point for t in measuring.tied(search.trials)])
         finally:
             devices.close()
             if search.trials or known:  # without rows the empty folder is removed
@@ -162,7 +162,7 @@ class _Searching:
             case = legal.job(point, 0, None).case
             return {**by_case.get(case.id, {}), **case.variables}
 
-        found = {} if rehearsal else summary(space, search.trials, anew, row_of, objectives)
+        found = {} if rehearsal else summary(space, search.trials, remeasured, row_of, objectives)
         end = {"cases": len(search.trials), "ended": search.ended}
         folder.write_json(folder.search, {**about, **end, **found})
         share = len(search.trials) / max(1, space.count)

@@ -106,7 +106,7 @@ class Backend(Protocol):
     def is_present(self, config: DeviceConfig) -> bool:
         """Whether the device seems present, without opening it."""
 
-    def prepare(self, index: int) -> None:
+    def start_opening(self, index: int) -> None:
         """Start to open a GPU in the background; other devices do nothing."""
 
     def open_device(self, config: DeviceConfig) -> Device:
@@ -129,11 +129,11 @@ def _candidates(kind: str) -> tuple[str, ...]:
     return tuple(name for name, k in KINDS.items() if k.automatic) if kind == AUTO else (kind,)
 
 
-def prepare(kind: str, index: int) -> None:
-    """Start to open a GPU that `open_device` may open later; a missing GPU is not an error yet."""
+def start_opening_gpu(kind: str, index: int) -> None:
+    """Start opening the GPU in the background; errors are left to `open_device`."""
     for name in _candidates(kind):
         if KINDS[name].is_gpu:
-            backend(name).prepare(index)
+            backend(name).start_opening(index)
 
 
 def open_device(config: DeviceConfig) -> Device:

@@ -35,11 +35,11 @@ def load_json(text: str) -> Any:
     """
     opened = text.count("{") + text.count("[")
     if opened + text.count(",") > MAX_NODES:
-        raise TooMuch(f"more than {MAX_NODES:,} values")
+        raise TooMuch(f"has more than {MAX_NODES:,} values")
     try:
         content = _CAREFUL.decode(text) if _MANY_DIGITS.search(text) else json.loads(text)
     except RecursionError:
-        raise TooMuch(f"nested more than {MAX_LEVELS} deep") from None
+        raise TooMuch(f"is nested more than {MAX_LEVELS} levels deep") from None
     if opened > MAX_LEVELS:  # otherwise it is shallow enough
         _require_shallow(content)
     return content
@@ -51,12 +51,12 @@ def _require_shallow(content: Any) -> None:
         inner = (node.values() if isinstance(node, dict) else node for node in level if isinstance(node, dict | list))
         level = [child for children in inner for child in children if isinstance(child, dict | list)]
     if level:
-        raise TooMuch(f"nested more than {MAX_LEVELS} deep")
+        raise TooMuch(f"is nested more than {MAX_LEVELS} levels deep")
 
 
 def _integer(text: str) -> int:
     if len(text) > MAX_DIGITS:
-        raise TooMuch(f"a number of {len(text):,} digits")
+        raise TooMuch(f"contains a number with {len(text):,} digits")
     return int(text)
 
 
@@ -75,9 +75,9 @@ def read_csv(content: bytes) -> Iterator[list[str]]:
     for number, line in enumerate(filter(None, lines)):
         cells += len(line)
         if len(line) > MAX_COLUMNS:
-            raise TooMuch(f"more than {MAX_COLUMNS:,} columns")
+            raise TooMuch(f"has more than {MAX_COLUMNS:,} columns")
         if number > MAX_ROWS:
-            raise TooMuch(f"more than {MAX_ROWS:,} rows")
+            raise TooMuch(f"has more than {MAX_ROWS:,} rows")
         if cells > MAX_CELLS:
-            raise TooMuch(f"more than {MAX_CELLS:,} cells")
+            raise TooMuch(f"has more than {MAX_CELLS:,} cells")
         yield line

@@ -39,7 +39,7 @@ def check_yaml(text: str, most: int = MAX_YAML_NODES) -> None:
         TooMuch: The text exceeds a limit.
     """
     if len(text) > MAX_YAML_CHARACTERS:
-        raise TooMuch(f"more than {MAX_YAML_CHARACTERS:,} characters")
+        raise TooMuch(f"has more than {MAX_YAML_CHARACTERS:,} characters")
     for loader in (LOADER, yaml.SafeLoader):  # the C parser refuses some texts that the Python parser accepts
         with contextlib.suppress(yaml.YAMLError):
             _count(yaml.parse(text, Loader=loader), most)
@@ -71,19 +71,19 @@ def _count(events: Iterator[Any], most: int) -> None:
             count += nodes
             above[-1].height = max(above[-1].height, height)
         if count > most:
-            raise TooMuch(f"more than {most:,} values, where each alias counts as the values that it refers to")
+            raise TooMuch(f"has more than {most:,} values, where each alias counts as the values that it refers to")
         if len(above) - 1 + above[-1].height > MAX_LEVELS:
-            raise TooMuch(f"nested more than {MAX_LEVELS} deep")
+            raise TooMuch(f"is nested more than {MAX_LEVELS} levels deep")
 
 
 def _leaf(event: Any, sizes: dict[str | None, tuple[int, int]], above: Sequence[_Open]) -> tuple[int, int]:
     """The number of nodes and the height of a scalar, or of the value that an alias refers to."""
     if isinstance(event, yaml.AliasEvent):
         if any(collection.anchor == event.anchor for collection in above):
-            raise TooMuch(f"*{event.anchor} refers to a value that contains it")
+            raise TooMuch(f"contains *{event.anchor}, which refers to a value that contains it")
         return sizes.get(event.anchor, (1, 0))
     may_be_number = event.implicit[0] or event.tag
     if may_be_number and len(event.value) > MAX_DIGITS and _NUMBER.fullmatch(event.value):
-        raise TooMuch(f"a number of {len(event.value):,} characters; at most {MAX_DIGITS:,} are read")
+        raise TooMuch(f"contains a number with {len(event.value):,} characters; at most {MAX_DIGITS:,} are read")
     sizes[event.anchor] = 1, 0
     return 1, 0

@@ -85,7 +85,7 @@ def _unpacked(packed: bytes) -> bytes:
     unpacker = zlib.decompressobj(wbits=31)
     plain = unpacker.decompress(packed, MAX_BYTES)
     if unpacker.unconsumed_tail:
-        raise limited.TooMuch(f"more than {MAX_BYTES:,} bytes")
+        raise limited.TooMuch(f"has more than {MAX_BYTES:,} bytes")
     if not unpacker.eof:
         raise EOFError("its compressed content is cut off")
     return plain

@@ -135,7 +135,7 @@ class Case:
 
     @property
     def hazard(self) -> str:
-        """The CUDA rule that the case breaks on purpose, or an empty text."""
+        """The CUDA rule that the case breaks on purpose, or "" if it breaks none."""
         declared = self.kernel.hazard
         return declared.reason if declared and declared.when(self.variables) else ""
 
@@ -210,7 +210,7 @@ class Case:
             return PointerSpec(a.name, a.array, int(a.index(known)), self._texture(a.name, a.texture))
         numbers = (v(known) if isinstance(v, Expression) else v for v in a.values)
         pointed = (PointerSpec(v.name, v.array, 0) if isinstance(v, PointerArgument) else v for v in numbers)
-        return ScalarSpec(a.name, self.dtype(a.dtype), tuple(pointed))
+        return ScalarSpec(a.name, self.resolve_dtype(a.dtype), tuple(pointed))
 
     def source(self) -> Source:
         """The variant to compile."""
@@ -242,22 +242,23 @@ class Case:
         expression = getattr(self.kernel, what)
         return None if expression is None else int(expression(self.variables))
 
-    def dtype(self, word: str) -> DType:
-        """The dtype of a name, or of the parameter with that name."""
-        return self.kernel.dtype(word) or DTYPES[str(dict(self.parameters)[word])]
+    def resolve_dtype(self, name: str) -> DType:
+        """The dtype with that name, or the one that the parameter with that name selects."""
+        return self.kernel.dtype(name) or DTYPES[str(dict(self.parameters)[name])]
 
     def _array(self, a: ArrayArgument) -> ArraySpec:
         known = self.variables
         shape, offset, lead = tuple(int(e(known)) for e in a.shape), int(a.offset(known)), int(a.lead(known))
         image = self._texture(a.name, a.image) if isinstance(a.image, DeclaredTexture) else a.image
-        dtype, fill = self.dtype(a.dtype), self._fill(a.fill)
+        dtype, fill = self.resolve_dtype(a.dtype), self._fill(a.fill)
         spec = ArraySpec(a.name, a.role, dtype, shape, fill, offset, lead, a.constant, a.refill, image, a.passed)
         for column in spec.leaf_arrays():
             if not isinstance(column.fill, tuple):
                 continue
             where, dtype, count = f"{self._where(column.name)}: fill", column.dtype, len(column.fill)
-            if count != math.prod(dtype.host_shape(column.shape)):
-                raise UsageError(f"{where}: {count} numbers for {dtype.name} of the shape {column.shape}")
+            if count != (needed := math.prod(dtype.host_shape(column.shape))):
+                what = f"{needed} numbers for the shape {column.shape} of {dtype.name}"
+                raise UsageError(f"{where}: expected {what}, not {count}")
             if wrong := [n for n in column.fill if not dtype.holds(n)]:
                 raise UsageError(f"{where}: {wrong[0]} is not a valid {dtype.name}")
         return spec

@@ -33,17 +33,17 @@ class Column:
         self.host_shape = spec.dtype.host_shape(spec.shape)
         self.is_sorted = self.kind == "sorted"
         self.refill_allowed = spec.refill and spec.role in READ
-        self.span = self._span() if self.refill_allowed else None
-        self.is_signed = self.span is not None and self.span[0] < 0 < self.span[1]
+        self.fill_range = self._fill_range() if self.refill_allowed else None
+        self.is_signed = self.fill_range is not None and self.fill_range[0] < 0 < self.fill_range[1]
 
     @property
     def is_refillable(self) -> bool:
         """Whether the check may refill it."""
         seeded = isinstance(self.fill, Recipe) and self.fill.seeded and not self.is_float
-        return self.refill_allowed and (self.span is not None or seeded)
+        return self.refill_allowed and (self.fill_range is not None or seeded)
 
-    def _span(self) -> tuple[float, float] | None:
-        """The range of its fill, without its end; `None` if not every number of a range is a valid element."""
+    def _fill_range(self) -> tuple[float, float] | None:
+        """The half-open range [first, end) of the fill's values; `None` if it is empty, infinite, or of booleans."""
         if self.dtype.numpy == np.bool_:
             return None
         limits = None if self.is_float else np.iinfo(self.dtype.numpy)
@@ -62,7 +62,7 @@ class Column:
     @property
     def _center(self) -> tuple[float, float]:
         """The range of a float column's fill; of a normal one, one standard deviation around its mean."""
-        first, end = self.span or (0.0, 0.0)
+        first, end = self.fill_range or (0.0, 0.0)
         if self.kind != "normal":
             return first, end
         middle, deviation = (first + end) / 2, (end - first) / 2 / SPREAD
@@ -93,7 +93,7 @@ class Column:
         if distinct and (fill := self._distinct(variant, side)):
             return fill
         if side and self.is_sorted:
-            first, end = self.span or (0.0, 0.0)
+            first, end = self.fill_range or (0.0, 0.0)
             least: Number = end / 1024 if self.is_float else 1
             return Recipe("sorted", "", (first, 0) if side < 0 else (least, end))
         if not self.is_float:
@@ -110,7 +110,7 @@ class Column:
 
     def one_sign(self, variant: int, side: int) -> Fill:
         """Exact numbers on one side of 0 within the range of the fill; above 1 for `HIGH`, below -1 for `LOW`."""
-        first, end = self.span or (0.0, 0.0)
+        first, end = self.fill_range or (0.0, 0.0)
         if not self.is_float:
             least = 2 if self.fill == "random" else abs(side)
             return (
@@ -140,9 +140,11 @@ class Column:
 
     def _distinct(self, variant: int, side: int) -> Fill:
         """Exact numbers that are distinct within each row; empty if the type has too few."""
-        if self.span is None or self.is_sorted:
+        if self.fill_range is None or self.is_sorted:
             return ""
-        first, end = self._center if self.is_float else (max(self.span[0], -(2**30)), min(self.span[1], 2**30))
+        first, end = (
+            self._center if self.is_float else (max(self.fill_range[0], -(2**30)), min(self.fill_range[1], 2**30))
+        )
         low, high = (first, 0) if side < 0 else (0, end) if side > 0 else (first, end)
         step: Number = 1
         if self.is_float:
@@ -153,7 +155,7 @@ class Column:
     def scaled(self, scale: float, *, may_leave: bool) -> tuple[Fill, bool] | None:
         """A fill of numbers around `scale`, and whether they leave the range of its own; `None` if not allowed."""
         integers = not self.is_float or self.fill in BYTES
-        first, end = self.span or (0, 0)
+        first, end = self.fill_range or (0, 0)
         step = max(1, int(abs(scale))) if integers else abs(scale) / 4
         low, high = (step, 4.5 * step) if scale > 0 else (-4 * step, -step / 2)
         leaves = not first <= low <= high <= end

@@ -93,7 +93,7 @@ def extra_inputs(case: Case) -> ExtraInputs:
     if key not in _cache:
         if len(_cache) >= MAX_CACHED:
             _cache.clear()
-        _cache[key] = _choose(case)
+        _cache[key] = _choose_extra_inputs(case)
     return _cache[key]
 
 
@@ -127,7 +127,7 @@ def _selects(case: Case) -> bool:
     return any(e.selects for _, e in case.kernel.expressions)
 
 
-def _choose(case: Case) -> ExtraInputs:
+def _choose_extra_inputs(case: Case) -> ExtraInputs:
     elements, columns = _elements(case), _columns(case)
     usual, most = next((usual, most) for limit, usual, most in MAX_SETS if elements <= limit)
     floats = any(c.is_float and c.exact for c in columns)
@@ -156,7 +156,7 @@ def _equal_sets(case: Case) -> tuple[InputSet, ...]:
     divides = any(e.divides for _, e in case.kernel.expressions)
     if isinstance(case.kernel.reference, str) or divides or _elements(case) > MAX_SETS[0][0]:
         return ()
-    ends = {c.name: c.span for c in _columns(case) if c.span and not c.is_float and not c.is_sorted}
+    ends = {c.name: c.fill_range for c in _columns(case) if c.fill_range and not c.is_float and not c.is_sorted}
     numbers = (("largest", {n: int(end) - 1 for n, (_, end) in ends.items()}),
                ("smallest", {n: int(first) for n, (first, _) in ends.items()}))  # fmt: skip
     return tuple(
@@ -181,7 +181,7 @@ class _Search:
         self.hides_indices = computes_with_indices(case)  # then the order of equal keys changes the result
         self.constants = constants(case)
         self.no_index = index_arrays(case)
-        self.columns = [c for c in _columns(case) if c.span]
+        self.columns = [c for c in _columns(case) if c.fill_range]
 
     def run(self) -> ExtraInputs:
         """The input sets, and the note on branches that remain unreached."""
@@ -276,7 +276,7 @@ class _Search:
 
     def _values(self, c: Column, *, beyond: bool) -> list[Number]:
         """Candidates from the reference's constants, in or `beyond` the range of an array's fill; simple ones first."""
-        first, end = c.span or (0, 0)
+        first, end = c.fill_range or (0, 0)
         rounded = (c.rounded(value) for value in _candidates(self.constants) if not c.is_sorted)
         found = (
             number

@@ -94,9 +94,10 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
     d.folder = yaml.parent
     require_few_parameters(d.raw, d.where)
     if d.text("name", name) != name:
-        raise UsageError(f"{d.where}: name: '{d.text('name')}' must be the file's own name, '{name}'")
+        raise UsageError(f"{d.where}: name: expected '{name}', as the file is named, not '{d.text('name')}'")
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", name):
-        raise UsageError(f"{d.where}: '{name}' is not a valid name; allowed: letters, digits and _, a letter first")
+        allowed = "up to 64 letters, digits and _, not starting with a digit"
+        raise UsageError(f"{d.where}: '{name}' is not a valid kernel name; allowed: {allowed}")
     parameters = tuple(parameter(f"{d.where}: parameters", n, v) for n, v in d.items("parameters"))
     declared = {p.name for p in parameters}
     parameters += tuple(
@@ -250,7 +251,8 @@ def _definitions(d: Reader) -> dict[str, str]:
 
 def _require_name(where: str, name: Any) -> None:
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
-        raise UsageError(f"{where}: '{name}' is not a valid name; allowed: a-z, 0-9 and _, a letter first")
+        allowed = "up to 32 characters from a-z, 0-9 and _, starting with a letter"
+        raise UsageError(f"{where}: '{name}' is not a valid name; allowed: {allowed}")
     if keyword.iskeyword(name) or name in FUNCTIONS:
         raise UsageError(f"{where}: '{name}' means something else in expressions; choose another name")
 
@@ -269,7 +271,9 @@ def parameter(where: str, name: Any, content: Any) -> Parameter:
     """Read one entry of `parameters:`; a plain value is its default."""
     _require_name(where, name)
     if name in RESERVED:
-        raise UsageError(f"{where}: '{name}' is reserved: a column of the table or a key of the configuration")
+        raise UsageError(
+            f"{where}: '{name}' is reserved for a column of results.csv or a configuration key; choose another name"
+        )
     d = Reader(content if isinstance(content, dict) else {"default": content}, f"{where}.{name}")
     d.only(("default", "allowed", "kind"))
     if d.raw.get("default") in (None, ""):
@@ -399,7 +403,7 @@ def _source(yaml: Path, name: str, d: Reader) -> Path:
                 return source
         except (OSError, RuntimeError, ValueError) as e:  # no permission, a link to itself, a name too long or with NUL
             raise UsageError(f"{where}: '{text}' cannot be read: {getattr(e, 'strerror', None) or e}") from None
-    raise UsageError(f"{where}: there is no file '{candidates[0]}' (looked for relative to the YAML's folder)")
+    raise UsageError(f"{where}: the file '{candidates[0]}' was not found in {yaml.parent}")
 
 
 def _include(yaml: Path, d: Reader) -> Iterator[Path]:

@@ -30,8 +30,8 @@ INTRINSICS = {
 Lanes = NDArray[np.int64]
 
 
-def source_lane(operation: str, lane: Any, argument: int, width: int) -> Lanes:
-    """The lane whose register each lane (0 to 31, in any shape) receives if all lanes take part.
+def source_lanes(operation: str, lanes: Any, argument: int, width: int) -> Lanes:
+    """The source lane of each of `lanes` (an array of 0 to 31, of any shape) when the whole warp participates.
 
     The argument is the intrinsic's third one (source lane, delta or lane mask), or `wrap`'s offset; any integer. A
     segment has `width` lanes: 1, 2, 4, 8, 16 or 32. A lane whose source would lie outside its segment receives its own
@@ -39,16 +39,16 @@ def source_lane(operation: str, lane: Any, argument: int, width: int) -> Lanes:
     """
     if operation not in INTRINSICS:
         raise ValueError(f"{operation} is not a shuffle; allowed: {', '.join(INTRINSICS)}")
-    lane = np.asarray(lane, np.int64)
-    first, by = lane & ~(width - 1), argument % WARP
+    lanes = np.asarray(lanes, np.int64)
+    first, by = lanes & ~(width - 1), argument % WARP
     last = first + width - 1
     sources: dict[str, Lanes] = {
         "idx": first + (by & (width - 1)),
-        "wrap": first + ((lane + by) & (width - 1)),
-        "up": np.where(lane - by >= first, lane - by, lane),
-        "down": np.where(lane + by <= last, lane + by, lane),
-        "xor": np.where(lane ^ by <= last, lane ^ by, lane),
-        "swap": np.where(lane ^ by <= last, lane ^ by, lane),
+        "wrap": first + ((lanes + by) & (width - 1)),
+        "up": np.where(lanes - by >= first, lanes - by, lanes),
+        "down": np.where(lanes + by <= last, lanes + by, lanes),
+        "xor": np.where(lanes ^ by <= last, lanes ^ by, lanes),
+        "swap": np.where(lanes ^ by <= last, lanes ^ by, lanes),
     }
     return sources[operation]
 
@@ -82,7 +82,7 @@ def exchange(
     outside the block receives undefined values (CUDA C++ Programming Guide, "Warp Shuffle Functions").
 
     Args:
-        operation: One of `INTRINSICS`, with the argument and the width as for `source_lane`.
+        operation: One of `INTRINSICS`, with the argument and the width as for `source_lanes`.
         argument: Of `swap` a power of two.
         width: Lanes of a segment.
         mask: The lanes that take part.
@@ -93,7 +93,7 @@ def exchange(
     thread = np.arange(block)
     lane = thread % WARP
     calls = taking_part(lane, mask)
-    from_lane = source_lane(operation, lane, argument, width)
+    from_lane = source_lanes(operation, lane, argument, width)
     from_thread = np.where(calls, thread - lane + from_lane, thread)
     sound = ~calls | (taking_part(from_lane, mask) & (from_thread < block))
     slot = np.broadcast_to(np.arange(per_thread), (block, per_thread))

@@ -221,7 +221,8 @@ def constants(metrics: Iterable[Metric], variables: Names) -> dict[str, Any]:
 
 def _entry(where: str, name: Any, given: Any, parameters: Collection[str]) -> Mapping[str, Any]:
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
-        raise UsageError(f"{where}: '{name}' is not a valid name; allowed: a-z, 0-9 and _, a letter first")
+        allowed = "up to 32 characters from a-z, 0-9 and _, starting with a letter"
+        raise UsageError(f"{where}: '{name}' is not a valid name; allowed: {allowed}")
     if name in parameters or (name in columns.RESERVED and name != "gflops"):
         raise UsageError(f"{where}: '{name}' is already the name of a parameter, a column or a key")
     entry = given if isinstance(given, Mapping) else {"value": given}

@@ -111,10 +111,10 @@ def make(
 
 
 def random_multiples(first: float, end: float, step: float, variant: int, *, distinct: bool = False) -> Fill:
-    """A fill of random nonzero multiples of `step` in [first, end); an empty text if the range has no such multiple.
+    """Make a fill of random multiples of `step` in [first, end); return "" if the range has no nonzero multiple.
 
-    The first and the last element hold the extremes, in an order that depends on whether `variant` is even. With
-    `distinct`, numbers differ within each row.
+    Without `distinct`, no element is 0, and the first and the last element hold the extremes, in an order that depends
+    on whether `variant` is even. With `distinct`, elements differ within each row, and 0 may occur.
     """
     least, most = math.ceil(first / step), math.ceil(end / step) - 1
     if least > most or least == most == 0:
@@ -208,10 +208,12 @@ def _one_hot(generator: np.random.Generator, shape: tuple[int, ...], *_: Any) ->
 def _row_pointers(generator: np.random.Generator, shape: tuple[int, ...], _: DType, recipe: Recipe, __: Any) -> Array:
     """Row pointers of a sparse matrix (CSR) with rows of random lengths, some of which may be empty."""
     rows, (entries, longest) = shape[-1] - 1, recipe.constants
-    if len(shape) != 1 or not 0 <= entries <= rows * longest:
+    if len(shape) != 1:
+        raise UsageError(f"{recipe.where}: row_pointers needs an array of one dimension, not the shape {shape}")
+    if not 0 <= entries <= rows * longest:
         raise UsageError(
-            f"{recipe.where}: {entries} entries do not fit into {rows} rows of at most {longest} (the array has one "
-            "element more than there are rows)"
+            f"{recipe.where}: expected 0 to {rows * longest} entries, not {entries}: {rows} rows (the array has one "
+            f"element more) of at most {longest}"
         )
     weights = generator.gamma(1.0, size=rows)  # a few long rows, many short ones
     lengths = np.minimum(np.floor(weights / weights.sum() * float(entries)), float(longest)).astype(np.int64)

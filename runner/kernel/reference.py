@@ -101,7 +101,7 @@ def _depends_on(case: Case) -> tuple[Any, ...]:
     texts = [(name, e.full, *((n, helper.full) for n, helper in e.helpers)) for name, e in expressions]
     read = sorted({name for _, e in expressions for name in e.names if name in values})
     arrays = [(a.name, a.dtype, a.shape) for a in case.arrays()]
-    compute = case.dtype(kernel.compute).name if kernel.compute else None
+    compute = case.resolve_dtype(kernel.compute).name if kernel.compute else None
     return (*texts, *((n, values[n]) for n in read), *arrays, compute, kernel.fast_math, case.count("depth"))
 
 
@@ -216,7 +216,9 @@ def missing_names(name: str, dtype: DType, given: Collection[str]) -> list[str]:
 def _arithmetic(case: Case, output: str, expression: ArrayExpression, fast: bool, random_signs: bool) -> Arithmetic:  # noqa: FBT001
     """The kernel's arithmetic: in the type `compute`, else in the coarsest one among the output and its inputs."""
     word = case.kernel.compute
-    dtype = (coarsest(case.dtype(word).numpy) if word else _coarsest(case, output, expression)) or np.dtype(np.float64)
+    dtype = (coarsest(case.resolve_dtype(word).numpy) if word else _coarsest(case, output, expression)) or np.dtype(
+        np.float64
+    )
     signs = (random_signs or _symmetric(case)) and not expression.orders
     return Arithmetic(dtype, fast or case.kernel.fast_math, case.count("depth"), random_signs=signs)
 
@@ -289,8 +291,9 @@ def find(kernel: Kernel) -> Callable[[Inputs, Parameters, tuple[int, int, int]],
         module = _load(file) if file else importlib.import_module(module_name)
     except BaseException as e:  # noqa: BLE001  (the code is the user's, it may raise anything)
         interruption.check()  # raises KeyboardInterrupt if the user pressed Ctrl-C
-        searched = "" if file else " (there is no such file beside the YAML or the .cu, nor in references/ beside it)"
-        raise UsageError(f"reference {path}: {type(e).__name__}: {shortened(str(e), MAX_MESSAGE)}{searched}") from None
+        searched = "" if file else " (no such file beside the YAML, beside the .cu or in references/ beside the .cu)"
+        what = f"{type(e).__name__}: {shortened(str(e), MAX_MESSAGE)}"
+        raise UsageError(f"reference {path}: cannot be imported: {what}{searched}") from None
     found: Any = getattr(module, function, None)
     if not callable(found):
         raise UsageError(f"reference {path}: the module '{module_name}' has no function '{function}'")

@@ -98,7 +98,7 @@ def other_sizes(case: Case, launch_ms: float) -> OtherSizes:
     return OtherSizes((), f"the constraints allow no other small {_quoted([a.name for a in axes])}")
 
 
-def changed_parameters(case: Case, other: Case) -> str:
+def format_changed_parameters(case: Case, other: Case) -> str:
     """The parameters in which `other` differs from the case, such as `size=31, width=65`."""
     kinds, before = {p.name: p.kind for p in case.kernel.parameters}, dict(case.parameters)
     return ", ".join(f"{n}={value_text(kinds[n], v)}" for n, v in other.parameters if v != before[n])

@@ -247,7 +247,7 @@ def _text_fill(d: Reader, text: str, where: str) -> Fill:
 def _file(d: Reader, name: str, where: str) -> Path:
     path = (d.folder / name).resolve()
     if not path.is_file():
-        raise UsageError(f"{where}: there is no file '{name}' (looked for relative to the YAML's folder)")
+        raise UsageError(f"{where}: the file '{name}' was not found in {d.folder}")
     if not path.is_relative_to(d.folder.resolve()):
         raise UsageError(
             f"{where}: '{name}' is outside {d.folder}; move it beside the YAML, so that a sweep can store it"
@@ -294,7 +294,8 @@ def _steps(d: Reader, arguments: Sequence[Argument]) -> tuple[Step | Loop, ...]:
     ends: list[tuple[str, Expression]] = []
     for name, end in level.raw.items():
         if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", str(name)) or name in level.counters:
-            raise UsageError(f"{level.where}: {shown(name)} is not a new name; allowed: a-z, 0-9 and _, a letter first")
+            allowed = "up to 32 characters from a-z, 0-9 and _, starting with a letter, and not used by an outer loop"
+            raise UsageError(f"{level.where}: {shown(name)} is not a valid name; allowed: {allowed}")
         ends.append((name, level.as_expression(name, end)))
         level.counters = (*level.counters, name)
     d.counters = level.counters

@@ -101,7 +101,7 @@ class Reader:
 
     def __post_init__(self) -> None:
         if not isinstance(self.raw, dict):
-            raise UsageError(f"{self.where}: expected keys with values, not {shown(self.raw)}")
+            raise UsageError(f"{self.where}: expected a mapping (key: value), not {shown(self.raw)}")
 
     def level(self, key: str, content: Any) -> Reader:
         """The level below `key`, with the given content."""

@@ -156,7 +156,7 @@ class RunFolder:
         content: dict[str, Any] | None = self.json(self.case(number))
         if content is None or _is_record(content):
             return content
-        raise UsageError(f"{self.path.name}/{number}/case.json: not a record of a case; start a new sweep")
+        raise UsageError(f"{self.path.name}/{number}/case.json: is damaged, or from another version; start a new sweep")
 
     def row(self, number: int) -> dict[str, Any] | None:
         """The content of a job's result.json; `None` if it is missing, torn, or not a row with a status."""

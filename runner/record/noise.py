@@ -43,8 +43,8 @@ class DeviceNoise:
         return Noise(process, ASSUMED if alike is None else alike, self.spread, self.tick_us)
 
 
-def of_device(device: Mapping[str, Any]) -> DeviceNoise:
-    """The noise of a device, from its section of environment.json. Malformed values count as missing."""
+def read_device_noise(device: Mapping[str, Any]) -> DeviceNoise:
+    """Read a device's noise from its section of environment.json. Malformed values count as missing."""
     noise, tick = device.get("noise"), device.get("event_tick_us")
     points = noise.get("points") if isinstance(noise, dict) else None
     return DeviceNoise(

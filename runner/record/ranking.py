@@ -13,7 +13,7 @@ from typing import Any
 
 from runner.display.text import absent, size_of
 from runner.kernel.metrics import Criterion
-from runner.record.noise import DeviceNoise, of_device
+from runner.record.noise import DeviceNoise, read_device_noise
 from runner.record.run import PEERS, Run, read, size_key
 from runner.record.runs import section
 from runner.statistics import ASSUMED, MAX_TIE, NORMAL, THRESHOLD, Side, Spread, decide, pooled
@@ -74,7 +74,7 @@ def noise(rows: Iterable[Row], device: Mapping[str, Any], by: Criterion = TIME) 
     spread = pooled(
         Spread(_spread(row, by), _rounds(row) - 1) for row in rows if not absent(row["round_spread_percent"])
     )
-    return replace(of_device(device), spread=spread or Spread(ASSUMED, float("inf")))
+    return replace(read_device_noise(device), spread=spread or Spread(ASSUMED, float("inf")))
 
 
 def rank(rows: Iterable[Row], device_noise: DeviceNoise, by: Criterion = TIME) -> Ranking:

@@ -44,7 +44,8 @@ def as_csv(rows: list[Row]) -> str:
 
     order, kinds = names(rows), dict.fromkeys(columns.of_type("integer"), "Int64")
     if len(order) > limited.MAX_COLUMNS or len(order) * len(rows) > limited.MAX_CELLS:
-        raise UsageError(f"{len(rows):,} rows of {len(order):,} columns are too large a table")
+        limits = f"{limited.MAX_COLUMNS:,} columns and {limited.MAX_CELLS:,} cells"
+        raise UsageError(f"results.csv: {len(rows):,} rows of {len(order):,} columns are too many; allowed: {limits}")
     table = {name: pd.Series([row.get(name) for row in rows], dtype=kinds.get(name, "object")) for name in order}
     return str(pd.DataFrame(table).to_csv(index=False, lineterminator="\n"))
 

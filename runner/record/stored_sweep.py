@@ -87,7 +87,7 @@ def changed_sources(sweep: StoredSweep) -> Iterator[str]:
 
 
 def _entries(folder: RunFolder, only: Collection[int] | None = None) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """The record of each job, or of the jobs `only`: its entry in plan.json, then its case.json, which prevails."""
+    """Yield each job's entry in plan.json (`only`: these jobs), then all case.json records, which override entries."""
     plan = folder.planned() or {}
     for case in plan.get("cases", []):
         if "way" in case and (only is None or case["job"] in only):

@@ -77,7 +77,9 @@ class Batches:
                 elif rows.get(job.number, {}).get("status") == "ok" and not self._warned:
                     self._warned = True
                     names = " or ".join(m.name for m in self._objectives)
-                    self._progress.warn(f"{job.case.label} has no value of {names}; such a case counts as failed")
+                    self._progress.warn(
+                        f"{job.case.label} has no value of {names}; the search counts such cases as failed"
+                    )
         for point, values in measured.items():
             self._compare(point, levels[point], values)
         return measured
@@ -103,7 +105,7 @@ class Batches:
             limit = best[0].values[0] + MARGIN * abs(best[0].values[0])
             return [t for t in measured.values() if t.values and t.values[0] <= limit]
         devices = runs.section(runs.environment(self._folder.path), "devices")
-        of_best = candidates[best[0].point].noise(noise.of_device(next(iter(devices.values()), {})))
+        of_best = candidates[best[0].point].noise(noise.read_device_noise(next(iter(devices.values()), {})))
         return [measured[point] for point in contenders({p: c.side for p, c in candidates.items()}, of_best)]
 
     def finish(self, best: Sequence[Point]) -> list[Point]:

@@ -183,8 +183,8 @@ def kernel_space(kernel: Kernel, fixed: Mapping[str, Any], varied: Mapping[str, 
     space = Space(tuple(axes), tuple(tables))
     if not space.count:
         raise UsageError(
-            f"search: none of the {space.size:,} combinations meets all constraints of kernel {kernel.name}; widen the "
-            f"values of {', '.join(axis.name for axis in axes)}"
+            f"search: none of the {space.size:,} combinations satisfies the constraints of kernel {kernel.name}; "
+            f"allow more values of {', '.join(axis.name for axis in axes)}"
         )
     return space
 

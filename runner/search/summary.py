@@ -1,4 +1,4 @@
-"""Summarize a search for its report: the cases measured anew, which parameters mattered, slices around the best case.
+"""Summarize a search for its report: the cases measured again, which parameters mattered, slices around the best case.
 
 The summary goes into search.json, because the report has neither the constraints of the space nor the kernels' metrics.
 Values have the sign and unit of the objective's column. Three numbers are a value and the ends of its 95 % interval.
@@ -22,7 +22,7 @@ MAX_VALUES = 48  # per slice, besides the measured ones
 def summary(
     space: Space,
     trials: Sequence[Trial],
-    anew: Sequence[Point],
+    remeasured: Sequence[Point],
     row: Callable[[Point], Names],
     objectives: Sequence[Metric],
 ) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def summary(
     Args:
         space: The search's space.
         trials: The measured points.
-        anew: The points that were measured anew at the end.
+        remeasured: The points that were measured again at the end.
         row: Looks up a point's row, with the parameters as metrics name them; empty if the point has no row.
         objectives: What was minimized or maximized.
 
@@ -39,7 +39,7 @@ def summary(
         `anew`, `importance` (one entry per objective) and, for a single objective, `slices`.
     """
     measured = {t.point: t.values for t in trials}
-    again = {p: v for p in anew if (v := [_with_interval(m, row(p)) for m in objectives]) and all(v)}
+    again = {p: v for p in remeasured if (v := [_with_interval(m, row(p)) for m in objectives]) and all(v)}
     models = []
     for n, metric in enumerate(objectives):
         values = {p: _sign(metric) * v[n] for p, v in measured.items() if v}

@@ -118,7 +118,8 @@ class Slurm:
         try:
             self._executor.update_parameters(**chosen)
         except (ValueError, TypeError) as e:
-            raise UsageError(f"hydra.launcher: {str(e).splitlines()[0]}") from None
+            why = (str(e) or type(e).__name__).splitlines()[0]
+            raise UsageError(f"hydra.launcher: submitit refuses a setting: {why}") from None
         self._states: dict[str, tuple[str, str]] = {}  # state and node by job id
         self._ended: dict[str, int] = {}  # how often in a row each job was seen ended
         self._queried_at = -math.inf
@@ -206,7 +207,7 @@ def tasks(settings: Mapping[str, Any]) -> int:
     """
     for name in ("shards", "array_parallelism"):
         if (number := settings.get(name)) is not None and not (isinstance(number, int) and number > 0):
-            raise UsageError(f"hydra.launcher.{name}={number}: expected 1 or more")
+            raise UsageError(f"hydra.launcher.{name}={number}: expected an integer, 1 or more")
     if settings.get("replicate") and settings.get("shards") is None:  # array_parallelism only limits the tasks
         raise UsageError(
             "hydra.launcher.replicate=true: also set hydra.launcher.shards, the number of tasks that measure all cases"

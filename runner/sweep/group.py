@@ -156,7 +156,7 @@ class Group:
             lost = ended[share.slot]
             if isinstance(lost, DeviceUnavailable):
                 self._rows.mark_not_run(f"GPU {share.slot.number}: {lost}", share.jobs)
-                self._pool.lose(share.slot, str(lost), self._progress.warn)
+                self._pool.drop(share.slot, str(lost), self._progress.warn)
             elif share.reference and self._several:
                 self._note_reference(share, share.reference)
             beside = {job.number: row for job in share.beside.jobs if (row := share.beside.row(job))}

@@ -9,7 +9,7 @@ from runner.device import Program, Source
 from runner.errors import Hazard, LaunchError, NotResident, OutOfMemory, UsageError
 from runner.kernel.case import Case
 from runner.kernel.check import CheckResult
-from runner.kernel.sizes import CONSTRAINT_HINT, changed_parameters, other_sizes
+from runner.kernel.sizes import CONSTRAINT_HINT, format_changed_parameters, other_sizes
 from runner.sweep.further_checks import Work
 from runner.sweep.trial import trials
 
@@ -40,7 +40,7 @@ def check_other_sizes(work: Work, program: Program, verdict: CheckResult, launch
         sizes = other_sizes(task.case, launch_ms)
         right, reason = 0, sizes.reason
         for case in sizes.cases:
-            where = changed_parameters(task.case, case)
+            where = format_changed_parameters(task.case, case)
             found = _verdict_at(work, program, case, where)
             if isinstance(found, str):
                 reason = reason or f"{where}: {found}"

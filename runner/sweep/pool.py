@@ -106,11 +106,11 @@ class Pool:
             except DeviceUnavailable as e:
                 if len(self.slots) == 1:
                     raise
-                self.lose(slot, str(e), warn)
+                self.drop(slot, str(e), warn)
         if not self.slots:
             raise DeviceUnavailable("all GPUs were lost")
 
-    def lose(self, slot: Slot, reason: str, warn: Callable[[str], Any]) -> None:
+    def drop(self, slot: Slot, reason: str, warn: Callable[[str], Any]) -> None:
         """Stop using a slot, and warn the user."""
         warn(f"GPU {slot.number} is no longer used: {reason}")
         slot.kill(for_good=True)
@@ -135,7 +135,7 @@ class Pool:
         """
         if len(work) == 1:
             return {slot: function() for slot, function in work.items()}
-        futures = {slot: slot.thread.submit(_attempt, function) for slot, function in work.items()}
+        futures = {slot: slot.thread.submit(_call_catching_lost_device, function) for slot, function in work.items()}
         try:
             ended, _ = wait(futures.values(), return_when=FIRST_EXCEPTION)
             for future in ended:
@@ -169,8 +169,8 @@ class Pool:
             slot.thread.shutdown()
 
 
-def _attempt(function: Callable[[], T]) -> T | DeviceUnavailable:
-    """Call a function; a lost device is its result, since the other slots continue."""
+def _call_catching_lost_device(function: Callable[[], T]) -> T | DeviceUnavailable:
+    """Call a function; return a DeviceUnavailable instead of raising it, so that the other slots can continue."""
     try:
         return function()
     except DeviceUnavailable as e:

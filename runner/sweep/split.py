@@ -39,11 +39,11 @@ def split(jobs: Sequence[Job], count: int, placed: Mapping[Hashable, int] | None
     shares: list[list[Job]] = [[] for _ in range(count)]
     taken = [0.0] * count
     for key, group in sorted(
-        groups.items(), key=lambda item: (item[0] not in (placed or {}), -sum(map(weight, item[1])))
+        groups.items(), key=lambda item: (item[0] not in (placed or {}), -sum(map(estimated_cost, item[1])))
     ):
         share = (placed or {}).get(key, taken.index(min(taken)))
         shares[share] += group
-        taken[share] += sum(map(weight, group))
+        taken[share] += sum(map(estimated_cost, group))
     return [sorted(share, key=lambda job: job.number) for share in shares]
 
 
@@ -55,8 +55,8 @@ def compared_with(job: Job) -> Hashable:
     return (kernel.family, *shape, parameters.get("dtype"), kernel.finish, job.device.key, job.compiler)
 
 
-def weight(job: Job) -> float:
-    """Estimate the seconds of a job from its size. Only the ratio between jobs matters."""
+def estimated_cost(job: Job) -> float:
+    """Estimate a job's relative run time from its size."""
     return 1.0 + float(job.case.variables.get("size") or 0) / SIZE_OF_A_SECOND
 
 
@@ -65,7 +65,7 @@ def reference(jobs: Sequence[Job]) -> Job | None:
 
     It is the case of median size: small cases vary by more than GPUs do, and large ones take long.
     """
-    by_size = sorted(jobs, key=lambda job: (weight(job), job.number))
+    by_size = sorted(jobs, key=lambda job: (estimated_cost(job), job.number))
     return by_size[len(by_size) // 2] if by_size else None
 
 

@@ -296,7 +296,8 @@ def _started(
     """
     program = f"from runner.sweep.run_case import serve; serve({descriptor})"
     if config:  # start slow imports of the device first
-        program = f"from runner.device.kinds import prepare; prepare({config.kind!r}, {config.index}); {program}"
+        opening = f"start_opening_gpu({config.kind!r}, {config.index})"
+        program = f"from runner.device.kinds import start_opening_gpu; {opening}; {program}"
     before = signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)  # the child inherits the mask
     try:
         return subprocess.Popen(

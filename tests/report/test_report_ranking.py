@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from runner.record.noise import DeviceNoise, of_device
+from runner.record.noise import DeviceNoise, read_device_noise
 from runner.record.ranking import noise, rank
 from runner.statistics import ASSUMED, Spread
 
@@ -73,7 +73,7 @@ def test_the_spread_of_rounds_is_pooled_over_the_cases():
 )  # fmt: skip
 def test_an_uncalibrated_device_is_assumed_to_be_noisy(points):
     """Where nobody measured the noise, or its file is spoilt, that of a quiet GPU is assumed."""
-    found = of_device({"noise": {"points": points}}) if points else of_device({})
+    found = read_device_noise({"noise": {"points": points}}) if points else read_device_noise({})
     assert found == DeviceNoise()
     assert found.at(10.0).alike == ASSUMED
     assert noise([case(0, 100.0)], {}).spread.deviation == ASSUMED
@@ -81,7 +81,7 @@ def test_an_uncalibrated_device_is_assumed_to_be_noisy(points):
 
 def test_the_noise_of_the_nearest_time_counts():
     """Short kernels are noisier than long ones: the calibration of the most similar time holds."""
-    found = of_device({"noise": CALIBRATED})
+    found = read_device_noise({"noise": CALIBRATED})
     assert [found.at(us).alike for us in (1.0, 70.0, 90.0, 9000.0)] == pytest.approx([0.0015, 0.0015, 0.001, 0.001])
 
 

@@ -277,5 +277,5 @@ def _fault_cause(fault: Fault, arrays: Sequence[GuardedArray], shared: int) -> s
             element = (fault.data_address - array.begin) // array.dtype.itemsize
             if 0 <= element < array.size:
                 return f"write to read-only input '{array.name}', element {element}"
-            return f"out-of-bounds {verb} of {array.out_of_bounds(element)}"
+            return f"out-of-bounds {verb} of {array.describe_out_of_bounds(element)}"
     return f"memory fault: {verb} at {fault.data_address:#x}, in no array of the kernel"

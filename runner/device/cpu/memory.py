@@ -134,10 +134,10 @@ class GuardedArray(HostArray):
                 element = (begin + int(changed[0]) - self.begin) // self.dtype.itemsize
                 canary[:] = CANARY
                 found_late = "(found after the launch, so the line is not known)"
-                raise Hazard(f"out-of-bounds write of {self.out_of_bounds(element)} {found_late}")
+                raise Hazard(f"out-of-bounds write of {self.describe_out_of_bounds(element)} {found_late}")
 
-    def out_of_bounds(self, index: int) -> str:
-        """The array and an index outside it, for messages."""
+    def describe_out_of_bounds(self, index: int) -> str:
+        """Describe an index outside the array, for messages."""
         return f"'{self.name}': index {index}, but '{self.name}' has {self.size} elements"
 
 

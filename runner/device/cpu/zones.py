@@ -50,7 +50,8 @@ def add_zones_of_variables(assembly: str) -> str:
     """Insert a zone behind each `__device__` and `__constant__` variable, and at the beginning of their sections."""
     zone = _zones(MIN_VARIABLE_BYTES, MAX_VARIABLE_BYTES)
 
-    def define(variable: re.Match[str]) -> str:  # which the assembler would place
+    def define_in_bss(variable: re.Match[str]) -> str:
+        """Replace a .comm directive, whose address the linker would choose, by a definition between two zones."""
         name, size = variable["name"], int(variable["bytes"])
         return (
             f"\t.pushsection\t.bss\n{zone(0)}\n\t.balign\t{variable['alignment']}\n\t.type\t{name}, %object\n"
@@ -58,7 +59,7 @@ def add_zones_of_variables(assembly: str) -> str:
         )
 
     sections = _VARIABLE_SECTION.sub(lambda found: f"{found[1]}{zone(0)}\n{_separate(found[2], zone)}", assembly)
-    return _COMMON.sub(define, sections)
+    return _COMMON.sub(define_in_bss, sections)
 
 
 def _zones(min_bytes: int, max_bytes: int) -> Callable[[int], str]:

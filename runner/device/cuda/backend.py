@@ -30,7 +30,7 @@ def is_present(config: DeviceConfig) -> bool:
     return present(config.index)
 
 
-def prepare(index: int) -> None:
+def start_opening(index: int) -> None:
     """Start to open the GPU in a thread, concurrently with the imports before `open_device`, which take as long."""
     threading.Thread(target=_retain, args=(index,), name="driver", daemon=True).start()
 

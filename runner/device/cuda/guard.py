@@ -49,7 +49,7 @@ class Guard:
         return driver.mem_alloc(8)
 
     def digest(self, pointer: int, nbytes: int) -> int:
-        """The hash of `nbytes` bytes from `pointer` on; waits for the stream."""
+        """Hash `nbytes` bytes of device memory starting at `pointer`; synchronizes with the stream."""
         if not nbytes:
             return 0
         unit, name = (1, "hash_bytes") if (pointer | nbytes) % 4 else (4, "hash_words")

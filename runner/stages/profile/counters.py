@@ -83,7 +83,7 @@ class Ncu(ProfileStage):
                 )
                 return
             if run.broken:
-                tools.say(f"no counters: {run.reason}")
+                tools.say(f"no counters: ncu stopped: {run.reason}")
             launches = read(run.output, names)
             if run.done and not launches:
                 errors = [line for line in run.output.splitlines() if line.startswith("==ERROR==")]

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m runner.stages.profile.launch", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("job", type=int, nargs="+")
-    parser.add_argument("--log", type=Path, help="gets a line of JSON for each launch")
+    parser.add_argument("--log", type=Path, help="append each launch's states to this file, as lines of JSON")
     parser.add_argument(
         "--checked", action="store_true", help="compile with line numbers, and leave outputs uninitialized"
     )

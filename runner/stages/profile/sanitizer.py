@@ -49,7 +49,7 @@ class Record:
     count: int = 1  # how often it happened
 
 
-def sanitizer_records(text: str, kernels: Collection[str]) -> list[Record]:
+def parse_sanitizer_log(text: str, kernels: Collection[str]) -> list[Record]:
     """Parse compute-sanitizer's log. Records of functions that are not among `kernels` are skipped."""
     records = []
     for lines in _records(text):
@@ -106,7 +106,7 @@ class Sanitizer(ProfileStage):
                 if run.broken:
                     tools.say(f"no sanitizer: {tool}: {run.reason}")
                     return
-                found[job.number] += findings(sanitizer_records(run.output, functions(job.case)), tool)
+                found[job.number] += findings(parse_sanitizer_log(run.output, functions(job.case)), tool)
                 if run.failed is job:
                     failed[job.number].append(f"{tool}: {run.reason}")
         tools.progress.stage("profiling (sanitizer)", len(jobs))
@@ -125,7 +125,7 @@ class Sanitizer(ProfileStage):
                 yield jobs[0], run
             launched = [*run.done, *([run.failed] if run.failed else [])]
             kernels = {name for job in launched for name in functions(job.case)}
-            named = {record.kernel for record in sanitizer_records(run.output, kernels)}
+            named = {record.kernel for record in parse_sanitizer_log(run.output, kernels)}
             suspects = [job for job in launched if job is run.failed or named.intersection(functions(job.case))]
             for job in suspects:
                 yield job, run if len(launched) == 1 else watch(command(tool), [job], tools, "--checked")

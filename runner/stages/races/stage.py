@@ -20,7 +20,7 @@ from runner.kernel.sizes import CONSTRAINT_HINT
 from runner.record.folder import RunFolder
 from runner.stages.checked.pool import Pool
 from runner.stages.races.launches import Findings, cached, check
-from runner.stages.races.variants import Row, Variant, changed_parameters, in_order, small_case, variants
+from runner.stages.races.variants import Row, Variant, format_changed_parameters, in_order, small_case, variants
 from runner.sweep.stage import Bench, Stage
 
 CORRECT = ("ok", "unproven")
@@ -137,7 +137,7 @@ class _Check:
             self._skip(variant, findings.reason)
             return
         for job, row in variant.cases:
-            size = changed_parameters(job.case, small)
+            size = format_changed_parameters(job.case, small)
             new = {**row, **_columns(row, size, findings), "races_at": size or "its own size", "races_skipped": None}
             if findings.findings and _texts(findings):
                 self._folder.write_json(self._folder.hazards(job.number), list(findings.findings))

@@ -109,7 +109,7 @@ def small_case(case: Case) -> Case | str:
     return f"{case.label}: {reason}, and no smaller size compiles to the same kernel"
 
 
-def changed_parameters(case: Case, other: Case) -> str:
+def format_changed_parameters(case: Case, other: Case) -> str:
     """Format the parameters in which another case of the variant differs, such as `size=2049`; empty if none does."""
     kinds = {p.name: p.kind for p in case.kernel.parameters}
     own = dict(case.parameters)
