@@ -23,19 +23,18 @@ from runner.record.runs import reading
 def main(arguments: list[str] | None = None) -> int:
     """Compare the runs that the arguments name. Returns the exit status."""
     parser = Parser("compare", "Compare runs with a baseline.")
-    named = "a run's folder, a pattern, latest, latest~1, ...; A,B: repeated runs, pooled; the first is the baseline"
-    parser.add_argument("runs", nargs="+", metavar="RUN", help=named)
+    runs = "a run's folder, a pattern, latest, latest~1, ...; A,B: repeated runs, pooled; the first is the baseline"
+    strict = "exit with 3 if a case is inconclusive, not compared or missing"
+    parser.add_argument("runs", nargs="+", metavar="RUN", help=runs)
     parser.add_argument("--baseline", metavar="RUN", help="the run that the others are compared with")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write a table")
-    parser.add_argument(
-        "--strict", action="store_true", help="exit with 3 if a case is inconclusive, not compared or missing"
-    )
-    given = parser.parse_args(arguments)
-    return run_command(lambda: _compare(given))
+    parser.add_argument("--strict", action="store_true", help=strict)
+    options = parser.parse_args(arguments)
+    return run_command(lambda: _compare(options))
 
 
-def _compare(given: argparse.Namespace) -> int:
+def _compare(options: argparse.Namespace) -> int:
     """Compare runs, print the result, and write the page and the table."""
     from runner.compare import causes, changes, runs, views  # noqa: PLC0415  (see `run_command`)
     from runner.display.terminal import Console, SweepProgress  # noqa: PLC0415
@@ -44,10 +43,10 @@ def _compare(given: argparse.Namespace) -> int:
         progress.show_step(name)
         progress.step()
 
-    files = [path for path in (given.html, given.csv) if path]
-    with reading(", ".join(given.runs)):
+    files = [path for path in (options.html, options.csv) if path]
+    with reading(", ".join(options.runs)):
         with SweepProgress() as progress:
-            sides = runs.chosen(given.runs, given.baseline)
+            sides = runs.resolve_sides(options.runs, options.baseline)
             paths = [path for side in sides for path in side]
             _refuse_to_replace(files, paths)
             progress.stage("reading", len(paths))
@@ -55,23 +54,23 @@ def _compare(given: argparse.Namespace) -> int:
             for run in runs.read(paths):
                 parts.append(run)
                 step(run.name)
-            left = iter(parts)
-            base, *others = runs.united([runs.pooled([next(left) for _ in side]) for side in sides])
+            remaining = iter(parts)
+            base, *others = runs.united([runs.pooled([next(remaining) for _ in side]) for side in sides])
             comparisons = []
             for other in others:
                 progress.stage("comparing", len(base.rows))
                 comparisons.append(changes.compare(base, other, step))
-            found, differing = views.entries(comparisons), causes.causes(base, comparisons)
-            if given.csv:
-                _write(given.csv, views.as_csv(comparisons, found))
-            if given.html:
+            entries, differences = views.entries(comparisons), causes.causes(base, comparisons)
+            if options.csv:
+                _write(options.csv, views.as_csv(comparisons, entries))
+            if options.html:
                 progress.stage("drawing", 1)
                 os.environ["MPLBACKEND"] = "agg"  # a notebook's own backend may not be installed
                 from runner.compare import figure  # noqa: PLC0415 - matplotlib would slow a comparison without a page
 
-                _write(given.html, views.page(comparisons, found, differing, figure.draw(comparisons)))
-        views.show(comparisons, found, differing, files, Console())
-        return views.exit_status(comparisons, strict=given.strict)
+                _write(options.html, views.page(comparisons, entries, differences, figure.draw(comparisons)))
+        views.show(comparisons, entries, differences, files, Console())
+        return views.exit_status(comparisons, strict=options.strict)
 
 
 def _refuse_to_replace(targets: Sequence[Path], folders: Sequence[Path]) -> None:

@@ -26,10 +26,10 @@ _FOLDER = re.compile(r" '?hydra\.(sweep|run)\.dir=\S+| --config-(path|dir)[ =]\S
 
 MEASURED = 0.02  # relative; a measured property of a device varies by less
 CONDITIONS = {"sm_mhz": "clock while measuring, median (MHz)", "temperature_c": "temperature, median (°C)"}
-OF_A_CASE = ("compiler", "launcher", "grid", "shared_dynamic", "registers", "local_bytes")
+CASE_COLUMNS = ("compiler", "launcher", "grid", "shared_dynamic", "registers", "local_bytes")
 
-MOST_BYTES = 200_000  # of a source file with a diff
-MOST_LINES = 400  # of a diff
+MAX_BYTES = 200_000  # of a source file with a diff
+MAX_LINES = 400  # of a diff
 
 
 @dataclass(frozen=True)
@@ -64,36 +64,37 @@ class FileChange:
 
 def causes(base: Compared, comparisons: Sequence[Comparison]) -> Causes:
     """Find the differences between the baseline and the runs that were compared with it."""
-    compared = [base, *(comparison.other for comparison in comparisons)]
-    environments = [{name: _FOLDER.sub("", value) for name, value in flat(run.environment)} for run in compared]
+    runs = [base, *(comparison.other for comparison in comparisons)]
+    environments = [{name: _FOLDER.sub("", value) for name, value in flat(run.environment)} for run in runs]
     names = dict.fromkeys(name for environment in environments for name in environment)
-    entries = [(kind, name, tuple(e.get(name, "") for e in environments)) for name in names if (kind := kind_of(name))]
+    entries = [
+        (kind, name.removeprefix("devices."), tuple(environment.get(name, "") for environment in environments))
+        for name in names
+        if (kind := kind_of(name))
+    ]
     known = [n for n, environment in enumerate(environments) if environment]
     differing = [
-        Cause(kind, name.removeprefix("devices."), tuple(map(_readable, found)))
-        for kind, name, found in entries
-        if _differ(kind, [found[n] for n in known])
+        Cause(kind, name, tuple(map(_readable, values)))
+        for kind, name, values in entries
+        if _differ(kind, [values[n] for n in known])
     ]
-    if len(known) < len(compared):
-        there = tuple("" if environment else "missing or corrupt" for environment in environments)
-        differing.append(Cause("runner", "environment.json", there))
-    differing += [*_of_sources(comparisons), *_of_parameters(compared), *_of_cases(comparisons)]
+    if len(known) < len(runs):
+        states = tuple("" if environment else "missing or corrupt" for environment in environments)
+        differing.append(Cause("runner", "environment.json", states))
+    differing += [*_source_causes(comparisons), *_parameter_causes(runs), *_case_causes(comparisons)]
     differing.sort(key=lambda cause: KINDS.index(cause.kind))
-    return Causes(
-        differing, [(name.removeprefix("devices."), found[0]) for _, name, found in entries if len(set(found)) == 1]
-    )
+    return Causes(differing, [(name, values[0]) for _, name, values in entries if len(set(values)) == 1])
 
 
 def changed_sources(base: Compared, other: Compared) -> list[FileChange]:
     """List the source files that differ, kernels first, and those that one run lacks although both ran the kernel."""
-    left, right = _files(base), _files(other)
-    if not left or not right:
+    before, after = _files(base), _files(other)
+    if not before or not after:
         return []
     lone = {str(row["kernel"]) for row in base.rows} ^ {str(row["kernel"]) for row in other.rows}
-    names = [name for name in dict.fromkeys((*left, *right)) if Path(name).stem not in lone]
-    pairs = ((name, _content(base, left.get(name)), _content(other, right.get(name))) for name in names)
-    found = (_file_change(*pair) for pair in pairs)
-    return [change for change in found if change]
+    names = [name for name in dict.fromkeys((*before, *after)) if Path(name).stem not in lone]
+    changes = (_file_change(n, _content(base, before.get(n)), _content(other, after.get(n))) for n in names)
+    return [change for change in changes if change]
 
 
 def _readable(value: str) -> str:
@@ -101,11 +102,11 @@ def _readable(value: str) -> str:
     return f"{float(value):.4g}" if "." in value and len(value) > 7 and _number(value) else value
 
 
-def _differ(kind: str, found: Sequence[str]) -> bool:
-    if kind == "clocks" and all(map(_number, found)):
-        numbers = [_number(value) for value in found]
+def _differ(kind: str, values: Sequence[str]) -> bool:
+    if kind == "clocks" and all(map(_number, values)):
+        numbers = list(map(_number, values))
         return max(numbers) > (1 + MEASURED) * min(numbers)
-    return len(set(found)) > 1
+    return len(set(values)) > 1
 
 
 def _number(text: str) -> float:
@@ -117,40 +118,43 @@ def _number(text: str) -> float:
     return number if 0 < number < math.inf else 0.0
 
 
-def _of_sources(comparisons: Sequence[Comparison]) -> Iterator[Cause]:
-    changed = [{c.name: c.summary for c in changed_sources(found.base, found.other)} for found in comparisons]
+def _source_causes(comparisons: Sequence[Comparison]) -> Iterator[Cause]:
+    changed = [{f.name: f.summary for f in changed_sources(c.base, c.other)} for c in comparisons]
     for name in dict.fromkeys(name for files in changed for name in files):
         yield Cause("kernel source", name, ("", *(files.get(name, "as the baseline") for files in changed)))
-    lacking = [not _files(run) for run in (comparisons[0].base, *(found.other for found in comparisons))]
+    lacking = [not _files(run) for run in (comparisons[0].base, *(c.other for c in comparisons))]
     if any(lacking) and not all(lacking):
         yield Cause("kernel source", "sources/", tuple("not in the folder" if lacks else "" for lacks in lacking))
     other_code = []
     for comparison in comparisons:
         pairs = [(str(change.pair.base["binary"]), str(change.pair.other["binary"])) for change in comparison.common]
-        known = [was != now for was, now in pairs if was and now]
-        other_code.append(f"differs in {sum(known):,} of {count(len(known), 'case')}" if any(known) else "")
+        differing = [was != now for was, now in pairs if was and now]
+        words = f"differs in {sum(differing):,} of {count(len(differing), 'case')}"
+        other_code.append(words if any(differing) else "")
     if any(other_code):
         yield Cause("kernel source", "machine code", ("", *other_code))
 
 
-def _of_parameters(compared: Sequence[Compared]) -> Iterator[Cause]:
+def _parameter_causes(runs: Sequence[Compared]) -> Iterator[Cause]:
     """Yield the parameters whose sets of values differ between runs."""
-    for name in compared[0].parameters:
-        found = [values(run.rows, name) for run in compared]
-        if len(set(map(frozenset, found))) > 1:
-            words = (one_line(", ".join(value or "none" for value in of_run), 120) for of_run in found)
+    for name in runs[0].parameters:
+        by_run = [values(run.rows, name) for run in runs]
+        if len(set(map(frozenset, by_run))) > 1:
+            words = (one_line(", ".join(value or "none" for value in own), 120) for own in by_run)
             yield Cause("parameters", name, tuple(words))
 
 
-def _of_cases(comparisons: Sequence[Comparison]) -> Iterator[Cause]:
+def _case_causes(comparisons: Sequence[Comparison]) -> Iterator[Cause]:
     """Yield differences in how common cases were compiled, launched and measured, from their rows."""
-    for name in OF_A_CASE:
+    for name in CASE_COLUMNS:
         kind = "method" if name == "launcher" else "toolkit" if name == "compiler" else "kernel source"
-        changed = [_changed(found, name) for found in comparisons]
+        changed = [_changed(comparison, name) for comparison in comparisons]
         if any(changed):
             yield Cause(kind, name, ("", *changed))
-    first = [change.pair.base for change in comparisons[0].common]
-    tables = [first, *([change.pair.other for change in found.common] for found in comparisons)]
+    tables = [
+        [change.pair.base for change in comparisons[0].common],
+        *([change.pair.other for change in comparison.common] for comparison in comparisons),
+    ]
     for name, meaning in CONDITIONS.items():
         medians = [statistics.median([r[name] for r in rows if not absent(r[name])] or [0]) for rows in tables]
         if min(medians) and max(medians) > (1 + MEASURED) * min(medians):
@@ -163,19 +167,19 @@ def _of_cases(comparisons: Sequence[Comparison]) -> Iterator[Cause]:
 def _changed(comparison: Comparison, name: str) -> str:
     """Describe how a column changed in correct cases: `16 to 24 in 3 cases`; empty if it did not."""
     rows = [(c.pair.base, c.pair.other) for c in comparison.common]
-    right = [(a[name], b[name]) for a, b in rows if a["status"] == b["status"] == "ok" and a["device"] == b["device"]]
-    differing = [(was, now) for was, now in right if not absent(was) and not absent(now) and was != now]
+    cells = [(a[name], b[name]) for a, b in rows if a["status"] == b["status"] == "ok" and a["device"] == b["device"]]
+    differing = [(was, now) for was, now in cells if not absent(was) and not absent(now) and was != now]
     if not differing:
         return ""
-    found = [f"{one_line(str(was), 20)} to {one_line(str(now), 20)}" for was, now in dict.fromkeys(differing)]
-    examples = listed(found[:3]) if len(found) <= 3 else f"{', '.join(found[:2])} and others"
+    words = [f"{one_line(str(was), 20)} to {one_line(str(now), 20)}" for was, now in dict.fromkeys(differing)]
+    examples = listed(words) if len(words) <= 3 else f"{', '.join(words[:2])} and others"
     return f"{examples} in {count(len(differing), 'case')}"
 
 
 def _files(run: Compared) -> dict[str, Path]:
     root = run.folder.sources
-    found = [path for part in ("kernels", "conf/kernel") for path in run.folder.files(root / part)]
-    return {path.relative_to(root).as_posix(): path for path in found}
+    paths = [path for part in ("kernels", "conf/kernel") for path in run.folder.files(root / part)]
+    return {path.relative_to(root).as_posix(): path for path in paths}
 
 
 def _content(run: Compared, path: Path | None) -> bytes | None:
@@ -183,12 +187,10 @@ def _content(run: Compared, path: Path | None) -> bytes | None:
     if path is None:
         return None
     with safe.stream(run.folder.path, path) as file:
-        content, rest = file.read(MOST_BYTES + 1), hashlib.sha256()
-        if len(content) <= MOST_BYTES:
-            return content
-        while further := file.read(2**20):
-            rest.update(further)
-        return content + rest.digest()
+        content, rest = file.read(MAX_BYTES + 1), hashlib.sha256()
+        for block in iter(lambda: file.read(2**20), b""):
+            rest.update(block)
+        return content if len(content) <= MAX_BYTES else content + rest.digest()
 
 
 def _file_change(name: str, before: bytes | None, after: bytes | None) -> FileChange | None:
@@ -196,11 +198,11 @@ def _file_change(name: str, before: bytes | None, after: bytes | None) -> FileCh
         return FileChange(name, "missing" if after is None else "new")
     if before == after:
         return None
-    if max(len(before), len(after)) > MOST_BYTES:
+    if max(len(before), len(after)) > MAX_BYTES:
         return FileChange(name, "changed")
     old, new = (content.decode("utf-8", errors="replace").splitlines() for content in (before, after))
     lines = list(difflib.unified_diff(old, new, f"baseline/{name}", f"run/{name}", lineterm=""))
     added, removed = (sum(line.startswith(sign) for line in lines[2:]) for sign in "+-")
-    left_out = len(lines) - MOST_LINES
-    shown = [*lines[:MOST_LINES], *([f"[{count(left_out, 'more line')}]"] if left_out > 0 else [])]
+    left_out = len(lines) - MAX_LINES
+    shown = [*lines[:MAX_LINES], *([f"[{count(left_out, 'more line')}]"] if left_out > 0 else [])]
     return FileChange(name, f"{count(added, 'line')} added, {removed:,} removed", "\n".join(shown))

@@ -32,9 +32,9 @@ class Word(StrEnum):
     ONLY_OTHER = "only in run"
 
 
-OF_DECISION = {
-    "slower": Word.SLOWER, "faster": Word.FASTER, "tied": Word.SAME, "undecided": Word.INCONCLUSIVE,
-}  # fmt: skip
+WORDS = {"slower": Word.SLOWER, "faster": Word.FASTER, "tied": Word.SAME, "undecided": Word.INCONCLUSIVE}
+"""The word of each decision on times."""
+
 Medians = tuple[tuple[float, ...], ...]
 """The medians of a case's rounds in µs, by run; empty for a run whose samples cannot be read."""
 
@@ -62,7 +62,7 @@ class Change:
 
     @property
     def size(self) -> float:
-        """The size of the change of the time: |log(ratio)|; 0 without times."""
+        """|log(ratio of the times)|; 0 without times."""
         return abs(math.log(self.decision.change)) if self.decision else 0.0
 
     @property
@@ -109,18 +109,18 @@ def compare(base: Compared, other: Compared, step: Callable[[str], None]) -> Com
     """
     joined = join(base, other)
     why = "one of the runs has several rows of this case: timed in several ways, or on several devices"
-    found = [Change(pair, Word.NOT_COMPARED, why) for pair in joined.doubtful]
+    changes = [Change(pair, Word.NOT_COMPARED, why) for pair in joined.doubtful]
     timed: list[tuple[Pair, Medians, Medians]] = []
     by = base.criterion  # for both runs: a changed definition of the metric must not count as a change
     now_by = replace(by, constants=other.criterion.constants)
     for pair in joined.common:
         step(other.name)
         if not _has_times(pair):
-            found.append(_by_correctness(base, other, pair))
+            changes.append(_by_correctness(base, other, pair))
         elif by.cost(pair.base, pair.base["median_us"]) > 0 and now_by.cost(pair.other, pair.other["median_us"]) > 0:
             timed.append((pair, _medians(pair.base), _medians(pair.other)))
         else:
-            found.append(Change(pair, Word.NOT_COMPARED, f"one of the runs has no {by.name} for this case"))
+            changes.append(Change(pair, Word.NOT_COMPARED, f"one of the runs has no {by.name} for this case"))
     # The devices whose surroundings are the same in both folders.
     unchanged = {k for k in base.kinds & other.kinds if base.surroundings(k) == other.surroundings(k) != {}}
     alike = [
@@ -133,12 +133,14 @@ def compare(base: Compared, other: Compared, step: Callable[[str], None]) -> Com
         [known_noise(base, other, pair, by) for pair, *_ in timed],
         alike=alike,
     )
-    lacking = [sum(not medians or not all(medians) for medians in sides) for _, *sides in timed]
-    for (pair, *_), decision, same, lacks in zip(timed, decisions, alike, lacking, strict=True):
-        found.append(_by_times(pair, decision, alike=same, known=not lacks))
-    found += [Change(Pair(row, {}), Word.ONLY_BASE) for row in joined.only_base]
-    found += [Change(Pair({}, row), Word.ONLY_OTHER) for row in joined.only_other]
-    return Comparison(base, other, found, sum(lacking))
+    without_samples = 0
+    for (pair, *medians), decision, same in zip(timed, decisions, alike, strict=True):
+        lacking = sum(not by_run or not all(by_run) for by_run in medians)
+        without_samples += lacking
+        changes.append(_by_times(pair, decision, alike=same, known=not lacking))
+    changes += [Change(Pair(row, {}), Word.ONLY_BASE) for row in joined.only_base]
+    changes += [Change(Pair({}, row), Word.ONLY_OTHER) for row in joined.only_other]
+    return Comparison(base, other, changes, without_samples)
 
 
 def side(run: Compared, row: Row, medians: Medians | None = None, by: Criterion = TIME) -> Side:
@@ -153,12 +155,11 @@ def side(run: Compared, row: Row, medians: Medians | None = None, by: Criterion 
     """
     medians = _medians(row) if medians is None else medians
     median = float(row["median_us"])
-    known = (median if absent(row[name]) else float(row[name]) for name in ("min_us", "q1_us", "q3_us"))
-    least, q1, q3 = sorted(by.cost(row, us) for us in known)
+    times = (median if absent(row[name]) else float(row[name]) for name in ("min_us", "q1_us", "q3_us"))
+    least, q1, q3 = sorted(by.cost(row, us) for us in times)
     timing = section(run.device(str(row["device"])), "timing")
-    single = len(medians) > 1 and all(
-        len(of_run) == 1 for of_run in medians
-    )  # one round per run, so each has its own process
+    # With one round per run, each round has its own process.
+    single = len(medians) > 1 and all(len(of_run) == 1 for of_run in medians)
     rounds = [by.cost(row, m) for of_run in medians for m in of_run] or [by.cost(row, median)]
     return Side.of(rounds, least, q1, q3, fresh=single or timing.get("fresh_process") is True)
 
@@ -166,29 +167,28 @@ def side(run: Compared, row: Row, medians: Medians | None = None, by: Criterion 
 def known_noise(base: Compared, other: Compared, pair: Pair, by: Criterion = TIME) -> Noise:
     """The noise of a pair's times, or of the criterion `by`: the larger one of the two devices."""
     kind, median = str(pair.base["device"]), float(pair.base["median_us"])
-    found = [noise.read_device_noise(run.device(kind)).at(median) for run in (base, other)]
-    measured = [one.process for one in found if one.process is not None]
-    known = Noise(process=max(measured, default=None), tick_us=max(one.tick_us for one in found))
+    noises = [noise.read_device_noise(run.device(kind)).at(median) for run in (base, other)]
+    process = max((one.process for one in noises if one.process is not None), default=None)
+    known = Noise(process=process, tick_us=max(one.tick_us for one in noises))
     if by.is_time:
         return known
     return known.of_metric(by.elasticity(pair.base, median), by.cost(pair.base, median) / median)
 
 
 def _medians(row: Row) -> Medians:
-    found = [samples.read(*file) for file in row["measured"]]
-    return tuple(() if taken is None else tuple(round_medians(unthrottled(taken)).tolist()) for taken in found)
+    taken = [samples.read(*file) for file in row["measured"]]
+    return tuple(() if times is None else tuple(round_medians(unthrottled(times)).tolist()) for times in taken)
 
 
 def _has_times(pair: Pair) -> bool:
     """Whether a case is correct in both runs and has comparable times."""
-    rows = (pair.base, pair.other)
-    right = all(row["status"] == "ok" and row["median_us"] > 0 for row in rows)
-    return right and pair.base["device"] == pair.other["device"]
+    correct = all(row["status"] == "ok" and row["median_us"] > 0 for row in (pair.base, pair.other))
+    return correct and pair.base["device"] == pair.other["device"]
 
 
 def _by_times(pair: Pair, decision: Decision, *, alike: bool, known: bool) -> Change:
     """The change of a case with times in both runs. `known`: whether both have samples."""
-    word = OF_DECISION[decision.word]
+    word = WORDS[decision.word]
     if word is Word.INCONCLUSIVE and not known:
         advice = "compare folders that have their samples/"
         return Change(pair, word, "its rounds are unknown", advice, decision, alike)
@@ -222,8 +222,7 @@ def _by_correctness(base: Compared, other: Compared, pair: Pair) -> Change:
 def _other_results(pair: Pair) -> list[str]:
     """Describe how two correct results differ; both match the reference within its tolerance."""
     cells = [(name, pair.base[name], pair.other[name]) for name in ("value", "undefined_reads")]
-    known = [(name, was, now) for name, was, now in cells if not absent(was) and not absent(now)]
-    return [f"{name} is {now}, was {was}" for name, was, now in known if was != now]
+    return [f"{n} is {now}, was {was}" for n, was, now in cells if not absent(was) and not absent(now) and was != now]
 
 
 def _state(row: Row) -> str:

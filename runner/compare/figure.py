@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 
 from runner.compare.changes import Change, Comparison, Word
 from runner.compare.runs import LAST, Row, varying
-from runner.display.text import count, listed, one_line, value_of
+from runner.display.text import count, listed, one_line, sentences, value_of
 from runner.report.figures import chart
 from runner.report.figures.chart import PALE, Axis, Chart, Look
 from runner.report.figures.drawing import save
-from runner.report.figures.figure import data_url, looks, positions, x_axis
+from runner.report.figures.figure import data_url, group, looks, positions, x_axis
 from runner.statistics import Decision
 
-MOST_PANELS = 12
+MAX_PANELS = 12
 BAND = "#d4d4d4"
 CHANGED = frozenset((Word.FASTER, Word.SLOWER))
 
@@ -33,34 +33,32 @@ class Picture:
     note: str  # explains the marks
 
 
-def panels(comparisons: Sequence[Comparison]) -> dict[str, list[Point]]:
+def points_by_kernel(comparisons: Sequence[Comparison]) -> dict[str, list[Point]]:
     """Group the cases with times in two runs by kernel; kernels with changes come first."""
-    found: dict[str, list[Point]] = {}
-    for number, comparison in enumerate(comparisons):
-        for change in comparison.changes:
-            if change.decision:
-                found.setdefault(str(change.row["kernel"]), []).append((number, change, change.decision))
-    steady = {kernel: not any(change.word in CHANGED for _, change, _ in points) for kernel, points in found.items()}
-    return {kernel: found[kernel] for kernel in sorted(found, key=lambda kernel: steady[kernel])}
+    numbered = ((number, change) for number, comparison in enumerate(comparisons) for change in comparison.changes)
+    timed = [(number, change, change.decision) for number, change in numbered if change.decision]
+    points = group(timed, lambda point: str(point[1].row["kernel"]))
+    changed = {kernel: any(change.word in CHANGED for _, change, _ in points[kernel]) for kernel in points}
+    return {kernel: points[kernel] for kernel in sorted(points, key=lambda kernel: not changed[kernel])}
 
 
 def draw(comparisons: Sequence[Comparison]) -> Picture | None:
     """Draw the figure; `None` if no case has two measured times. The same comparison gives the same bytes."""
-    every = panels(comparisons)
+    every = points_by_kernel(comparisons)
     if not every:
         return None
-    shown = dict(itertools.islice(every.items(), MOST_PANELS))
+    shown = dict(itertools.islice(every.items(), MAX_PANELS))
     base, runs = comparisons[0].base, [comparison.other.short for comparison in comparisons]
     title = f"Speed against {base.short}: above 1x is faster"
     svg, _ = save(title, _chart(shown, base.parameters, runs), png=False)
     further = _names([change.row for points in shown.values() for _, change, _ in points], base.parameters)[1:]
-    notes = [
+    note = sentences(
         f"Side by side: cases that differ in {listed(further)}." if further else "",
         "Filled: faster or slower. Hollow: the same, or inconclusive.",
         "Bars: 95 % intervals. Grey: changes that are too small to count.",
         f"{count(len(every) - len(shown), 'further kernel')} only in the table." if len(every) > len(shown) else "",
-    ]
-    return Picture(data_url(svg), title, " ".join(filter(None, notes)))
+    )
+    return Picture(data_url(svg), title, note)
 
 
 def _chart(shown: dict[str, list[Point]], parameters: Sequence[str], runs: Sequence[str]) -> Chart:
@@ -98,15 +96,12 @@ def _places(rows: list[Row], parameters: Sequence[str]) -> tuple[Axis, list[floa
     x = next(iter(_names(rows, parameters)), "block")
     values = positions(rows, x)
     step = min((b - a for a, b in itertools.pairwise(sorted(values.values()))), default=1.0)
-    beside: dict[float, list[int]] = {}
-    for n, row in enumerate(rows):
-        beside.setdefault(values[value_of(x, row)], []).append(n)
-    found = [0.0] * len(rows)
-    for place, members in beside.items():
+    places = [0.0] * len(rows)
+    for place, members in group(range(len(rows)), lambda n: values[value_of(x, rows[n])]).items():
         for k, n in enumerate(members):
-            found[n] = place + 0.6 * step * ((k + 0.5) / len(members) - 0.5)
-    margin = 0.06 * (max(found) - min(found)) + 0.25 * step
-    return replace(x_axis(values, x, 7), low=min(found) - margin, high=max(found) + margin), found
+            places[n] = place + 0.6 * step * ((k + 0.5) / len(members) - 0.5)
+    margin = 0.06 * (max(places) - min(places)) + 0.25 * step
+    return replace(x_axis(values, x, 7), low=min(places) - margin, high=max(places) + margin), places
 
 
 def _names(rows: Sequence[Row], parameters: Sequence[str]) -> list[str]:

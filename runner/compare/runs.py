@@ -18,15 +18,16 @@ from runner.record import runs
 from runner.record.folder import RunFolder
 from runner.record.ranking import IDLE, TIME
 from runner.record.runs import flat, section
+from runner.report.figures.figure import group
 
 Row = dict[str, Any]
 Folders = tuple[Path, ...]  # a side of a comparison: a run, or several runs of the same sweep
 
 LAST = ("seed", "device")
 ALWAYS_THERE = frozenset(("dtype", *LAST))  # empty only in the row of a case that never ran
-LONGEST_NAME = 40
+MAX_NAME = 40  # characters
 LAUNCH = ("binary", "grid", "block", "shared_dynamic")  # equal in two rows if both launched the same
-MOST_VALUES = 8
+MAX_VALUES = 8
 
 KINDS = ("kernel source", "parameters", "device", "driver", "toolkit", "method", "clocks", "runner", "command", "other")
 """Kinds of differences between runs, the likeliest cause of a changed time first."""
@@ -64,9 +65,8 @@ class Compared:
     @property
     def short(self) -> str:
         """The name for a sentence. A long name is cut in the middle, since names often differ at their ends."""
-        name = one_line(self.name, 1000)
-        half = LONGEST_NAME // 2
-        return name if len(name) <= LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
+        name, half = one_line(self.name, 1000), MAX_NAME // 2
+        return name if len(name) <= MAX_NAME else f"{name[: half - 1]}…{name[-half:]}"
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -108,7 +108,7 @@ class Joined:
     only_other: list[Row]
 
 
-def chosen(texts: Sequence[str], baseline: str | None) -> list[Folders]:
+def resolve_sides(texts: Sequence[str], baseline: str | None) -> list[Folders]:
     """Resolve the sides of a comparison.
 
     Args:
@@ -125,7 +125,7 @@ def chosen(texts: Sequence[str], baseline: str | None) -> list[Folders]:
     first = [] if baseline is None else _sides(baseline)
     if len(first) > 1:
         raise UsageError(f"--baseline {baseline}: {len(first)} runs match, expected one")
-    found = {_resolved(side): side for side in first}
+    chosen = {_resolved(side): side for side in first}
     named: dict[Path, str] = {}
     for text, sides in [(text, _sides(text)) for text in texts]:
         for side in sides:
@@ -133,14 +133,14 @@ def chosen(texts: Sequence[str], baseline: str | None) -> list[Folders]:
             if again and len(sides) == 1:
                 raise UsageError(f"{text}: the same folder as {named[again[0]]}; a run cannot be compared with itself")
             named.update(dict.fromkeys(_resolved(side), text))
-            found.setdefault(_resolved(side), side)
+            chosen.setdefault(_resolved(side), side)
     words = " ".join([*texts, *([f"--baseline {baseline}"] if baseline is not None else [])])
-    if len(found) < 2:
+    if len(chosen) < 2:
         raise UsageError(f"{words}: compare needs at least two runs")
-    for path, times in Counter(path for side in found for path in side).items():
-        if times > 1:
-            raise UsageError(f"{words}: {path.name} is on two sides; a run cannot be compared with itself")
-    return list(found.values())
+    path, times = Counter(path for side in chosen for path in side).most_common(1)[0]
+    if times > 1:
+        raise UsageError(f"{words}: {path.name} is on two sides; a run cannot be compared with itself")
+    return list(chosen.values())
 
 
 def kind_of(entry: str) -> str | None:
@@ -158,8 +158,8 @@ def read(paths: Sequence[Path]) -> Iterator[Compared]:
         run, folder = reader.read(path), RunFolder(path)
         for row in run.rows:
             case = str(row["case"])
-            known = slug(case) == case  # otherwise the id is unsafe as a file name
-            row["measured"] = tuple((folder, folder.samples(case, job)) for job in row["jobs"] if known)
+            is_safe = slug(case) == case  # as a file name
+            row["measured"] = tuple((folder, folder.samples(case, job)) for job in row["jobs"] if is_safe)
         yield Compared(name, folder, run.rows, run.parameters, run.environment, run.criterion)
 
 
@@ -181,9 +181,8 @@ def varying(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
 
 def values(rows: Sequence[Row], name: str) -> list[str]:
     """List the values of a parameter as text, in the order of the rows; empty for a kernel that does not read it."""
-    found = list(dict.fromkeys(value_of(name, row) for row in rows))
-    given = [value for value in found if value]
-    return given if name in ALWAYS_THERE and given else found
+    texts = list(dict.fromkeys(value_of(name, row) for row in rows))
+    return [text for text in texts if text] or texts if name in ALWAYS_THERE else texts
 
 
 def join(base: Compared, other: Compared) -> Joined:
@@ -197,16 +196,20 @@ def join(base: Compared, other: Compared) -> Joined:
     """
     by_kind = bool(base.kinds & other.kinds) or not (base.kinds and other.kinds)
     by_place = {row["place"] for row in base.rows} == {row["place"] for row in other.rows}
-    left, right = (_keyed(run, by_kind=by_kind, by_place=by_place) for run in (base, other))
-    common = [key for key in left if key in right]
+
+    def key(row: Row) -> tuple[str, ...]:
+        return str(row["case"]), str(row["device"]) if by_kind else "", str(row["place"]) if by_place else ""
+
+    before, after = group(base.rows, key), group(other.rows, key)
+    common = [key for key in before if key in after]
     if not common:
         raise UsageError(_nothing_in_common(base, other))
-    clear = {key for key in common if len(left[key]) == len(right[key]) == 1}
+    clear = {key for key in common if len(before[key]) == len(after[key]) == 1}
     return Joined(
-        common=[Pair(left[key][0], right[key][0]) for key in common if key in clear],
-        doubtful=[Pair(left[key][0], right[key][0]) for key in common if key not in clear],
-        only_base=[row for key, rows in left.items() if key not in right for row in rows],
-        only_other=[row for key, rows in right.items() if key not in left for row in rows],
+        common=[Pair(before[key][0], after[key][0]) for key in common if key in clear],
+        doubtful=[Pair(before[key][0], after[key][0]) for key in common if key not in clear],
+        only_base=[row for key, rows in before.items() if key not in after for row in rows],
+        only_other=[row for key, rows in after.items() if key not in before for row in rows],
     )
 
 
@@ -221,10 +224,10 @@ def pooled(parts: Sequence[Compared]) -> Compared:
     first, *others = parts
     rows = list(first.rows)
     for other in others:
-        _refuse_other_surroundings(first, other)
+        _require_same_surroundings(first, other)
         joined = join(replace(first, rows=rows), other)
         again = {id(pair.base): pair.other for pair in joined.common}
-        rows = [_together(first, row, other, again[id(row)]) if id(row) in again else row for row in rows]
+        rows = [_pooled_row(first, row, other, again[id(row)]) if id(row) in again else row for row in rows]
         rows += joined.only_other
     name = first.name if not others else f"{first.name} ({len(parts)} runs)"
     return replace(first, name=name, rows=rows)
@@ -246,41 +249,31 @@ def _resolved(side: Folders) -> Folders:
 def _names(paths: Sequence[Path]) -> list[str]:
     """The shortest ends of the paths that are unique."""
     parts = [path.resolve().parts for path in paths]
-    found = (["/".join(p[-length:]) for p in parts] for length in range(1, max(map(len, parts)) + 1))
-    return next((names for names in found if len(set(names)) == len(names)), [str(path) for path in paths])
-
-
-def _keyed(run: Compared, *, by_kind: bool, by_place: bool) -> dict[tuple[str, ...], list[Row]]:
-    found: dict[tuple[str, ...], list[Row]] = {}
-    for row in run.rows:
-        device, place = str(row["device"]) if by_kind else "", str(row["place"]) if by_place else ""
-        found.setdefault((str(row["case"]), device, place), []).append(row)
-    return found
+    ends = (["/".join(p[-length:]) for p in parts] for length in range(1, max(map(len, parts)) + 1))
+    return next((names for names in ends if len(set(names)) == len(names)), [str(path) for path in paths])
 
 
 def _nothing_in_common(base: Compared, other: Compared) -> str:
-    found = {name: (values(base.rows, name), values(other.rows, name)) for name in base.parameters}
-    apart = [name for name, (left, right) in found.items() if not set(left) & set(right)]
-    why = (
-        f"they share no {listed(apart)}"
-        if apart
-        else "each value occurs in both runs, but never in the same combination"
-    )
-    differing = apart or [name for name, (left, right) in found.items() if set(left) != set(right)]
-    axes = " ".join(f"{run.name} has {_axes(run, differing)}." for run in (base, other))
-    return f"{other.name} and {base.name} have no case in common, so there is nothing to compare: {why}. {axes}"
+    axes = {name: (values(base.rows, name), values(other.rows, name)) for name in base.parameters}
+    apart = [name for name, (left, right) in axes.items() if not set(left) & set(right)]
+    differing = apart or [name for name, (left, right) in axes.items() if set(left) != set(right)]
+    why = "each value occurs in both runs, but never in the same combination"
+    if apart:
+        why = f"they share no {listed(apart)}"
+    words = " ".join(f"{run.name} has {_axes(run, differing)}." for run in (base, other))
+    return f"{other.name} and {base.name} have no case in common, so there is nothing to compare: {why}. {words}"
 
 
 def _axes(run: Compared, names: Sequence[str]) -> str:
     axes = []
     for name in names:
-        found = [one_line(value, 40) or "none" for value in values(run.rows, name)]
-        more = [f"and {len(found) - MOST_VALUES} more"] if len(found) > MOST_VALUES else []
-        axes.append(f"{name} {', '.join([*found[:MOST_VALUES], *more])}")
+        texts = [one_line(value, 40) or "none" for value in values(run.rows, name)]
+        more = [f"and {len(texts) - MAX_VALUES} more"] if len(texts) > MAX_VALUES else []
+        axes.append(f"{name} {', '.join([*texts[:MAX_VALUES], *more])}")
     return "; ".join(axes) if run.rows else "no cases at all"
 
 
-def _refuse_other_surroundings(first: Compared, other: Compared) -> None:
+def _require_same_surroundings(first: Compared, other: Compared) -> None:
     for kind in sorted(first.kinds & other.kinds):
         was, now = first.surroundings(kind), other.surroundings(kind)
         changed = next((name for name in (*was, *now) if was.get(name) != now.get(name)), None)
@@ -289,7 +282,7 @@ def _refuse_other_surroundings(first: Compared, other: Compared) -> None:
             raise _not_the_same(first, other, f"{changed.removeprefix('devices.')} is {was_now}")
 
 
-def _together(first: Compared, row: Row, other: Compared, again: Row) -> Row:
+def _pooled_row(first: Compared, row: Row, other: Compared, again: Row) -> Row:
     """Combine two rows of a case. A failed row wins over a correct one, which wins over one that was not run."""
     if row["status"] != "ok" or again["status"] != "ok":
         return max(row, again, key=lambda r: (r["status"] not in IDLE, r["status"] != "ok"))
@@ -298,13 +291,13 @@ def _together(first: Compared, row: Row, other: Compared, again: Row) -> Row:
         what = "machine code" if changed == ["binary"] else changed[0]
         raise _not_the_same(first, other, f"{row['kernel']} (case {row['case']}) has a different {what}")
     weights = [max(1, len(r["measured"])) for r in (row, again)]
-    together = {
+    times = {
         name: statistics.fmean([row[name], again[name]], weights)
         for name in ("median_us", "q1_us", "q3_us")
         if not absent(row[name]) and not absent(again[name])
     }
     measured = (*row["measured"], *again["measured"])
-    return {**row, **together, "min_us": min(row["min_us"], again["min_us"]), "measured": measured}
+    return {**row, **times, "min_us": min(row["min_us"], again["min_us"]), "measured": measured}
 
 
 def _not_the_same(first: Compared, other: Compared, why: str) -> UsageError:

@@ -16,8 +16,7 @@ from rich.console import Console
 from runner import statistics as rule
 from runner.compare.causes import Causes, changed_sources
 from runner.compare.changes import Change, Comparison, Word
-from runner.compare.lines import changed_lines, line_sentence, line_table
-from runner.compare.machine import changed_code
+from runner.compare.code import changed_code, changed_lines, line_sentence, line_table
 from runner.compare.runs import Row, varying
 from runner.display.console import say, say_table
 from runner.display.table import Cell, Line, Table
@@ -32,14 +31,14 @@ Entry = tuple[int, Change]  # the number of the compared run, counted from 1, an
 
 WORSE, UNDECIDED = 1, 3  # exit statuses; 0: nothing is worse, 2: a usage error
 DECIDED = frozenset((Word.SLOWER, Word.FASTER, Word.SAME, Word.ONLY_OTHER))
-OF_TIMES = (Word.FASTER, Word.SLOWER)
+CHANGED_TIMES = (Word.FASTER, Word.SLOWER)
 COUNTED_IF_ANY = (Word.INCONCLUSIVE, Word.FIXED, Word.FAILED, Word.NOT_COMPARED)
 ONLY_RESULTS = "Times of the CPU device are emulated and not compared. Its cases count as the same if both pass."
 
-MOST_CASES, MOST_CAUSES, MOST_KERNELS, MOST_LINES = 20, 12, 8, 8  # in the terminal
-MOST_LONE = 500  # in the page
+MAX_CASES, MAX_CAUSES, MAX_KERNELS, MAX_LINES = 20, 12, 8, 8  # in the terminal
+MAX_LONE = 500  # in the page
 
-OF_WORD = {
+WORD_STYLES = {
     Word.BROKEN: ("bold red", "bad"), Word.SLOWER: ("red", "slow"), Word.INCONCLUSIVE: ("yellow", ""),
     Word.FIXED: ("green", "good"), Word.FASTER: ("green", "good"), Word.SAME: ("", "level"),
     Word.NOT_COMPARED: ("", "idle"),
@@ -50,8 +49,8 @@ QUIET = frozenset((Word.SAME, Word.NOT_COMPARED, Word.ONLY_BASE, Word.ONLY_OTHER
 """Words whose cases are not listed in the terminal."""
 
 TIMES = ("base_median_us", "median_us", "change_percent")
-OF_CSV = ("base_status", "status", *TIMES, "low_percent", "high_percent", "threshold_percent", "word", "note")
-OF_PAGE = ("word", *TIMES, "low_percent to high_percent", "threshold_percent", "note")
+CSV_COLUMNS = ("base_status", "status", *TIMES, "low_percent", "high_percent", "threshold_percent", "word", "note")
+PAGE_COLUMNS = ("word", *TIMES, "low_percent to high_percent", "threshold_percent", "note")
 
 
 def entries(comparisons: Sequence[Comparison]) -> list[Entry]:
@@ -67,16 +66,19 @@ def show(
     """Print the verdicts, the causes, the worst cases, and the files that were written."""
     for comparison in comparisons:
         say(console, headline(comparison), STYLES[level(comparison)])
-        sentences = kernels(comparison)
-        for sentence in sentences[:MOST_KERNELS]:
-            say(console, f"  {sentence}")
-        if len(sentences) > MOST_KERNELS:
-            say(console, f"  {count(len(sentences) - MOST_KERNELS, 'more kernel')} changed.", "dim")
+        _show_some(console, kernels(comparison), MAX_KERNELS, " changed.", "more kernel")
         for remark in remarks(comparison):
             say(console, f"  {remark}", "yellow")
     _show_causes(causes, comparisons, console)
-    _show_lines(comparisons, console)
-    _show_code(comparisons, console)
+    for comparison in comparisons:
+        if lines := list(map(line_sentence, changed_lines(comparison))):
+            say(console, f"Lines whose cost changed in {comparison.other.short}:", "bold")
+            _show_some(console, lines, MAX_LINES, ": --html writes all of them.", "more line")
+    for comparison in comparisons:
+        if code := changed_code(comparison):
+            say(console, f"Machine code in {comparison.other.short}, against the baseline's:", "bold")
+            advice = "--html shows which instructions."
+            _show_some(console, [changed.sentence for changed in code], MAX_LINES, advice)
     _show_cases(comparisons, found, console)
     for comparison in comparisons:
         for run, rows in _lone(comparison):
@@ -101,9 +103,9 @@ def page(comparisons: Sequence[Comparison], found: Sequence[Entry], causes: Caus
         "verdicts": [(level(c), headline(c), kernels(c), remarks(c)) for c in comparisons],
         "banner": listed(causes.surroundings()),
         "problems": [
-            (_anchor(entry), described(entry[1].row, names), others[entry[0] - 1], one_line(entry[1].note, 1500))
-            for entry in rest
-            if entry[1].word is Word.BROKEN
+            (_anchor((number, c)), described(c.row, names), others[number - 1], one_line(c.note, 1500))
+            for number, c in rest
+            if c.word is Word.BROKEN
         ],
         "causes": Table.of(["kind", "what", base, *others], differing),
         "same_facts": causes.same,
@@ -114,7 +116,7 @@ def page(comparisons: Sequence[Comparison], found: Sequence[Entry], causes: Caus
         "changes": _table(rest, comparisons, names),
         "same": _table(same, comparisons, names),
         "lone": [
-            (run, [f"{described(row, c.varying)}: {str(row['status']).replace('_', ' ')}" for row in rows[:MOST_LONE]],
+            (run, [f"{described(row, c.varying)}: {str(row['status']).replace('_', ' ')}" for row in rows[:MAX_LONE]],
              len(rows))
             for c in comparisons
             for run, rows in _lone(c)
@@ -138,7 +140,7 @@ def as_csv(comparisons: Sequence[Comparison], found: Iterable[Entry]) -> bytes:
         same = pair.same_code if pair.base and pair.other else ""
         states = [row.get("status", "") for row in (pair.base, pair.other)]
         rows.append([case, *runs, *values, *states, *digits, change.word.value, change.note, same])
-    heads = ["case", "run", "baseline", *parameters, "device", *OF_CSV, "same_binary"]
+    heads = ["case", "run", "baseline", *parameters, "device", *CSV_COLUMNS, "same_binary"]
     return Table.of(heads, (map(str, row) for row in rows)).csv().encode(errors="surrogateescape")
 
 
@@ -155,7 +157,7 @@ def headline(comparison: Comparison) -> str:
     numbers = Counter(change.word for change in comparison.changes)
     timed = not all(map(_only_checked, comparison.common))
     parts = [f"{numbers[Word.BROKEN]:,} BROKEN" if numbers[Word.BROKEN] else "none broken"]
-    parts += [f"{numbers[word]:,} {word}" for word in (*(OF_TIMES if timed else ()), Word.SAME)]
+    parts += [f"{numbers[word]:,} {word}" for word in (*(CHANGED_TIMES if timed else ()), Word.SAME)]
     parts += [f"{numbers[word]:,} {word}" for word in COUNTED_IF_ANY if numbers[word]]
     base, other = comparison.base.short, comparison.other.short
     alone = [f"{count(len(rows), 'case')} only in {name}" for name, rows in _lone(comparison)]
@@ -172,7 +174,7 @@ def kernels(comparison: Comparison) -> list[str]:
     for change in comparison.changes:
         if change.decision:
             ratios.setdefault(str(change.row["kernel"]), []).append(change.decision.change)
-    changed = {str(change.row["kernel"]) for word in OF_TIMES for change in comparison.of(word)}
+    changed = {str(change.row["kernel"]) for word in CHANGED_TIMES for change in comparison.of(word)}
     found = [(statistics.geometric_mean(ratios[name]), name) for name in ratios if name in changed]
     found.sort(key=lambda item: -abs(math.log(item[0])))
     return [f"{one_line(name, 60)}: {_times(mean)} ({_range(mean, ratios[name])})." for mean, name in found]
@@ -207,50 +209,37 @@ def _show_causes(causes: Causes, comparisons: Sequence[Comparison], console: Con
         return
     names = [comparisons[0].base.short, *(comparison.other.short for comparison in comparisons)]
     say(console, "What differs, the likeliest cause first:", "bold")
-    for cause in causes.differing[:MOST_CAUSES]:
+    lines = []
+    for cause in causes.differing:
         values = [f"{one_line(v, 60)} in {n}" for n, v in zip(names, cause.values, strict=True) if v]
         what = cause.kind if cause.kind == cause.name else f"{cause.kind}: {one_line(cause.name, 60)}"
-        say(console, f"  {what}: {'; '.join(values)}")
-    if len(causes.differing) > MOST_CAUSES:
-        say(console, f"  {count(len(causes.differing) - MOST_CAUSES, 'more difference')}.", "dim")
+        lines.append(f"{what}: {'; '.join(values)}")
+    _show_some(console, lines, MAX_CAUSES, ".", "more difference")
 
 
-def _show_lines(comparisons: Sequence[Comparison], console: Console) -> None:
-    for comparison in comparisons:
-        changed = changed_lines(comparison)
-        if changed:
-            say(console, f"Lines whose cost changed in {comparison.other.short}:", "bold")
-        for line in changed[:MOST_LINES]:
-            say(console, f"  {line_sentence(line)}")
-        if len(changed) > MOST_LINES:
-            say(console, f"  {count(len(changed) - MOST_LINES, 'more line')}: --html writes all of them.", "dim")
-
-
-def _show_code(comparisons: Sequence[Comparison], console: Console) -> None:
-    for comparison in comparisons:
-        changed = changed_code(comparison)
-        if changed:
-            say(console, f"Machine code in {comparison.other.short}, against the baseline's:", "bold")
-        for one in changed[:MOST_LINES]:
-            say(console, f"  {one.sentence}")
-        if changed:
-            more = f"{len(changed) - MOST_LINES:,} more; " if len(changed) > MOST_LINES else ""
-            say(console, f"  {more}--html shows which instructions.", "dim")
+def _show_some(console: Console, lines: Sequence[str], most: int, end: str, noun: str = "") -> None:
+    """Print the first lines, indented, and how many more of the noun there are; without a noun, always the end."""
+    for line in lines[:most]:
+        say(console, f"  {line}")
+    left_out = len(lines) - most
+    if left_out > 0 or not noun:
+        more = count(left_out, noun) if noun else f"{left_out:,} more; " if left_out > 0 else ""
+        say(console, f"  {more}{end}", "dim")
 
 
 def _show_cases(comparisons: Sequence[Comparison], found: Sequence[Entry], console: Console) -> None:
     shown = [entry for entry in found if entry[1].word not in QUIET]
     names = _varying(comparisons)
     rows, styles = [], []
-    for number, change in shown[:MOST_CASES]:
-        run = f"{comparisons[number - 1].other.short}: " if len(comparisons) > 1 else ""
-        words = (change.word.value, f"{run}{described(change.row, names)}", *_numbers(change, comparisons[number - 1]))
-        rows.append(words)
-        styles.append(OF_WORD.get(change.word, ("", ""))[0])
+    for number, change in shown[:MAX_CASES]:
+        comparison = comparisons[number - 1]
+        run = f"{comparison.other.short}: " if len(comparisons) > 1 else ""
+        rows.append((change.word.value, f"{run}{described(change.row, names)}", *_numbers(change, comparison)))
+        styles.append(WORD_STYLES.get(change.word, ("", ""))[0])
     if shown:
         say_table(console, Table.of(("word", "case", "times", "change", "note"), rows, styles), heads=False)
-    if len(shown) > MOST_CASES:
-        say(console, f"{count(len(shown) - MOST_CASES, 'more case')}: --html or --csv writes all of them.", "dim")
+    if len(shown) > MAX_CASES:
+        say(console, f"{count(len(shown) - MAX_CASES, 'more case')}: --html or --csv writes all of them.", "dim")
 
 
 def _numbers(change: Change, comparison: Comparison) -> tuple[str, str, str]:
@@ -270,7 +259,7 @@ def _numbers(change: Change, comparison: Comparison) -> tuple[str, str, str]:
 
 def _table(found: Iterable[Entry], comparisons: Sequence[Comparison], parameters: Sequence[str]) -> Table:
     """The page's table of common cases, without empty columns."""
-    names = [*parameters, *(["run"] if len(comparisons) > 1 else []), *OF_PAGE]
+    names = [*parameters, *(["run"] if len(comparisons) > 1 else []), *PAGE_COLUMNS]
     lines = [Line(_anchor(entry), [_cell(name, entry, comparisons) for name in names]) for entry in found]
     return Table(names, lines).filled("kernel", "word")
 
@@ -281,7 +270,7 @@ def _cell(name: str, entry: Entry, comparisons: Sequence[Comparison]) -> Cell:
         case "run":
             return Cell(comparisons[number - 1].other.short)
         case "word":
-            return Cell(change.word, OF_WORD.get(change.word, ("", ""))[1])
+            return Cell(change.word, WORD_STYLES.get(change.word, ("", ""))[1])
         case "note":  # the advice of an inconclusive case, because its interval has its own column
             return Cell(one_line(change.advice or change.reason, 110))
         case "base_median_us" | "median_us":

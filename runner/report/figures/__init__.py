@@ -1,6 +1,6 @@
 """The figures of a report, chosen by what varies in the results.
 
-Each module has a function `figures(results)` that chooses figures without drawing, and a class that draws.
+Each module has a function `figures(results)` that chooses figures without drawing them.
 To add a figure, write such a module and add its function to `MAKERS`.
 """
 

@@ -12,17 +12,16 @@ from runner.record.ranking import differing_peers
 from runner.record.run import size_key
 from runner.report.figures import chart
 from runner.report.figures.chart import PALE, Axis, Chart, Look
-from runner.report.figures.figure import ChartFigure, Results, Row, group
+from runner.report.figures.figure import Figure, Results, Row, group
 
 MAX_PANELS = 6
 STEPS_W = (50, 100, 150, 200, 300, 400, 500, 600, 700, 800, 1000, 1200)
 
 
 @dataclass(frozen=True)
-class Energies(ChartFigure):
+class Energies(Figure):
     """A panel for each size, and for each value of what else sets cases apart, such as the dtype."""
 
-    section = "energy"
     panels: Sequence[tuple[str, list[Row]]]
     results: Results
 
@@ -90,7 +89,7 @@ def figures(results: Results) -> list[Energies]:
         "Launches back to back with warm caches. Along a dotted line the power of the board is the same. Bars: 95 % "
         f"intervals. The lowest point, with its name, uses the least energy; the leftmost is the fastest.{more}"
     )
-    return [Energies("energy", "Energy of a launch against its time", caption, panels[-MAX_PANELS:], results)]
+    return [Energies("energy", "energy", "Energy of a launch against its time", caption, panels[-MAX_PANELS:], results)]
 
 
 def _title(row: Row, peers: Sequence[str]) -> str:

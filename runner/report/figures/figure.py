@@ -8,11 +8,10 @@ from __future__ import annotations
 import csv
 import io
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.parse import quote
 
 from runner.display.text import absent, brief, one_line, power, value_of
@@ -49,16 +48,18 @@ class Results:
 
 
 @dataclass(frozen=True)
-class Figure(ABC):
+class Figure:
     """A figure of a section of the page. `draw` draws it; creating one does not.
 
     A figure sees a run's rows and records only: it opens no device and reads no time of day.
     """
 
-    section: ClassVar[Section]
+    section: Section
     stem: str
     title: str
     caption: str
+    table: Sequence[Row] = field(default=(), kw_only=True, repr=False)
+    chart: Chart = field(default=Chart(()), kw_only=True, repr=False)
     files: Mapping[str, bytes] = field(default_factory=dict, kw_only=True, repr=False)
     """The content of each file by its extension, once drawn."""
 
@@ -72,25 +73,16 @@ class Figure(ABC):
         """The SVG as a data URL, for the page."""
         return data_url(self.files["svg"])
 
-    @abstractmethod
     def rows(self) -> list[Row]:
         """The figure's numbers: the rows of its CSV file."""
+        return list(self.table)
 
-    @abstractmethod
-    def picture(self) -> tuple[bytes, bytes]:
-        """The figure as SVG and as PNG; the PNG may be empty."""
-
-
-@dataclass(frozen=True)
-class ChartFigure(Figure):
-    """A figure that is a chart."""
-
-    @abstractmethod
     def as_chart(self) -> Chart:
         """What is to be seen."""
+        return self.chart
 
     def picture(self) -> tuple[bytes, bytes]:
-        """Draw the chart."""
+        """The figure as SVG and as PNG; the PNG may be empty."""
         from runner.report.figures.drawing import save  # noqa: PLC0415 - matplotlib would slow a page without figures
 
         return save(self.title, self.as_chart())

@@ -3,41 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from runner.display.text import count, one_line
 from runner.record.gpus import Gpu, gpus, short
 from runner.report.figures import chart
 from runner.report.figures.chart import COLOURS, PALE, Axis, Chart, Look
-from runner.report.figures.figure import ChartFigure, Results, Row, group, rows_axis
+from runner.report.figures.figure import Figure, Results, group, rows_axis
 
 MAX_GPUS = 32  # per model: half of them the fastest, half the slowest
 
 
-@dataclass(frozen=True)
-class Reference(ChartFigure):
-    """A panel for each model, in it a line for each GPU and shard, by how much slower it is than the fastest round."""
-
-    section = "gpus"
-    models: list[list[Gpu]]
-
-    def rows(self) -> list[Row]:
-        """One row per round."""
-        return [
-            {"gpu": short(f"{gpu.name} {gpu.uuid}"), "reference case": gpu.case, "round": n, "median_us": us}
-            for model in self.models
-            for gpu in model
-            for n, us in enumerate(gpu.rounds_us, 1)
-        ]
-
-    def as_chart(self) -> Chart:
-        """The panels below one another."""
-        most = max(map(len, self.models))
-        labels = ("mean", "first round", "last round")
-        return Chart(list(map(_panel, self.models)), 1, 0.3 * most + 1.0, legend="beside", legend_labels=labels)
-
-
 def _panel(model: Sequence[Gpu]) -> chart.Panel:
+    """By how much each GPU is slower than the fastest round."""
     fastest, marks, high = min(us for gpu in model for us in gpu.rounds_us), list[chart.Mark](), 0.1
     mean = Look(COLOURS[1], "D", "", size=10, hollow=True)
     first, last = Look(COLOURS[0], "o", "", hollow=True), Look(COLOURS[0], "o", "")
@@ -55,8 +32,8 @@ def _panel(model: Sequence[Gpu]) -> chart.Panel:
     return chart.Panel(one_line(f"{model[0].name}: {model[0].case}", 90), x, y, marks)
 
 
-def figures(results: Results) -> list[Reference]:
-    """Choose the figure of a run on several GPUs."""
+def figures(results: Results) -> list[Figure]:
+    """Choose the figure of a run on several GPUs: a panel for each model, in it a line for each GPU and shard."""
     measured = gpus(results.run.gpus)
     if len({gpu.uuid for gpu in measured}) < 2:
         return []
@@ -66,4 +43,12 @@ def figures(results: Results) -> list[Reference]:
     left_out = len(measured) - sum(map(len, drawn))
     more = f" Not drawn: {count(left_out, 'GPU')} between the fastest and the slowest." if left_out else ""
     caption = f"Each row is a GPU during its shard, each mark the median of a round.{more}"
-    return [Reference("gpus", "The reference case on each GPU", caption, drawn)]
+    rows = [
+        {"gpu": short(f"{gpu.name} {gpu.uuid}"), "reference case": gpu.case, "round": n, "median_us": us}
+        for model in drawn
+        for gpu in model
+        for n, us in enumerate(gpu.rounds_us, 1)
+    ]
+    height, labels = 0.3 * max(map(len, drawn)) + 1.0, ("mean", "first round", "last round")
+    panels = Chart(list(map(_panel, drawn)), 1, height, legend="beside", legend_labels=labels)
+    return [Figure("gpus", "gpus", "The reference case on each GPU", caption, table=rows, chart=panels)]

@@ -16,7 +16,7 @@ from runner.record.ranking import IDLE
 from runner.record.run import size_key
 from runner.report.figures import chart
 from runner.report.figures.chart import INK, WIDE, Axis, Chart
-from runner.report.figures.figure import ChartFigure, Results, Row, View, group, parse_integer, sorted_values
+from runner.report.figures.figure import Figure, Results, Row, View, group, parse_integer, sorted_values
 
 MAX_PANELS, MAX_NUMBERED_COLUMNS, MAX_NAMES = 9, 20, 8
 """Most panels; most columns with numbers in the cells; most kernels without a panel that the caption names."""
@@ -52,10 +52,9 @@ class HeatPanel:
 
 
 @dataclass(frozen=True)
-class HeatMap(ChartFigure):
+class HeatMap(Figure):
     """A panel for each kernel, with a number in every cell and a frame around the best."""
 
-    section = "shape"
     axes: tuple[str, str]
     lines: list[str]
     columns: list[str]
@@ -154,7 +153,7 @@ def figures(results: Results) -> list[HeatMap]:
     stem = f"heatmap-{slug(axes[0])}-by-{slug(axes[1])}"
     title = f"Speed by {axes[0]} and {axes[1]}{at_size}, in percent of the best"
     lines, columns = (sorted_values(rows, name) for name in axes)
-    return [HeatMap(stem, title, caption, axes, lines, columns, [p for p in panels if p in chosen], results)]
+    return [HeatMap("shape", stem, title, caption, axes, lines, columns, [p for p in panels if p in chosen], results)]
 
 
 def _by_kernel(rows: list[Row]) -> dict[str, list[Row]]:

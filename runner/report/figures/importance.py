@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from runner.display.text import count, one_line, sentences
 from runner.record.searched import Importance, Searched, Three, Value
 from runner.report.figures import chart
 from runner.report.figures.chart import COLOURS, CRIMSON, PALE, Axis, Chart, Look
-from runner.report.figures.figure import ChartFigure, Figure, Results, Row
+from runner.report.figures.figure import Figure, Results
 from runner.report.figures.search import values_axis
 
 MAX_PARAMETERS = 24
@@ -19,26 +19,38 @@ MAX_LABELS = 9  # values of a parameter with a label
 HEADROOM = 2.5  # a model's interval is cut beyond this multiple of the highest measured value
 
 
-@dataclass(frozen=True)
-class ImportanceFigure(ChartFigure):
+def figures(results: Results) -> list[Figure]:
+    """Choose the figures of a search; an empty list for a rehearsal."""
+    search = results.run.search
+    if search is None or search.rehearsal:
+        return []
+    panels = [objective for objective in search.importance if objective.shares]
+    chosen = [_importance(panels)] if panels else []
+    order = list(panels[0].shares) if panels else list(search.slices)
+    slices = {name: search.slices[name] for name in order if sum(v.legal for v in search.slices.get(name, ())) > 1}
+    if any(value.measured and not value.is_best for values in slices.values() for value in values):
+        chosen.append(_slices(search, dict(list(slices.items())[:MAX_PANELS])))
+    return chosen
+
+
+def _importance(panels: Sequence[Importance]) -> Figure:
     """A panel for each objective, a line for each parameter."""
-
-    section = "search"
-    panels: Sequence[Importance]
-
-    def rows(self) -> list[Row]:
-        """One row per objective and parameter."""
-        return [
-            {"objective": panel.objective, "parameter": name, "share": share, "low": low, "high": high,
-             "cases": panel.cases}
-            for panel in self.panels
-            for name, (share, low, high) in panel.shares.items()
-        ]  # fmt: skip
-
-    def as_chart(self) -> Chart:
-        """The shares as points with their intervals."""
-        most = min(MAX_PARAMETERS, max(len(panel.shares) for panel in self.panels))
-        return Chart(list(map(_shares, self.panels)), len(self.panels), 0.75 + 0.24 * most)
+    rows = [
+        {"objective": panel.objective, "parameter": name, "share": share, "low": low, "high": high,
+         "cases": panel.cases}
+        for panel in panels
+        for name, (share, low, high) in panel.shares.items()
+    ]  # fmt: skip
+    cases, explained = panels[0].cases, math.floor(100 * min(panel.explained for panel in panels))
+    caption = (
+        "A share is what is left of the variance over all legal combinations where the others are fixed (total "
+        "effect). Where parameters act together, the shares add up to more than 100 %. They come from a model of the "
+        f"logarithm of {count(cases, 'measured case')}. Bars: 95 % intervals, from models of random halves of these, "
+        f"which explain {explained} % of the variance of the other half. Failed cases are left out."
+    )
+    most = min(MAX_PARAMETERS, max(len(panel.shares) for panel in panels))
+    picture = Chart(list(map(_shares, panels)), len(panels), 0.75 + 0.24 * most)
+    return Figure("search", "mattered", "Which parameters mattered", caption, table=rows, chart=picture)
 
 
 def _shares(panel: Importance) -> chart.Panel:
@@ -55,41 +67,44 @@ def _shares(panel: Importance) -> chart.Panel:
     return chart.Panel("", x, y, marks)
 
 
-@dataclass(frozen=True)
-class Slices(ChartFigure):
-    """A panel for each parameter: the values that it has beside the best case's others."""
+def _slices(search: Searched, panels: Mapping[str, Sequence[Value]]) -> Figure:
+    """A panel for each parameter: the values that it has beside the best case's others.
 
-    section = "search"
-    objective: str
-    panels: Mapping[str, Sequence[Value]]
-
-    def rows(self) -> list[Row]:
-        """One row per value."""
-        return [
-            {
-                "parameter": name,
-                "value": value.value,
-                "state": _state(value),
-                **dict(zip((self.objective, "low", "high"), value.measured or (), strict=False)),
-                **dict(zip(("model", "model_low", "model_high"), value.model or (), strict=False)),
-            }
-            for name, values in self.panels.items()
-            for value in values
-        ]
-
-    def as_chart(self) -> Chart:
-        """Measured values as points with their intervals, and the model as a pale band."""
-        columns = 2 if len(self.panels) == 4 else min(3, len(self.panels))
-        every = [value for values in self.panels.values() for value in values]
-        measured = [end for value in every for end in value.measured or ()]
-        models = [value.model for value in every if value.model and not value.measured]
-        y = values_axis(self.objective, *_range(measured, models))
-        panels = [
+    Measured values are points with their intervals, and the model is a pale band.
+    """
+    objective, every = search.objectives[0], [(name, value) for name, values in panels.items() for value in values]
+    rows = [
+        {
+            "parameter": name,
+            "value": value.value,
+            "state": _state(value),
+            **dict(zip((objective, "low", "high"), value.measured or (), strict=False)),
+            **dict(zip(("model", "model_low", "model_high"), value.model or (), strict=False)),
+        }
+        for name, value in every
+    ]
+    models = [value.model for _, value in every if value.model and not value.measured]
+    best = ", ".join(f"{name} {v.value}" for name, values in search.slices.items() for v in values if v.is_best)
+    left_out = count(len(search.slices) - len(panels), "parameter")
+    caption = sentences(
+        f"The best case: {best}. Each panel varies one parameter alone. Bars: 95 % intervals of measured values.",
+        "Grey: not measured; a model of all cases predicts these values." if models else "",
+        "" if all(value.legal for _, value in every) else "In brackets: not allowed beside the other values.",
+        f"{left_out} without a panel: no other value is allowed, or there is no room."
+        if len(search.slices) > len(panels)
+        else "",
+    )
+    columns = 2 if len(panels) == 4 else min(3, len(panels))
+    y = values_axis(objective, *_range([end for _, value in every for end in value.measured or ()], models))
+    picture = Chart(
+        [
             chart.Panel("", _parameter_axis(name, values), replace(y, label="" if n % columns else y.label),
                         _marks(values, y))
-            for n, (name, values) in enumerate(self.panels.items())
-        ]  # fmt: skip
-        return Chart(panels, columns, 2.3, share_y=True, legend="below", legend_columns=4)
+            for n, (name, values) in enumerate(panels.items())
+        ],
+        columns, 2.3, share_y=True, legend="below", legend_columns=4,
+    )  # fmt: skip
+    return Figure("search", "slices", "Around the best case", caption, table=rows, chart=picture)
 
 
 def _parameter_axis(name: str, values: Sequence[Value]) -> Axis:
@@ -138,44 +153,3 @@ def _range(measured: Sequence[float], models: Sequence[Three]) -> tuple[float, f
         return max(low / HEADROOM, min([low, *ends])), min(high * HEADROOM, max([high, *ends]))
     room = (high - low) or abs(high) or 1.0
     return max(low - room, min([low, *ends])), min(high + room, max([high, *ends]))
-
-
-def figures(results: Results) -> list[Figure]:
-    """Choose the figures of a search; an empty list for a rehearsal."""
-    search = results.run.search
-    if search is None or search.rehearsal:
-        return []
-    chosen: list[Figure] = []
-    if panels := [objective for objective in search.importance if objective.shares]:
-        chosen.append(ImportanceFigure("mattered", "Which parameters mattered", _caption(panels), panels))
-    order = list(panels[0].shares) if panels else list(search.slices)
-    slices = {name: search.slices[name] for name in order if sum(v.legal for v in search.slices.get(name, ())) > 1}
-    if any(value.measured and not value.is_best for values in slices.values() for value in values):
-        shown = dict(list(slices.items())[:MAX_PANELS])
-        chosen.append(Slices("slices", "Around the best case", _around(search, shown), search.objectives[0], shown))
-    return chosen
-
-
-def _around(search: Searched, panels: Mapping[str, Sequence[Value]]) -> str:
-    every = [value for values in panels.values() for value in values]
-    best = ", ".join(f"{name} {v.value}" for name, values in search.slices.items() for v in values if v.is_best)
-    left_out = count(len(search.slices) - len(panels), "parameter")
-    modelled = any(value.model and not value.measured for value in every)
-    return sentences(
-        f"The best case: {best}. Each panel varies one parameter alone. Bars: 95 % intervals of measured values.",
-        "Grey: not measured; a model of all cases predicts these values." if modelled else "",
-        "" if all(value.legal for value in every) else "In brackets: not allowed beside the other values.",
-        f"{left_out} without a panel: no other value is allowed, or there is no room."
-        if len(search.slices) > len(panels)
-        else "",
-    )
-
-
-def _caption(panels: Sequence[Importance]) -> str:
-    cases, explained = panels[0].cases, math.floor(100 * min(panel.explained for panel in panels))
-    return (
-        "A share is what is left of the variance over all legal combinations where the others are fixed (total "
-        "effect). Where parameters act together, the shares add up to more than 100 %. They come from a model of the "
-        f"logarithm of {count(cases, 'measured case')}. Bars: 95 % intervals, from models of random halves of these, "
-        f"which explain {explained} % of the variance of the other half. Failed cases are left out."
-    )

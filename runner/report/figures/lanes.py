@@ -73,7 +73,6 @@ LEGEND = {
 class Lanes(Figure):
     """Steps below one another, in the order of the run, with notes on what they have in common."""
 
-    section = "lanes"
     steps: tuple[LaneStep, ...]
     notes: str
 
@@ -190,7 +189,7 @@ def _figure(steps: list[LaneStep], stem: str, title: str = "") -> Lanes:
     title = title or f"{who}: which lane's register each lane received ({' '.join(['measured', *devices])})"
     words = [f"{step.kernel} {step.name}{''.join(f'; {remark}' for remark in step.remarks())}" for step in drawn]
     caption = f"Steps: {', '.join(words)}. The column received of results.csv has every map."
-    return Lanes(stem, title, caption, drawn, " ".join(filter(None, notes)))
+    return Lanes("lanes", stem, title, caption, drawn, " ".join(filter(None, notes)))
 
 
 def _distinct(steps: list[LaneStep]) -> list[LaneStep]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from runner.record import samples
 from runner.record.folder import RunFolder
 from runner.report.figures import chart
 from runner.report.figures.chart import COLOURS, CRIMSON, INK, MARKERS, PALE, Axis, Chart, Look
-from runner.report.figures.figure import ChartFigure, Results, Row
+from runner.report.figures.figure import Figure, Results, Row
 from runner.statistics import Samples
 
 WIDE_QUARTILES_PERCENT, WIDE_ROUNDS_PERCENT = 5.0, 2.0
@@ -26,66 +26,7 @@ MAX_POINTS, FAR_IQR = 250, 8
 """Most samples drawn as points; a sample more interquartile ranges above q3 than this is drawn at the edge."""
 
 
-@dataclass(frozen=True)
-class RawSamples(ChartFigure):
-    """All samples of a case, in the order of taking; those of the indices `shown` are points."""
-
-    section = "raw"
-    row: Row
-    samples: Samples
-    high: float  # upper end of the axis in µs; samples beyond it are drawn at the edge
-    shown: NDArray[np.int64]  # indices of the samples that are drawn as points
-
-    def rows(self) -> list[Row]:
-        """One row per sample."""
-        names = ("sample", *(self.samples.dtype.names or ()))
-        return [dict(zip(names, (n, *own), strict=True)) for n, own in enumerate(self.samples.tolist())]
-
-    def as_chart(self) -> Chart:
-        """The samples, and their distribution beside them on the same scale."""
-        us = self.samples["us"]
-        low = us.min() - (self.high - us.min()) * 0.04
-        counts, edges = np.histogram(us[us <= self.high], bins=24, range=(low, self.high))
-        known = {name: self.row[f"{name}_us"] for name in ("q1", "median", "q3") if not absent(self.row[f"{name}_us"])}
-        quartiles = [chart.Shade(known["q1"], known["q3"], COLOURS[0])] if len(known) == 3 else []
-        median = chart.Rule(self.row["median_us"], Look(INK, width=1.2))
-        x = Axis("sample, in the order of taking", -0.01 * len(us), 1.01 * len(us))
-        y = Axis("µs of one launch", low, self.high, most=6)
-        histogram = chart.Histogram(counts.tolist(), edges.tolist(), "#8a8a8a")
-        title = "\n".join(f"{name} {exact(value)} µs" for name, value in known.items())
-        beside = Axis("samples", 0, 1.05 * max(counts), most=3)
-        panels = [
-            chart.Panel("", x, y, [*quartiles, *self._points(), median]),
-            chart.Panel(title, beside, replace(y, label=""), [*quartiles, histogram, median]),
-        ]
-        return Chart(panels, 2, 3.2, share_y=True, widths=(4, 1))
-
-    def _points(self) -> Iterator[chart.Mark]:
-        """The samples, with a colour, a marker and a number for each round.
-
-        Samples of a throttled GPU are crosses; outliers are triangles at the edge.
-        """
-        numbers = np.unique(self.samples["round"])
-        points, clipped = self.samples[self.shown], np.minimum(self.samples["us"][self.shown], self.high)
-        throttled, far = points["throttled"], points["us"] > self.high
-
-        def line(which: NDArray[np.bool_], look: Look, *, beyond: bool = False) -> chart.Line:
-            return chart.Line(self.shown[which].tolist(), clipped[which].tolist(), look, beyond=beyond)
-
-        for place, number in enumerate(numbers):
-            look = Look(COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)], "", size=3)
-            yield line(~throttled & ~far & (points["round"] == number), look)
-            places = np.flatnonzero(self.samples["round"] == number)
-            if place and len(numbers) <= 40:
-                yield chart.Rule(places[0] - 0.5, Look("#bdbdc4", width=0.7), upright=True)
-            if len(numbers) > 1 and place % (1 + len(numbers) // 11) == 0:
-                word = f"round {number}" if len(numbers) < 7 else str(number)
-                yield chart.Note(float(places.mean()), self.high, word, 0, -7, PALE, 7.5, "center", "top")
-        yield line(throttled, Look(CRIMSON, "x", ""))
-        yield line(far & ~throttled, Look(INK, "^", ""), beyond=True)
-
-
-def figures(results: Results) -> list[RawSamples]:
+def figures(results: Results) -> list[Figure]:
     """Choose the cases with the widest spread whose samples can be read, the widest first."""
     wide = sorted((row for row in results.run.measured.rows if _width(row) > 1), key=_width, reverse=True)
     readable = ((row, taken) for row in wide if (taken := _read(results.run.folder, row)) is not None)
@@ -114,9 +55,10 @@ def _read(folder: RunFolder, row: Row) -> Samples | None:
     return taken if taken is not None and len(taken) >= MIN_SAMPLES else None
 
 
-def _figure(row: Row, taken: Samples, names: list[str], place: int, wide: int) -> RawSamples:
+def _figure(row: Row, taken: Samples, names: list[str], place: int, wide: int) -> Figure:
+    """All samples of a case, in the order of taking."""
     us, throttled = taken["us"], int(taken["throttled"].sum())
-    high = _upper_end(us)
+    high = _upper_end(us)  # samples beyond it are drawn at the edge
     far = us[us > high]
     evenly = np.linspace(0, len(us) - 1, min(MAX_POINTS, len(us))).round().astype(np.int64)
     shown = np.union1d(evenly, np.flatnonzero((us > high) | taken["throttled"])[:MAX_POINTS])
@@ -133,8 +75,55 @@ def _figure(row: Row, taken: Samples, names: list[str], place: int, wide: int) -
         f"Triangles at the upper edge: {count(len(far), 'sample')} further up, {longest}." if longest else "",
         f"Number {place} of {wide:,} such cases, the widest first{drawn}." if wide > 1 else "",
     )
+    fields = ("sample", *(taken.dtype.names or ()))
+    rows = [dict(zip(fields, (n, *sample), strict=True)) for n, sample in enumerate(taken.tolist())]
     stem, title = f"samples-{row['case']}-{row['job']}", f"Samples of {described(row, names)}"
-    return RawSamples(stem, title, caption, row, taken, high, shown)
+    return Figure("raw", stem, title, caption, table=rows, chart=_chart(row, taken, high, shown))
+
+
+def _chart(row: Row, taken: Samples, high: float, shown: NDArray[np.int64]) -> Chart:
+    """The samples, and their distribution beside them on the same scale."""
+    us = taken["us"]
+    low = us.min() - (high - us.min()) * 0.04
+    counts, edges = np.histogram(us[us <= high], bins=24, range=(low, high))
+    known = {name: row[f"{name}_us"] for name in ("q1", "median", "q3") if not absent(row[f"{name}_us"])}
+    quartiles = [chart.Shade(known["q1"], known["q3"], COLOURS[0])] if len(known) == 3 else []
+    median = chart.Rule(row["median_us"], Look(INK, width=1.2))
+    x, beside = Axis("sample, in the order of taking", -0.01 * len(us), 1.01 * len(us)), 1.05 * max(counts)
+    y = Axis("µs of one launch", low, high, most=6)
+    histogram = chart.Histogram(counts.tolist(), edges.tolist(), "#8a8a8a")
+    title = "\n".join(f"{name} {exact(value)} µs" for name, value in known.items())
+    marks: list[chart.Mark] = [*quartiles, histogram, median]
+    end = Axis("samples", 0, beside, most=3)
+    panels = [
+        chart.Panel("", x, y, [*quartiles, *_points(taken, high, shown), median]),
+        chart.Panel(title, end, replace(y, label=""), marks),
+    ]
+    return Chart(panels, 2, 3.2, share_y=True, widths=(4, 1))
+
+
+def _points(taken: Samples, high: float, shown: NDArray[np.int64]) -> Iterator[chart.Mark]:
+    """The samples, with a colour, a marker and a number for each round.
+
+    Samples of a throttled GPU are crosses; outliers are triangles at the edge.
+    """
+    numbers, points = np.unique(taken["round"]), taken[shown]
+    clipped, throttled, far = np.minimum(points["us"], high), points["throttled"], points["us"] > high
+
+    def line(which: NDArray[np.bool_], look: Look, *, beyond: bool = False) -> chart.Line:
+        return chart.Line(shown[which].tolist(), clipped[which].tolist(), look, beyond=beyond)
+
+    for place, number in enumerate(numbers):
+        look = Look(COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)], "", size=3)
+        yield line(~throttled & ~far & (points["round"] == number), look)
+        places = np.flatnonzero(taken["round"] == number)
+        if place and len(numbers) <= 40:
+            yield chart.Rule(places[0] - 0.5, Look("#bdbdc4", width=0.7), upright=True)
+        if len(numbers) > 1 and place % (1 + len(numbers) // 11) == 0:
+            word = f"round {number}" if len(numbers) < 7 else str(number)
+            yield chart.Note(float(places.mean()), high, word, 0, -7, PALE, 7.5, "center", "top")
+    yield line(throttled, Look(CRIMSON, "x", ""))
+    yield line(far & ~throttled, Look(INK, "^", ""), beyond=True)
 
 
 def _upper_end(us: NDArray[np.float64]) -> float:

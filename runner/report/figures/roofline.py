@@ -6,7 +6,7 @@ Williams, Waterman, Patterson: Roofline, an insightful visual performance model.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from runner.record.runs import section
 from runner.report import profiled
 from runner.report.figures import chart
 from runner.report.figures.chart import PALE, Axis, Chart, Look
-from runner.report.figures.figure import ChartFigure, Results, Row
+from runner.report.figures.figure import Figure, Results, Row
 from runner.stages.profile import ceilings, counters
 
 MAX_NAMES = 12
@@ -46,72 +46,7 @@ class Roof:
         return min(self.gbps * intensity, math.inf if self.gflops is None else self.gflops)
 
 
-@dataclass(frozen=True)
-class Roofline(ChartFigure):
-    """The cases of one precision on one GPU, under the measured and the theoretical roof."""
-
-    section = "why"
-    points: list[RooflinePoint]
-    measured: Roof
-    theoretical: Roof | None
-    results: Results
-
-    def rows(self) -> list[Row]:
-        """One row per case."""
-        return [
-            {
-                **self.results.identity(point.row),
-                "operations_per_byte": point.intensity,
-                "gflops": point.gflops,
-                "reachable_gflops": self.measured.at(point.intensity),
-                "from": "counted" if point.counted else "declared",
-            }
-            for point in self.points
-        ]
-
-    def as_chart(self) -> Chart:
-        """The roofs, and the cases below them; of each kernel the fastest has its name."""
-        ridge = (self.measured.gflops or 0) / self.measured.gbps
-        intensities = [*(point.intensity for point in self.points), *([ridge] if ridge else [])]
-        low, high = min(intensities) / 3, max(intensities) * 3
-        floor, top = min(point.gflops for point in self.points), self.measured.at(high)
-        marks = [_roof(self.theoretical, low, high, Look(PALE, dash=DASHED, width=1.0))] if self.theoretical else []
-        marks.append(_roof(self.measured, low, high, Look(PALE, width=1.8)))
-        for point in self.points:
-            kernel = self.results.looks[str(point.row["kernel"])]
-            look = Look(kernel.colour, kernel.marker or "o", "", hollow=point.counted)
-            marks.append(chart.Line([point.intensity], [point.gflops], look))
-        end = 2.2 * max(top, self.theoretical.at(high) if self.theoretical else 0)
-        x = Axis("operations per byte of DRAM", low, high, log=True)
-        y = Axis("operations per second, 10^9", floor / 2.5, end, log=True)
-        return Chart([chart.Panel("", x, y, [*marks, *self._names(), self._ceilings()])], 1, 4.2)
-
-    def _names(self) -> Iterator[chart.Note]:
-        """The names of the kernels, one below the other where their points are near each other."""
-        fastest: dict[str, RooflinePoint] = {}
-        for point in sorted(self.points, key=lambda point: -point.gflops):
-            fastest.setdefault(str(point.row["kernel"]), point)
-        last: dict[int, float] = {}  # the lowest name so far, by place
-        for kernel, point in list(fastest.items())[:MAX_NAMES]:
-            place = round(math.log2(point.intensity))
-            wanted = math.log10(point.gflops)
-            y = min(wanted, min(last.get(place + n, math.inf) for n in (-1, 0, 1)) - 0.085)
-            last[place] = y
-            colour, to = self.results.looks[kernel].colour, (point.intensity * 1.12, 10**y)
-            leader, name = y < wanted - 0.05, one_line(kernel, 30)
-            yield chart.Note(point.intensity, point.gflops, name, colour=colour, size=8, to=to, leader=leader)
-
-    def _ceilings(self) -> chart.Note:
-        """The numbers of the roofs, in the corner that no case reaches."""
-        roofs = {"measured": self.measured, **({"theoretical": self.theoretical} if self.theoretical else {})}
-        gbps = [f"{rough(roof.gbps)} {word}" for word, roof in roofs.items()]
-        gflops = [f"{rough(roof.gflops)} {word}" for word, roof in roofs.items() if roof.gflops]
-        lines = [f"DRAM, GB/s: {', '.join(gbps)}"]
-        lines += [f"multiply-adds, 10^9 operations/s: {', '.join(gflops)}"] if gflops else []
-        return chart.Note(0.012, 0.985, "\n".join(lines), colour=PALE, size=8, above="top", pin="corner")
-
-
-def figures(results: Results) -> list[Roofline]:
+def figures(results: Results) -> list[Figure]:
     """Choose a figure for each GPU and precision with measured ceilings."""
     counted = {row["row"]: record for row, record in profiled.cases(results.run, counters.NAME)}
     groups: dict[tuple[str, str], tuple[list[RooflinePoint], dict[str, Any]]] = {}
@@ -128,11 +63,66 @@ def figures(results: Results) -> list[Roofline]:
             for word in ("measured", "theoretical")
             if gbps.get(word)
         }
-        if measured := roofs.get("measured"):
+        if "measured" in roofs:
             title = f"Roofline, {precision}{f', {one_line(gpu, 40)}' if several else ''}"
-            stem, caption = f"roofline-{slug(precision)}", _caption(points, precision, measured)
-            chosen.append(Roofline(stem, title, caption, points, measured, roofs.get("theoretical"), results))
+            caption = _caption(points, precision, roofs["measured"])
+            rows = [
+                {
+                    **results.identity(point.row),
+                    "operations_per_byte": point.intensity,
+                    "gflops": point.gflops,
+                    "reachable_gflops": roofs["measured"].at(point.intensity),
+                    "from": "counted" if point.counted else "declared",
+                }
+                for point in points
+            ]
+            picture = _chart(points, roofs, results.looks)
+            stem = f"roofline-{slug(precision)}"
+            chosen.append(Figure("why", stem, title, caption, table=rows, chart=picture))
     return chosen
+
+
+def _chart(points: list[RooflinePoint], roofs: dict[str, Roof], looks: Mapping[str, Look]) -> Chart:
+    """The roofs, and the cases below them; of each kernel the fastest has its name."""
+    measured, theoretical = roofs["measured"], roofs.get("theoretical")
+    ridge = (measured.gflops or 0) / measured.gbps
+    intensities = [*(point.intensity for point in points), *([ridge] if ridge else [])]
+    low, high = min(intensities) / 3, max(intensities) * 3
+    marks = [_roof(theoretical, low, high, Look(PALE, dash=DASHED, width=1.0))] if theoretical else []
+    marks.append(_roof(measured, low, high, Look(PALE, width=1.8)))
+    for point in points:
+        kernel = looks[str(point.row["kernel"])]
+        look = Look(kernel.colour, kernel.marker or "o", "", hollow=point.counted)
+        marks.append(chart.Line([point.intensity], [point.gflops], look))
+    end = 2.2 * max(roof.at(high) for roof in roofs.values())
+    x = Axis("operations per byte of DRAM", low, high, log=True)
+    y = Axis("operations per second, 10^9", min(point.gflops for point in points) / 2.5, end, log=True)
+    return Chart([chart.Panel("", x, y, [*marks, *_names(points, looks), _ceilings(roofs)])], 1, 4.2)
+
+
+def _names(points: list[RooflinePoint], looks: Mapping[str, Look]) -> Iterator[chart.Note]:
+    """The names of the kernels, one below the other where their points are near each other."""
+    fastest: dict[str, RooflinePoint] = {}
+    for point in sorted(points, key=lambda point: -point.gflops):
+        fastest.setdefault(str(point.row["kernel"]), point)
+    last: dict[int, float] = {}  # the lowest name so far, by place
+    for kernel, point in list(fastest.items())[:MAX_NAMES]:
+        place = round(math.log2(point.intensity))
+        wanted = math.log10(point.gflops)
+        y = min(wanted, min(last.get(place + n, math.inf) for n in (-1, 0, 1)) - 0.085)
+        last[place] = y
+        colour, to = looks[kernel].colour, (point.intensity * 1.12, 10**y)
+        leader, name = y < wanted - 0.05, one_line(kernel, 30)
+        yield chart.Note(point.intensity, point.gflops, name, colour=colour, size=8, to=to, leader=leader)
+
+
+def _ceilings(roofs: dict[str, Roof]) -> chart.Note:
+    """The numbers of the roofs, in the corner that no case reaches."""
+    gbps = [f"{rough(roof.gbps)} {word}" for word, roof in roofs.items()]
+    gflops = [f"{rough(roof.gflops)} {word}" for word, roof in roofs.items() if roof.gflops]
+    lines = [f"DRAM, GB/s: {', '.join(gbps)}"]
+    lines += [f"multiply-adds, 10^9 operations/s: {', '.join(gflops)}"] if gflops else []
+    return chart.Note(0.012, 0.985, "\n".join(lines), colour=PALE, size=8, above="top", pin="corner")
 
 
 def _point(row: Row, values: dict[str, float], precision: str) -> RooflinePoint | None:

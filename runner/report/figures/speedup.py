@@ -8,7 +8,7 @@ from runner.display.text import listed, one_line, sentences, size_of, value_of
 from runner.record.ranking import Ratio, ratio, steps
 from runner.report.figures import chart
 from runner.report.figures.chart import PALE, Axis, Chart, Look
-from runner.report.figures.figure import ChartFigure, Results, Row, View, group, positions, x_axis
+from runner.report.figures.figure import Figure, Results, Row, View, group, positions, x_axis
 from runner.report.tables import separating_columns, titles
 
 MAX_PANELS, GREY = 12, "#9a9aa2"
@@ -35,10 +35,9 @@ class SpeedupPanel:
 
 
 @dataclass(frozen=True)
-class Speedups(ChartFigure):
+class Speedups(Figure):
     """A panel for each kernel, on common axes."""
 
-    section = "baseline"
     panels: list[SpeedupPanel]
     results: Results
 
@@ -126,7 +125,7 @@ def figures(results: Results) -> list[Speedups]:
         "Thin line: range implied by both 95 % intervals.",
         f"Not drawn: {listed(others)}; the table has them." if others else "",
     )
-    return [Speedups("speedup-by-size", "Speed-up over the declared baseline", caption, drawn, results)]
+    return [Speedups("baseline", "speedup-by-size", "Speed-up over the declared baseline", caption, drawn, results)]
 
 
 def _key(row: Row) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from runner.report.figures import chart
 from runner.report.figures.chart import PALE, Chart, Look
 from runner.report.figures.figure import (
     CEILING,
-    ChartFigure,
+    Figure,
     Results,
     Row,
     View,
@@ -65,10 +65,9 @@ class TimesPanel:
 
 
 @dataclass(frozen=True)
-class Times(ChartFigure):
+class Times(Figure):
     """What lines and bars have in common."""
 
-    section = "times"
     panels: tuple[TimesPanel, ...]
     results: Results
 
@@ -319,7 +318,7 @@ class Choice:
         short, long = names.get(y, (slug(y), y))
         title = f"{long} by {x}{'' if x == 'size' else _at_size(rows)}{self.about}"
         stem = f"{short}-by-{slug(x)}{self.suffix}"
-        return LineChart(stem, title, caption, tuple(panels), self.results, x, y, split[0] if split else "")
+        return LineChart("times", stem, title, caption, tuple(panels), self.results, x, y, split[0] if split else "")
 
     def _bars(self, rows: list[Row], named: tuple[str, ...]) -> BarChart:
         parts = [("", rows)] if "dtype" in named else _split(rows, [])
@@ -335,7 +334,7 @@ class Choice:
             _caption(rows, self._free(rows, *named)),
         )
         title = f"Time of one launch by {by}{_at_size(rows)}{self.about}"
-        return BarChart(f"time-by-{by}{self.suffix}", title, caption, panels, self.results, named)
+        return BarChart("times", f"time-by-{by}{self.suffix}", title, caption, panels, self.results, named)
 
 
 def _caption(rows: list[Row], combined: list[str]) -> str:
