@@ -51,12 +51,7 @@ class Table:
         return cls(list(columns), styled or lines)
 
     def filled(self, *always: str, on_request: Sequence[str] = ()) -> Table:
-        """The table without empty columns.
-
-        Args:
-            always: Columns to keep even if they are empty.
-            on_request: Columns that a page hides until the reader asks for them.
-        """
+        """The table without empty columns, except `always`; a page hides those from `on_request` on."""
         empty = {name: ("", "0") if name in ZERO_IS_NOTHING else ("",) for name in self.columns}
         kept = [
             n

@@ -20,7 +20,7 @@ _MEANING = {
     "8 bytes a thread, 4 for 16",
     "sectors ld/st": "32-byte sectors of a warp's request to global memory, load/store",
 }
-HEAD_MEANINGS = {head: f"{head}: {meaning}. Counted from the addresses." for head, meaning in _MEANING.items()}
+MEANINGS = {head: f"{head}: {meaning}. Counted from the addresses." for head, meaning in _MEANING.items()}
 
 
 def absent(value: Any) -> bool:
@@ -134,13 +134,13 @@ def cost_pair(row: dict[str, Any], head: str) -> str:
     return "" if all(map(absent, values)) else "/".join(words)
 
 
-def access_costs(row: dict[str, Any]) -> str:
+def costs(row: dict[str, Any]) -> str:
     """What a case's accesses cost: `shared 32/1, global 4/4`."""
     return ", ".join(f"{short} {text}" for head, short in _SHORT.items() if (text := cost_pair(row, head)))
 
 
-def access_legend(rows: list[dict[str, Any]]) -> str:
-    """A legend of `access_costs`; empty if it shows nothing for these rows."""
+def costs_legend(rows: list[dict[str, Any]]) -> str:
+    """A legend of `costs`; empty if it shows nothing for these rows."""
     words = [
         f"{_SHORT[head]}: {meaning}" for head, meaning in _MEANING.items() if any(cost_pair(row, head) for row in rows)
     ]

@@ -30,11 +30,7 @@ __all__ = ["as_markdown", "build", "draw_lanes", "print_summary", "publish", "pu
 
 
 def build(folder: Path) -> Path:
-    """Write the figures and `report.html` of a run folder, and return the page's path.
-
-    Raises:
-        UsageError: The folder's results cannot be read.
-    """
+    """Write the figures and `report.html` of a run folder, and return the page's path."""
     return _write_page(*_read(folder))
 
 
@@ -48,10 +44,7 @@ def print_summary(folder: Path, console: Console) -> None:
 def publish(folder: Path, console: Console, *, brief: bool = False) -> None:
     """Print the summary, then write verdict.json and the report, so that the verdict does not wait for the figures.
 
-    Args:
-        folder: The run folder.
-        console: Where to print.
-        brief: Print only the verdict and the report's path.
+    With `brief`, print only the verdict and the report's path.
     """
     from runner.display.console import say_path
     from runner.display.terminal import SweepProgress
@@ -86,7 +79,9 @@ def draw_lanes(rows: Iterable[Mapping[str, Any]], title: str = "") -> bytes:
     """Draw the lane picture of some rows as SVG, one step per row.
 
     Args:
-        rows: Rows of results.csv, as text or typed; see `figures.lanes.stacked`.
+        rows: Rows with columns of results.csv, as text or typed: `kernel`, `shuffle`, `received`, `block`; `width`,
+            `mask`, `per_thread`, `first` and `second` if the kernel reads them; `device` for the default title. Rows
+            without `shuffle` or `received` are ignored.
         title: The picture's title; empty for the default.
 
     Raises:

@@ -101,15 +101,7 @@ class Listing:
 
 
 def listings(run: Run, sources: Mapping[str, Mapping[str, str]]) -> list[Listing]:
-    """Annotate the sources of a run.
-
-    Args:
-        run: The run.
-        sources: The texts of each kernel's files by name. A shared file is listed with the first kernel.
-
-    Returns:
-        The files of each kernel in which a line has a cost or a hazard.
-    """
+    """The files of each kernel in which a line has a cost or a hazard, from the texts of its files by name."""
     costs = lines.read(run.folder)
     shared = {name: text for files in sources.values() for name, text in files.items()}
     annotated: list[Listing] = []

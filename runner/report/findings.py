@@ -42,7 +42,7 @@ class Problem:
 
     status: str
     reason: str
-    rows: tuple[int, ...]  # row numbers
+    rows: tuple[Row, ...]
     failed: bool  # false if they were never launched
 
 
@@ -159,7 +159,7 @@ def _count_status(status: str, number: int) -> str:
 def _problems(run: Run) -> tuple[Problem, ...]:
     groups = run.frame[run.frame["status"] != "ok"].groupby(["status", "reason"], sort=False)
     problems = [
-        Problem(str(status), str(reason), tuple(map(int, rows.index)), failed=status not in IDLE)
+        Problem(str(status), str(reason), tuple(run.of(rows).rows), failed=status not in IDLE)
         for (status, reason), rows in groups
     ]
     return tuple(sorted(problems, key=lambda problem: not problem.failed))
@@ -209,11 +209,7 @@ def _sizes_not_tried(run: Run) -> list[str]:
 
 
 def gpu_sentences(environment: Mapping[str, Any]) -> list[str]:
-    """Describe each GPU model with several GPUs: how much they differ, and how their cases are ranked.
-
-    Args:
-        environment: The run's `gpus`, from environment.json.
-    """
+    """Describe each GPU model with several GPUs: how much they differ, and how their cases are ranked."""
     sentences = []
     for name, alike in gpus.by_model(environment).items():
         number = len({gpu.uuid for gpu in alike})

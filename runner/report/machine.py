@@ -41,13 +41,7 @@ class CodeListings:
 
 
 def codes(run: Run, rankings: Sequence[Ranking], sources: Mapping[str, Mapping[str, str]]) -> CodeListings:
-    """List the code of the fastest cases, largest sizes first, then of the cases that are tied with them.
-
-    Args:
-        run: The run.
-        rankings: The ranking of each size, ascending.
-        sources: The texts of each kernel's files by name.
-    """
+    """List the code of the fastest cases, largest sizes first, then of the cases that are tied with them."""
     folder, descending = run.folder, rankings[::-1]
     by_binary: dict[str, list[Row]] = {}
     for row in [*(r.fastest for r in descending), *(row for r in descending for row in r.tied)]:

@@ -23,7 +23,7 @@ from markupsafe import Markup
 
 from runner.device import cache
 from runner.device.kinds import RECORDING, is_gpu, name_of
-from runner.display.text import HEAD_MEANINGS, count, described, limited, listed, one_line, plain
+from runner.display.text import MEANINGS, count, described, limited, listed, one_line, plain
 from runner.errors import UsageError
 from runner.files import atomic, limited_yaml
 from runner.record import ranking
@@ -59,12 +59,10 @@ class CompiledKernel:
 
 
 def write(run: Run, verdict: findings.Verdict, to: Path | None = None) -> Path:
-    """Write the figures and the page of a run folder, and return the page's path.
+    """Write the figures and the page of a run folder; with `to`, only the page, without links to the folder.
 
-    Args:
-        run: The run.
-        verdict: The verdict on it.
-        to: If given, write only the page, to this file, without links to the folder.
+    Returns:
+        The page's path.
     """
     ratios = ranking.ratios(run)
     drawn = figures.draw_all(run, ratios)
@@ -81,10 +79,7 @@ def write(run: Run, verdict: findings.Verdict, to: Path | None = None) -> Path:
 def render(run: Run, verdict: findings.Verdict, live: tuple[str, str]) -> str:
     """Render the page of a running sweep, with charts, but without static figures and links to files.
 
-    Args:
-        run: The run.
-        verdict: The verdict on it.
-        live: The state of the folder, and a sentence about it.
+    `live` is the state of the folder, and a sentence about it.
     """
     ratios = ranking.ratios(run)
     charts = [figure for figure in figures.choose(run, ratios) if figure.view]
@@ -93,12 +88,7 @@ def render(run: Run, verdict: findings.Verdict, live: tuple[str, str]) -> str:
 
 @functools.cache  # compiling a template takes as long as rendering it
 def template(name: str, *packages: str) -> jinja2.Template:
-    """Load a page's template. It escapes all text and strips control characters.
-
-    Args:
-        name: The template's file.
-        packages: Packages whose folder `template` is searched, in order, for the template and its parts.
-    """
+    """Load a template from the packages' folders `template`. It escapes all text and strips control characters."""
     return jinja2.Environment(
         loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package, "template") for package in packages]),
         autoescape=True,
@@ -151,7 +141,7 @@ def _render(
         "data": Markup(tables.embedded(run, cases.columns, views)),  # noqa: S704 - JSON without a `<`
         "libraries": _libraries() if views else "",
         "tips": tables.tips(run),
-        "explained": HEAD_MEANINGS,
+        "explained": MEANINGS,
         "configuration": configuration(run.folder),
         "overrides": overrides(_command(run)),
         "environment": list(flat(environment)),
@@ -195,7 +185,6 @@ def _about(folder: RunFolder, name: str) -> list[str]:
 
 
 def _problems(run: Run, verdict: findings.Verdict, marks: dict[int, str]) -> list[dict[str, Any]]:
-    rows = {row["row"]: row for row in run.rows} if verdict.problems else {}
     problems = []
     for problem in verdict.problems:
         reason = problem.reason.strip()
@@ -206,7 +195,7 @@ def _problems(run: Run, verdict: findings.Verdict, marks: dict[int, str]) -> lis
             "failed": problem.failed,
             "count": count(len(problem.rows), "case"),
             "reason": reason or "no reason was recorded",
-            "links": [(marks[n], described(rows[n], run.varying)) for n in problem.rows[:MAX_LINKS]],
+            "links": [(marks[row["row"]], described(row, run.varying)) for row in problem.rows[:MAX_LINKS]],
             "more": max(0, len(problem.rows) - MAX_LINKS),
         })  # fmt: skip
     return problems

@@ -13,7 +13,7 @@ from runner.columns import BY_NAME, COLUMNS, shown
 from runner.display.column import Shown
 from runner.display.table import ZERO_IS_NOTHING, Cell, Line, Table
 from runner.display.text import (
-    HEAD_MEANINGS,
+    MEANINGS,
     PAIRS,
     absent,
     cost_pair,
@@ -42,7 +42,7 @@ _HEADS = {column: head for head, both in {**RANGES, **PAIRS}.items() for column 
 
 TIPS = {
     **{name: re.sub(r"`|\[(.+?)\]\(.+?\)", r"\1", column.meaning) for name, column in BY_NAME.items()},
-    **HEAD_MEANINGS,
+    **MEANINGS,
     "ci_low_us to ci_high_us": "95 % confidence interval of median_us.",
     "q1_us to q3_us": "The middle half of the samples.",
     "speedup": "Time of the baseline divided by the time of the case, at the same parameters.",
@@ -271,13 +271,8 @@ def limits(rows: list[Row]) -> dict[str, float]:
 def embedded(run: Run, in_table: Sequence[str], views: Sequence[dict[str, Any]]) -> str:
     """Format the data of the page's script as JSON that is safe inside HTML.
 
-    Args:
-        run: The run.
-        in_table: The columns of the table, which are left out.
-        views: The charts.
-
-    Returns:
-        Further columns (a single value if all rows share it), parameters, units, limits, charts and row numbers.
+    It has the columns that are not in the table (a single value if all rows share it), parameters, units, limits,
+    charts and row numbers.
     """
     columns: dict[str, Any] = {}
     for name in sorted(str(name) for name in run.frame.columns if name not in NOT_EMBEDDED and name not in in_table):

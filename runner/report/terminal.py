@@ -16,8 +16,8 @@ from runner.display.console import say, say_table
 from runner.display.table import Table, escaped
 from runner.display.text import (
     absent,
-    access_costs,
-    access_legend,
+    costs,
+    costs_legend,
     count,
     described,
     exact,
@@ -83,7 +83,7 @@ def _print_listing(run: Run, console: Console) -> None:
         cells = [(first, ":", *others) for (first, *others), _ in lines]
         table = Table.of(LISTING, cells, [style for _, style in lines])
         say_table(console, table, right=["time"], heads=False, gap=1)
-    if legend := access_legend([row for row in shown if row["status"] == "ok"]):
+    if legend := costs_legend([row for row in shown if row["status"] == "ok"]):
         say(console, legend, "dim")
     if len(shown) < total:
         say(console, f"{len(shown)} of {count(total, 'case')} are shown; results.csv has all.")
@@ -134,21 +134,20 @@ def _line(row: Row, names: list[str]) -> StyledCells:
     if row["status"] != "ok":
         return (name, status, "", "", launch), "dim" if row["status"] in IDLE else "red"
     us = row["emulated_us"] if row["emulated"] else row["median_us"]
-    time, costs = "not timed" if absent(us) else f"{exact(us)} µs", access_costs(row)
+    time, access = "not timed" if absent(us) else f"{exact(us)} µs", costs(row)
     total = "" if absent(row["value"]) else f"sum: {one_line(row['value'], 40)}"
     if not row["emulated"]:
         speed = "" if absent(row["gbps"]) else f"{rough(row['gbps'])} GB/s"
-        return (name, time, costs, total and f"gpu {total}", f"{launch} {speed}".strip()), ""
+        return (name, time, access, total and f"gpu {total}", f"{launch} {speed}".strip()), ""
     undefined = 0 if absent(row["undefined_reads"]) else row["undefined_reads"]
-    words = [costs, count(undefined, "undefined read") if undefined else ""]
+    words = [access, count(undefined, "undefined read") if undefined else ""]
     return (name, status, ", ".join(filter(None, words)), total, f"{launch} {time} emulated".strip()), ""
 
 
 def _problems(run: Run, verdict: Verdict, most: int) -> Iterator[tuple[bool, str, str, str]]:
     """Yield, for each problem, whether it is a failure, its status, its cases, and the reason."""
-    rows, names = {row["row"]: row for row in run.rows} if verdict.problems else {}, run.varying
     for problem in verdict.problems[:most]:
-        first = described(rows[problem.rows[0]], names)
+        first = described(problem.rows[0], run.varying)
         cases = first if len(problem.rows) == 1 else f"{count(len(problem.rows), 'case')}, such as {first}"
         reason = one_line(problem.reason, MAX_REASON) or "no reason was recorded"
         yield problem.failed, problem.status.replace("_", " "), cases, reason

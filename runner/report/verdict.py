@@ -32,10 +32,8 @@ RESULTS = (
 def write(run: Run, baseline: str = "") -> dict[str, Any]:
     """Write the verdict on a run to verdict.json, and return its content.
 
-    Args:
-        run: The run.
-        baseline: The kernel with which the others are compared; by default the baseline of the existing verdict.json,
-            or else the one of each kernel's YAML.
+    `baseline` is the kernel with which the others are compared; by default that of the existing verdict.json, or else
+    that of each kernel's YAML.
     """
     before = run.folder.json(run.folder.verdict)
     baseline = baseline or str(before.get("baseline") or "" if isinstance(before, dict) else "")

@@ -8,7 +8,7 @@ from drawing import chosen, words
 from rich.console import Console
 from shuffle_rows import COLUMNS, butterfly
 
-from runner.display.text import access_costs, cost_pair
+from runner.display.text import cost_pair, costs
 from runner.record.ranking import fastest
 from runner.record.run import read
 from runner.report import build, print_summary
@@ -34,10 +34,10 @@ def transposes():
 
 def test_pairs_are_loads_and_stores():
     """What a kernel does not do is a dash, what it has none of is empty."""
-    told = [access_costs(given) for given in transposes()]
+    told = [costs(given) for given in transposes()]
     assert told == ["global 4/32", "shared 32/1, global 4/4", "shared 1/1.5, global 4/4"]
     assert cost_pair({"global_load_sectors": float("nan"), "global_store_sectors": 4.0}, "sectors ld/st") == "–/4"  # noqa: RUF001
-    assert access_costs({}) == ""
+    assert costs({}) == ""
 
 
 def test_they_stand_in_the_bars_labels_with_their_meaning(run_folder):

@@ -27,8 +27,6 @@ Section = Literal["search", "times", "shape", "baseline", "lanes", "why", "energ
 Key = TypeVar("Key", bound=Hashable)
 Item = TypeVar("Item")
 
-CEILING = Look(PALE, "", "-.")  # of kernels that are a ceiling of the others
-
 
 @dataclass(frozen=True)
 class Results:
@@ -41,6 +39,10 @@ class Results:
     def looks(self) -> dict[str, Look]:
         """How each kernel is drawn in all figures."""
         return looks(self.run.kernels)
+
+    def look(self, row: Row) -> Look:
+        """How a case is drawn: like its kernel, unless it is a ceiling of the others."""
+        return Look(PALE, "", "-.") if row["ceiling"] == "True" else self.looks[row["kernel"]]
 
     def identity(self, row: Row) -> Row:
         """The columns that identify a case, for a figure's CSV."""

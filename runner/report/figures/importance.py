@@ -68,10 +68,7 @@ def _shares(panel: Importance) -> chart.Panel:
 
 
 def _slices(search: Searched, panels: Mapping[str, Sequence[Value]]) -> Figure:
-    """A panel for each parameter: the values that it has beside the best case's others.
-
-    Measured values are points with their intervals, and the model is a pale band.
-    """
+    """A panel for each parameter: the values that it has beside the best case's others, and the model as a band."""
     objective, every = search.objectives[0], [(name, value) for name, values in panels.items() for value in values]
     rows = [
         {

@@ -18,7 +18,7 @@ from runner.kernel.lanes import INTRINSICS, MOST_RECEIVED, WARP, exchange
 NAMED = ("block", "width", "mask", "per_thread", "first", "second", "size", "dtype")
 """Columns that may distinguish steps with the same operation and argument."""
 
-MOST_THREADS, MOST_PER_THREAD, FULL = 1024, 128, 0xFFFFFFFF
+MAX_THREADS, MAX_PER_THREAD, FULL_MASK = 1024, 128, 0xFFFFFFFF
 
 Fate = Literal["moved", "own", "idle", "undefined", "beyond", "wrong"]
 """`own`: the source lies outside the segment, so the element kept its value. `idle`: its lane is not in the mask.
@@ -63,7 +63,7 @@ class LaneStep:
         """Whether a lane holds several elements, so that elements are numbered instead of lanes."""
         return self.per_thread > 1
 
-    def those(self, fate: Fate) -> list[Element]:
+    def of_fate(self, fate: Fate) -> list[Element]:
         """The elements with this fate."""
         return [element for element in self.elements if element.fate == fate]
 
@@ -75,19 +75,17 @@ class LaneStep:
         """Describe undefined and wrong elements in words."""
         words = []
         noun = "element" if self.arrays else "lane"
-        if undefined := self.those("undefined"):
+        if undefined := self.of_fate("undefined"):
             inside = [element.source < self.threads * self.per_thread for element in undefined]
             why = ["outside the mask"] * any(inside) + ["that the block does not have"] * (not all(inside))
             words.append(f"undefined: {count(len(undefined), noun)} asked for a lane {' or '.join(why)}")
-        if beyond := self.those("beyond"):
+        if beyond := self.of_fate("beyond"):
             words.append(f"{count(len(beyond), noun)} received the 0 of a lane beyond the last element")
-        if wrong := self.those("wrong"):
-            first = wrong[0]
+        if wrong := self.of_fate("wrong"):
+            first, differ = wrong[0], "differs" if len(wrong) == 1 else "differ"
             held = "no element of the input" if first.got is None else f"element {first.got}"
-            words.append(
-                f"{count(len(wrong), 'element')} {'differs' if len(wrong) == 1 else 'differ'} from CUDA's rule: "
-                f"element {first.index} holds {held}, not element {first.source}"
-            )
+            example = f"element {first.index} holds {held}, not element {first.source}"
+            words.append(f"{count(len(wrong), 'element')} {differ} from CUDA's rule: {example}")
         return words
 
 
@@ -101,10 +99,14 @@ def read(row: Mapping[str, Any]) -> LaneStep | None:
 
 def _read(row: Mapping[str, Any]) -> LaneStep | None:
     operation, argument = str(row["shuffle"]).split()
-    width, mask, per_thread = _number(row, "width", WARP), _number(row, "mask", FULL), _number(row, "per_thread", 1)
+    width, mask, per_thread = (
+        _number(row, "width", WARP),
+        _number(row, "mask", FULL_MASK),
+        _number(row, "per_thread", 1),
+    )
     threads = math.prod(int(side) for side in str(row["block"]).split("x"))
-    known = operation in INTRINSICS and width in (1, 2, 4, 8, 16, 32) and 0 <= mask <= FULL
-    if not known or not 0 < threads <= MOST_THREADS or not 0 < per_thread <= MOST_PER_THREAD:
+    valid = operation in INTRINSICS and width in (1, 2, 4, 8, 16, 32) and 0 <= mask <= FULL_MASK
+    if not valid or not 0 < threads <= MAX_THREADS or not 0 < per_thread <= MAX_PER_THREAD:
         return None
     swapped = (_number(row, "first", 0), _number(row, "second", 0))
     rule = exchange(operation, _within(int(argument)), width, mask, threads, per_thread, swapped)
@@ -114,8 +116,8 @@ def _read(row: Mapping[str, Any]) -> LaneStep | None:
         int(word) if word.isascii() and word.isdecimal() and len(word) < 10 else None
         for word in str(row["received"]).split()[:full]
     ]
-    whole = len(measured) == min(MOST_RECEIVED, full)
-    there = _number(row, "size", 2**63 if whole else len(measured))  # elements of the input, of all blocks
+    complete = len(measured) == min(MOST_RECEIVED, full)
+    input_size = _number(row, "size", 2**63 if complete else len(measured))  # elements of all blocks
     elements = []
     for index, got in enumerate(measured):
         source, thread, calls = int(rule.source[index]), index // per_thread, bool(rule.calls[index])
@@ -123,7 +125,7 @@ def _read(row: Mapping[str, Any]) -> LaneStep | None:
         if calls and not rule.defined[index]:
             fate = "undefined"
         elif got != source:
-            fate = "beyond" if got is None and source >= there else "wrong"
+            fate = "beyond" if got is None and source >= input_size else "wrong"
         elif not calls:
             fate = "idle"
         elements.append(Element(index, thread % WARP, thread // width, got, source, calls, fate))

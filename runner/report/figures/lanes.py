@@ -16,19 +16,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner.device.kinds import label
-from runner.display.text import count, listed, one_line, plain, slug
+from runner.display.text import count, listed, one_line, plain, sentences, slug
 from runner.kernel.lanes import MOST_RECEIVED
 from runner.report.figures.chart import CRIMSON, INK, PALE
-from runner.report.figures.figure import Figure, Results, Row
+from runner.report.figures.figure import Figure, Results, Row, group
 from runner.report.figures.lane_steps import NAMED, Element, LaneStep, read
 
-FEW, MOST_STEPS = 2, 10
-"""A kernel with more than `FEW` steps has a figure of its own. A figure has at most `MOST_STEPS`."""
+MAX_SHARED, MAX_STEPS = 2, 10
+"""A kernel with more than `MAX_SHARED` steps has a figure of its own. A figure has at most `MAX_STEPS`."""
 
-LINE, WIDEST, LARGEST = 32, 806.0, 36.0
+LINE, MAX_LINE_WIDTH, MAX_SIDE = 32, 806.0, 36.0
 """Elements per line; most width of a line's squares together; most side of a square."""
 
-EDGE, BETWEEN, GAP, TAG, WORDS, ROWS, STUB = 12, 27, 9, 15, 17, 66, (16, 26)
+EDGE, STEP_SPACE, GAP, LANE_NUMBERS, TEXT_LINE, ROW_NAMES, STUB = 12, 27, 9, 15, 17, 66, (16, 26)
 """Margin; space between steps; space between segments or threads; height of the lane numbers above threads; height of a
 line of text; width of the rows' names; offset of the start of an arrow that comes from another line."""
 
@@ -79,19 +79,11 @@ class Lanes(Figure):
     def rows(self) -> list[Row]:
         """One row per element."""
         return [
-            {
-                "kernel": step.kernel,
-                "shuffle": step.name,
-                **step.values,
-                "element": element.index,
-                "lane": element.lane,
-                "received": element.got,
-                "by_the_rule": element.source,
-                "fate": element.fate,
-            }
+            {"kernel": step.kernel, "shuffle": step.name, **step.values, "element": element.index, "lane": element.lane,
+             "received": element.got, "by_the_rule": element.source, "fate": element.fate}
             for step in self.steps
             for element in step.elements
-        ]
+        ]  # fmt: skip
 
     def picture(self) -> tuple[bytes, bytes]:
         """Draw the steps, each named by what tells it from the others, and a legend."""
@@ -106,8 +98,8 @@ class Lanes(Figure):
             for step in self.steps
         ]
         firsts = [(step, len(lines(step)[0][0])) for step in self.steps]  # no line of a step is longer
-        side = min(LARGEST, *((WIDEST - _offset(step, long - 1)) / long for step, long in firsts))
-        left = EDGE + max(86.0, *(7.6 * len(name) for own in names for name in own)) + ROWS
+        side = min(MAX_SIDE, *((MAX_LINE_WIDTH - _offset(step, long - 1)) / long for step, long in firsts))
+        left = EDGE + max(86.0, *(7.6 * len(name) for own in names for name in own)) + ROW_NAMES
         squares = max(long * side + _offset(step, long - 1) for step, long in firsts)
         longest = max((len(words) for step in self.steps for words in _remarks(step)), default=0)
         wide = max(730.0, left + squares + EDGE, left + 7.2 * longest)
@@ -119,77 +111,57 @@ class Lanes(Figure):
             y += 4
         y += 14
         for step, own in zip(self.steps, names, strict=True):
-            y += _step(canvas, step, own, side, left, y) + BETWEEN
+            y += _step(canvas, step, own, side, left, y) + STEP_SPACE
         for words in _legend(self.steps, strays=canvas.strays):
             for line in textwrap.wrap(words, int(wide / 6.8)):
                 canvas.text(line, EDGE, y, 11.5, PALE)
-                y += WORDS
+                y += TEXT_LINE
         return canvas.svg(self.title, wide, y), b""
 
 
 def figures(results: Results) -> list[Lanes]:
     """Choose the lane pictures of a run, in its order. Devices never share one."""
     steps = [step for row in results.run.rows if row["received"] and (step := read(row))]
-    devices = dict.fromkeys(step.device for step in steps)
-    found: list[Lanes] = []
-    for device in devices:
-        found += _of_device([step for step in steps if step.device == device], f"-{slug(device)}" * (len(devices) > 1))
-    return found
+    by_device = group(steps, lambda step: step.device)
+    chosen: list[Lanes] = []
+    for device, own in by_device.items():
+        suffix, kernels = f"-{slug(device)}" * (len(by_device) > 1), group(own, lambda step: step.kernel)
+        few = [kernel for kernel, of_kernel in kernels.items() if len(_distinct(of_kernel)) <= MAX_SHARED]
+        if len(few) > 1:
+            chosen.append(_figure([step for step in own if step.kernel in few], f"lanes{suffix}"))
+        for kernel, of_kernel in kernels.items():
+            if kernel not in few or len(few) == 1:
+                chosen.append(_figure(of_kernel, f"lanes-{slug(kernel) or 'kernel'}{suffix}"))
+    return chosen
 
 
 def stacked(rows: Iterable[Mapping[str, Any]], title: str = "") -> bytes:
-    """Draw the lane picture of some rows, one step per row, without a run folder.
-
-    Args:
-        rows: Rows with columns of results.csv, as text or typed: `kernel`, `shuffle`, `received`, `block`; `width`,
-            `mask`, `per_thread`, `first` and `second` if the kernel reads them; `device` for the default title. Rows
-            without `shuffle` or `received` are ignored.
-        title: The picture's title; empty for the default.
-
-    Returns:
-        The SVG.
-
-    Raises:
-        ValueError: No row can be drawn.
-    """
+    """Draw the lane picture of some rows, one step per row, as SVG without a run folder; see `report.draw_lanes`."""
     steps = [step for row in rows if (step := read(row))]
     if not steps:
         raise ValueError("none of the rows has a shuffle and what each element received")
     return _figure(steps, "lanes", title).picture()[0]
 
 
-def _of_device(steps: list[LaneStep], suffix: str) -> Iterator[Lanes]:
-    by_kernel: dict[str, list[LaneStep]] = {}
-    for step in steps:
-        by_kernel.setdefault(step.kernel, []).append(step)
-    few = [kernel for kernel, own in by_kernel.items() if len(_distinct(own)) <= FEW]
-    if len(few) > 1:
-        yield _figure([step for step in steps if step.kernel in few], f"lanes{suffix}")
-    for kernel, own in by_kernel.items():
-        if kernel not in few or len(few) == 1:
-            yield _figure(own, f"lanes-{slug(kernel) or 'kernel'}{suffix}")
-
-
 def _figure(steps: list[LaneStep], stem: str, title: str = "") -> Lanes:
     kernels, distinct = list(dict.fromkeys(step.kernel for step in steps)), _distinct(steps)
-    first = sorted(distinct, key=lambda step: not step.those("wrong"))[:MOST_STEPS]  # wrong steps are always shown
+    first = sorted(distinct, key=lambda step: not step.of_fate("wrong"))[:MAX_STEPS]  # wrong steps are always shown
     drawn = tuple(step for step in distinct if step in first)
     values = {name: list(dict.fromkeys(step.values[name] for step in drawn)) for name in NAMED}
-    same = ", ".join(f"{name} {found[0]}" for name, found in values.items() if len(found) == 1 and found[0])
+    same = ", ".join(f"{name} {texts[0]}" for name, texts in values.items() if len(texts) == 1 and texts[0])
     devices = [f"on {label(device)}" for device in dict.fromkeys(step.device for step in drawn) if device]
-    who = one_line(kernels[0], 40) if len(kernels) == 1 else "Shuffles"
+    what = one_line(kernels[0], 40) if len(kernels) == 1 else "Shuffles"
     twins = len(steps) - len(distinct)
-    notes = [
+    rest = f"{count(twins, 'case')} moved the same as another." if twins else "results.csv has the rest."
+    notes = sentences(
         f"{listed(list(dict.fromkeys(step.intrinsic for step in drawn)))}, one launch for each step.",
         f"Same in all steps: {same}." if same else "",
-    ]
-    if len(drawn) < len(steps):
-        rest = f"{count(twins, 'case')} moved the same as another." if twins else "results.csv has the rest."
-        notes.append(f"Drawn: {len(drawn)} of {count(len(steps), 'case')}; {rest}")
-    title = title or f"{who}: which lane's register each lane received ({' '.join(['measured', *devices])})"
+        f"Drawn: {len(drawn)} of {count(len(steps), 'case')}; {rest}" if len(drawn) < len(steps) else "",
+    )
+    title = title or f"{what}: which lane's register each lane received ({' '.join(['measured', *devices])})"
     words = [f"{step.kernel} {step.name}{''.join(f'; {remark}' for remark in step.remarks())}" for step in drawn]
     caption = f"Steps: {', '.join(words)}. The column received of results.csv has every map."
-    return Lanes("lanes", stem, title, caption, drawn, " ".join(filter(None, notes)))
+    return Lanes("lanes", stem, title, caption, drawn, notes)
 
 
 def _distinct(steps: list[LaneStep]) -> list[LaneStep]:
@@ -249,23 +221,19 @@ class Canvas:
 
 
 def lines(step: LaneStep) -> tuple[list[tuple[Element, ...]], int]:
-    """Split a step's elements into lines.
+    """Split a step's elements into the lines to draw, and the number of further lines that look like the second.
 
     A line is a warp, or the largest power of two of whole threads that fits into `LINE` elements.
-
-    Returns:
-        The lines to draw, and the number of further lines that look like the second.
     """
     threads = max(1, LINE // step.per_thread)
     n = min(LINE, step.per_thread * (1 << (threads.bit_length() - 1)))
-    found = [step.elements[start : start + n] for start in range(0, len(step.elements), n)]
+    split = [step.elements[start : start + n] for start in range(0, len(step.elements), n)]
     looks = [
-        [(None if e.got is None else e.got - own[0].index, e.source - own[0].index, e.fate) for e in own]
-        for own in found
+        [(None if e.got is None else e.got - line[0].index, e.source - line[0].index, e.fate) for e in line]
+        for line in split
     ]
-    if all(look == looks[1] for look in looks[2:]):
-        return found[:2], max(0, len(found) - 2)
-    return found, 0
+    same = all(look == looks[1] for look in looks[2:])
+    return (split[:2], max(0, len(split) - 2)) if same else (split, 0)
 
 
 def _offset(step: LaneStep, place: int, first: int = 0) -> float:
@@ -287,19 +255,19 @@ def _remarks(step: LaneStep) -> list[str]:
 
 def _step(canvas: Canvas, step: LaneStep, names: Sequence[str], side: float, left: float, top: float) -> float:
     """Draw a step, and return its height."""
-    y = top + (TAG if step.arrays else 0)
+    y = top + (LANE_NUMBERS if step.arrays else 0)
     for place, words in enumerate(names):
         canvas.text(words, EDGE, y + 9 + 16 * place, 11.5 if place else 13, INK, "" if place else BOLD)
     if step.status != "ok":
         canvas.text(step.status, EDGE, y + 9 + 16 * len(names), 11.5, RED)
     for number, own in enumerate(lines(step)[0]):
-        y += 15 + (TAG if step.arrays else 0) if number else 0
+        y += 15 + (LANE_NUMBERS if step.arrays else 0) if number else 0
         y += _line(canvas, step, own, side, left, y)
     for words in _remarks(step):
         wrong = "differ" in words
         colour = RED if wrong else CRIMSON if words.startswith("undefined") else PALE
-        canvas.text(words, left, y + WORDS / 2 + 3, 11.5, colour, BOLD if wrong else "")
-        y += WORDS
+        canvas.text(words, left, y + TEXT_LINE / 2 + 3, 11.5, colour, BOLD if wrong else "")
+        y += TEXT_LINE
     return max(y - top, 20.0 + 15 * (len(names) + (step.status != "ok")))
 
 

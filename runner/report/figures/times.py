@@ -12,9 +12,9 @@ from functools import cached_property
 from runner.display.text import (
     PAIRS,
     absent,
-    access_costs,
-    access_legend,
     brief,
+    costs,
+    costs_legend,
     count,
     exact,
     listed,
@@ -29,7 +29,6 @@ from runner.kernel.metrics import Criterion
 from runner.report.figures import chart
 from runner.report.figures.chart import PALE, Chart, Look
 from runner.report.figures.figure import (
-    CEILING,
     Figure,
     Results,
     Row,
@@ -118,10 +117,6 @@ class Times(Figure):
         where = {name: min(v) for name, v in common.items() if len(v) == 1 and not absent(min(v))}
         return {"title": self.title, "where": where}
 
-    def look(self, row: Row) -> Look:
-        """How a case's kernel is drawn."""
-        return CEILING if row["ceiling"] == "True" else self.results.looks[row["kernel"]]
-
 
 @dataclass(frozen=True)
 class LineChart(Times):
@@ -165,7 +160,7 @@ class LineChart(Times):
     def _lines(self, panel: TimesPanel, y: str, places: dict[str, float]) -> Iterator[chart.Mark]:
         ordered = sorted(panel.rows, key=lambda row: places[value_of(self.x, row)])
         for name, rows in group(ordered, self.name).items():
-            x, look = [places[value_of(self.x, row)] for row in rows], self.look(rows[0])
+            x, look = [places[value_of(self.x, row)] for row in rows], self.results.look(rows[0])
             low, high = zip(*(self.quartiles(row, y) for row in rows), strict=True)
             yield chart.Band(x, low, high, look.colour)
             yield chart.Line(x, [row[y] for row in rows], look, name)
@@ -192,7 +187,7 @@ class BarChart(Times):
     def _panel(self, panel: TimesPanel, end: float) -> chart.Panel:
         rows, places = panel.rows, range(len(panel.rows))
         low, high = zip(*(self.quartiles(row, "median_us") for row in rows), strict=True)
-        colours = [self.look(row).colour for row in rows]
+        colours = [self.results.look(row).colour for row in rows]
         marks: list[chart.Mark] = [
             chart.Bars(places, [row["median_us"] for row in rows], colours, height=0.62, alpha=0.85),
             chart.Whiskers(places, low, high, ["#000000"], across=True),
@@ -211,7 +206,7 @@ class BarChart(Times):
             f"{exact(row['median_us'])} µs",
             "" if absent(row["gbps"]) else f"{rough(row['gbps'])} GB/s",
             f"{ratio.times:.2f}x against {one_line(row['baseline'], 20)}" if ratio else "",
-            access_costs(row),
+            costs(row),
         ]
         return ", ".join(filter(None, words))
 
@@ -325,7 +320,7 @@ class Choice:
         chosen = [(title, _fastest(part, ("kernel", "finish", *named))) for title, part in parts]
         panels = tuple(TimesPanel(title, sorted(part, key=_order)) for title, part in chosen)
         drawn = [row for panel in panels for row in panel.rows]
-        legend, by = access_legend(drawn), "dtype" if "dtype" in named else "kernel"
+        legend, by = costs_legend(drawn), "dtype" if "dtype" in named else "kernel"
         has_ratio = any(row["row"] in self.results.ratios for row in drawn)
         caption = sentences(
             "Thin line: quartiles.",
