@@ -144,14 +144,10 @@ def compare(base: Compared, other: Compared, step: Callable[[str], None]) -> Com
 
 
 def side(run: Compared, row: Row, medians: Medians | None = None, by: Criterion = TIME) -> Side:
-    """Convert a case's times in one run to what `decide` compares.
+    """Convert a case's times in one run to what `decide` compares, by the criterion.
 
-    Args:
-        run: The run.
-        row: The case's row.
-        medians: The medians of its rounds in µs, by run; read from the samples by default. Without samples, the
-            table's median counts as one round.
-        by: The criterion that times are converted to.
+    `medians` are those of its rounds in µs, by run; by default they are read from the samples. Without samples, the
+    table's median counts as one round.
     """
     medians = _medians(row) if medians is None else medians
     median = float(row["median_us"])

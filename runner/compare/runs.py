@@ -109,15 +109,10 @@ class Joined:
 
 
 def resolve_sides(texts: Sequence[str], baseline: str | None) -> list[Folders]:
-    """Resolve the sides of a comparison.
+    """Resolve the sides of a comparison, the baseline first; by default that is the first side.
 
-    Args:
-        texts: Each a run in a form that `record.runs` resolves, a pattern for several runs, or the runs of one side
-            separated by commas.
-        baseline: The baseline in the same form; by default the first side.
-
-    Returns:
-        The sides, the baseline first.
+    A text is a run in a form that `record.runs` resolves, a pattern for several runs, or the runs of one side separated
+    by commas.
 
     Raises:
         UsageError: A run does not exist or is named twice, or there are fewer than two sides.
@@ -149,11 +144,7 @@ def kind_of(entry: str) -> str | None:
 
 
 def read(paths: Sequence[Path]) -> Iterator[Compared]:
-    """Read runs from their folders, one after the other.
-
-    Raises:
-        UsageError: A table cannot be read.
-    """
+    """Read runs from their folders, one after the other. Raises `UsageError` if a table cannot be read."""
     for path, name in zip(paths, _names(paths), strict=True):
         run, folder = reader.read(path), RunFolder(path)
         for row in run.rows:
@@ -172,10 +163,7 @@ def united(compared: Sequence[Compared]) -> list[Compared]:
 
 
 def varying(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
-    """Select the parameters with more than one value in some rows, and always `kernel`.
-
-    The empty value of a kernel that does not read a parameter does not count.
-    """
+    """`kernel`, and the parameters with more than one value, not counting the empty one of kernels that lack it."""
     return [name for name in names if name == "kernel" or len(set(values(rows, name)) - {""}) > 1]
 
 

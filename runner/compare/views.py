@@ -175,9 +175,9 @@ def kernels(comparison: Comparison) -> list[str]:
         if change.decision:
             ratios.setdefault(str(change.row["kernel"]), []).append(change.decision.change)
     changed = {str(change.row["kernel"]) for word in CHANGED_TIMES for change in comparison.of(word)}
-    found = [(statistics.geometric_mean(ratios[name]), name) for name in ratios if name in changed]
-    found.sort(key=lambda item: -abs(math.log(item[0])))
-    return [f"{one_line(name, 60)}: {_times(mean)} ({_range(mean, ratios[name])})." for mean, name in found]
+    means = {name: statistics.geometric_mean(ratios[name]) for name in ratios if name in changed}
+    ordered = sorted(means.items(), key=lambda item: -abs(math.log(item[1])))
+    return [f"{one_line(name, 60)}: {_times(mean)} ({_range(mean, ratios[name])})." for name, mean in ordered]
 
 
 def remarks(comparison: Comparison) -> list[str]:
@@ -192,10 +192,7 @@ def remarks(comparison: Comparison) -> list[str]:
 
 
 def exit_status(comparisons: Iterable[Comparison], *, strict: bool) -> int:
-    """Return 0 if nothing is worse, 1 if a case is slower or broken, 3 if `strict` and a case is undecided.
-
-    A case is undecided if it was correct in the baseline and is now inconclusive, not run or missing.
-    """
+    """0 if nothing is worse, 1 if a case is slower or broken, 3 if `strict` and a correct case is now undecided."""
     changes = [change for comparison in comparisons for change in comparison.changes]
     if any(change.word in (Word.BROKEN, Word.SLOWER) for change in changes):
         return WORSE
@@ -247,43 +244,35 @@ def _numbers(change: Change, comparison: Comparison) -> tuple[str, str, str]:
     base, other = _median(change.pair.base), _median(change.pair.other)
     if base is None or other is None or change.percent is None:
         return "", "", one_line(change.note)
-    interval = _interval(change)
+    by, interval = comparison.base.criterion, _interval(change)
     between = f"{_signed(change.percent[0])} %{f' ({interval})' if interval else ''}"
     note = "" if change.word is Word.INCONCLUSIVE else one_line(change.note)  # `remarks` gives the advice once
-    if not (by := comparison.base.criterion).is_time:
-        of_other = replace(by, constants=comparison.other.criterion.constants)
-        was, now = by.value(change.pair.base, base), of_other.value(change.pair.other, other)
-        return f"{was:.4g} to {now:.4g} {by.unit or by.name}", between, note
-    return f"{exact(base)} to {exact(other)} µs", between, note
+    if by.is_time:
+        return f"{exact(base)} to {exact(other)} µs", between, note
+    now_by = replace(by, constants=comparison.other.criterion.constants)
+    was, now = by.value(change.pair.base, base), now_by.value(change.pair.other, other)
+    return f"{was:.4g} to {now:.4g} {by.unit or by.name}", between, note
 
 
 def _table(found: Iterable[Entry], comparisons: Sequence[Comparison], parameters: Sequence[str]) -> Table:
     """The page's table of common cases, without empty columns."""
     names = [*parameters, *(["run"] if len(comparisons) > 1 else []), *PAGE_COLUMNS]
-    lines = [Line(_anchor(entry), [_cell(name, entry, comparisons) for name in names]) for entry in found]
+    lines = []
+    for number, change in found:
+        pair, percent = change.pair, change.percent
+        cells = {
+            "run": Cell(comparisons[number - 1].other.short),
+            "word": Cell(change.word, WORD_STYLES.get(change.word, ("", ""))[1]),
+            "base_median_us": Cell(_exact(_median(pair.base))),
+            "median_us": Cell(_exact(_median(pair.other))),
+            "change_percent": Cell(_signed(percent[0]) if percent else ""),
+            "low_percent to high_percent": Cell(_interval(change)),
+            "threshold_percent": Cell(f"{percent[3]:.1f}" if percent else ""),
+            # The advice of an inconclusive case, because its interval has its own column.
+            "note": Cell(one_line(change.advice or change.reason, 110)),
+        } | {name: Cell(one_line(value_of(name, change.row), 80)) for name in parameters}
+        lines.append(Line(_anchor((number, change)), [cells[name] for name in names]))
     return Table(names, lines).filled("kernel", "word")
-
-
-def _cell(name: str, entry: Entry, comparisons: Sequence[Comparison]) -> Cell:
-    number, change = entry
-    match name:
-        case "run":
-            return Cell(comparisons[number - 1].other.short)
-        case "word":
-            return Cell(change.word, WORD_STYLES.get(change.word, ("", ""))[1])
-        case "note":  # the advice of an inconclusive case, because its interval has its own column
-            return Cell(one_line(change.advice or change.reason, 110))
-        case "base_median_us" | "median_us":
-            us = _median(change.pair.base if name.startswith("base") else change.pair.other)
-            return Cell("" if us is None else exact(us))
-        case "change_percent":
-            return Cell(_signed(change.percent[0]) if change.percent else "")
-        case "low_percent to high_percent":
-            return Cell(_interval(change))
-        case "threshold_percent":
-            return Cell(f"{change.percent[3]:.1f}" if change.percent else "")
-        case _:
-            return Cell(one_line(value_of(name, change.row), 80))
 
 
 def _anchor(entry: Entry) -> str:
@@ -301,6 +290,10 @@ def _varying(comparisons: Sequence[Comparison]) -> list[str]:
 def _median(row: Row) -> float | None:
     """A case's time in µs; `None` if the case is not correct."""
     return float(row["median_us"]) if row and row["status"] == "ok" and not absent(row["median_us"]) else None
+
+
+def _exact(us: float | None) -> str:
+    return "" if us is None else exact(us)
 
 
 def _interval(change: Change) -> str:
@@ -344,29 +337,29 @@ def _range(mean: float, ratios: list[float]) -> str:
 def _cautions(comparison: Comparison) -> list[str]:
     changes, base, other = comparison.common, comparison.base.short, comparison.other.short
     checked = [change for change in changes if _only_checked(change)]
-    found = [ONLY_RESULTS] if checked else []
+    cautions = [ONLY_RESULTS] if checked else []
     if n := sum(change.word is Word.SAME and bool(change.reason) for change in checked):
         gave = "case gave another result" if n == 1 else "cases gave other results"
-        found.append(f"{n:,} {gave}, within the tolerance of the reference. The notes say which.")
+        cautions.append(f"{n:,} {gave}, within the tolerance of the reference. The notes say which.")
     if len(checked) < len(changes) and not any(change.decision for change in changes):
-        found.append(f"No case has comparable times in both {base} and {other}.")
+        cautions.append(f"No case has comparable times in both {base} and {other}.")
     if n := comparison.without_samples:
         has = "has" if n == 1 else "have"
-        found.append(f"{count(n, 'time')} {has} no samples in the folder: the table's median counts as one round.")
+        cautions.append(f"{count(n, 'time')} {has} no samples in the folder: the table's median counts as one round.")
     if n := sum(change.row["status"] not in ("ok", *IDLE) for change in comparison.of(Word.ONLY_OTHER)):
-        found.append(f"{count(n, 'failed case')} {'is' if n == 1 else 'are'} only in {other}.")
+        cautions.append(f"{count(n, 'failed case')} {'is' if n == 1 else 'are'} only in {other}.")
     if n := sum(change.pair.base["status"] in IDLE or change.pair.other["status"] in IDLE for change in changes):
-        found.append(f"{count(n, 'common case')} ran in only one of the runs, or in neither.")
-    return found
+        cautions.append(f"{count(n, 'common case')} ran in only one of the runs, or in neither.")
+    return cautions
 
 
 def _noise(comparison: Comparison) -> list[str]:
     """The A/A check: how much the times of unchanged cases differ; an empty list without such cases."""
-    found = [change.size for change in comparison.changes if change.alike]
-    if not found:
+    sizes = [change.size for change in comparison.changes if change.alike]
+    if not sizes:
         return []
-    typical, most = (100 * math.expm1(size) for size in (statistics.median(found), max(found)))
-    how = f"{typical:.1f} % typically and {most:.1f} % at most" if len(found) > 1 else f"{most:.1f} %"
-    have, their = ("has", "Its") if len(found) == 1 else ("have", "Their")
-    same = f"{count(len(found), 'case')} {have} the same machine code, launch and environment in both runs"
-    return [f"{same}. {their} times differ by {how}: the noise of this comparison."]
+    typical, most = (100 * math.expm1(size) for size in (statistics.median(sizes), max(sizes)))
+    percent = f"{typical:.1f} % typically and {most:.1f} % at most" if len(sizes) > 1 else f"{most:.1f} %"
+    have, their = ("has", "Its") if len(sizes) == 1 else ("have", "Their")
+    same = f"{count(len(sizes), 'case')} {have} the same machine code, launch and environment in both runs"
+    return [f"{same}. {their} times differ by {percent}: the noise of this comparison."]

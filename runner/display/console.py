@@ -41,8 +41,7 @@ def say_path(console: Console, words: str, path: Path) -> None:
 def say_table(console: Console, table: Table, *, right: Collection[str] = (), heads: bool = True, gap: int = 2) -> None:
     """Print a table; in a narrow terminal its lines go on in the next line, indented.
 
-    `right` are the columns whose cells are right-aligned; `heads` says whether to print the columns' names; `gap` is the
-    number of spaces between two columns.
+    The cells of the columns `right` are right-aligned. `heads`: print the column names. `gap`: spaces between columns.
     """
     drawn = _drawn(table, right, heads=heads, gap=gap)
     options = console.options.update(max_width=BROAD, no_wrap=True)

@@ -28,15 +28,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Rebuild the report of a run folder. Returns the exit status."""
     parser = Parser("report", "Rebuild the report of a run folder.")
     parser.add_argument("folder", help="a run's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
-    parser.add_argument(
-        "--to", type=Path, metavar="FILE", help="write only the page, to FILE, without links to the folder"
-    )
-    parser.add_argument(
-        "--format", choices=["html", "md"], default="html", help="md: print a summary for a pull request"
-    )
-    parser.add_argument(
-        "--live", action="store_true", help="serve a page on this machine that updates while a sweep runs"
-    )
+    alone, md = "write only the page, to FILE, without links to the folder", "md: print a summary for a pull request"
+    live = "serve a page on this machine that updates while a sweep runs"
+    parser.add_argument("--to", type=Path, metavar="FILE", help=alone)
+    parser.add_argument("--format", choices=["html", "md"], default="html", help=md)
+    parser.add_argument("--live", action="store_true", help=live)
     parser.add_argument("--port", type=int, default=0, help="port of --live (default: a free one)")
     options = parser.parse_args(arguments)
     return run_command(lambda: _report(options))

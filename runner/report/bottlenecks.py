@@ -23,6 +23,7 @@ MAX_CASES = 10  # per ranking
 
 HIGH, LOW = 80.0, 60.0  # percent
 MIN_WASTED, MAX_SMALL_GRID, MIN_STALL = 10.0, 1.0, 30.0  # percent, waves, percent
+LAUNCH_BOUND = "launch-bound: less than twice an empty kernel's time"
 MIN_TRAFFIC = 1.25  # DRAM bytes moved per declared byte
 
 NCU = "Nsight Compute 2025.3, rule {}"
@@ -52,10 +53,6 @@ class BottleneckRule:
     when: str  # the condition, in words
     source: str  # of the threshold
     describe: Callable[[CaseFacts], str]  # a phrase; empty if the rule does not hold
-
-
-def _launch(case: CaseFacts) -> str:
-    return "launch-bound: less than twice an empty kernel's time" if str(case.row["timer_limited"]) == "True" else ""
 
 
 def _memory(case: CaseFacts) -> str:
@@ -91,7 +88,8 @@ def _latency(case: CaseFacts) -> str:
 
 
 BOUNDS = (
-    BottleneckRule("launch-bound", "less than 2 x an empty kernel", "`timer_limited` in docs/results.md", _launch),
+    BottleneckRule("launch-bound", "less than 2 x an empty kernel", "`timer_limited` in docs/results.md",
+                   lambda case: LAUNCH_BOUND if str(case.row["timer_limited"]) == "True" else ""),
     BottleneckRule("memory-bound", f"{HIGH:.0f} % of a copy, or a cache at {HIGH:.0f} % of its peak",
                    SPEED_OF_LIGHT, _memory),
     BottleneckRule("compute-bound", f"the SM's busiest part at {HIGH:.0f} % of its peak", SPEED_OF_LIGHT, _compute),
@@ -145,10 +143,9 @@ def judge(case: CaseFacts) -> str:
 
 
 def sentences(run: Run) -> list[tuple[int, str]]:
-    """Describe the fastest case of each ranking, those tied with it, and the fastest case of each other kernel.
+    """Describe the fastest case of each ranking, those tied with it, and the fastest of each other kernel.
 
-    Returns:
-        Row numbers and sentences; empty without ncu's counters.
+    Returns row numbers and sentences; an empty list without the counters of ncu.
     """
     counted = {row["row"]: record for row, record in profiled.cases(run, counters.NAME)}
     if not counted:

@@ -12,18 +12,7 @@ from typing import Any
 from runner.columns import BY_NAME, COLUMNS, shown
 from runner.display.column import Shown
 from runner.display.table import ZERO_IS_NOTHING, Cell, Line, Table
-from runner.display.text import (
-    MEANINGS,
-    PAIRS,
-    absent,
-    cost_pair,
-    exact,
-    one_line,
-    plain,
-    rough,
-    size_of,
-    value_of,
-)
+from runner.display.text import MEANINGS, PAIRS, absent, cost_pair, exact, one_line, plain, rough, size_of, value_of
 from runner.kernel.metrics import Metric
 from runner.record import gpus
 from runner.record.ranking import IDLE, Ranking, Ratio, best_of, differing_peers, ranker, ratio, steps

@@ -14,18 +14,7 @@ from rich.console import Console
 from runner.device.kinds import label
 from runner.display.console import say, say_table
 from runner.display.table import Table, escaped
-from runner.display.text import (
-    absent,
-    costs,
-    costs_legend,
-    count,
-    described,
-    exact,
-    one_line,
-    rough,
-    size_of,
-    value_of,
-)
+from runner.display.text import absent, costs, costs_legend, count, described, exact, one_line, rough, size_of, value_of
 from runner.record.ranking import IDLE, fastest
 from runner.record.run import Run
 from runner.record.runs import section

@@ -28,17 +28,7 @@ from runner.display.text import (
 from runner.kernel.metrics import Criterion
 from runner.report.figures import chart
 from runner.report.figures.chart import PALE, Chart, Look
-from runner.report.figures.figure import (
-    Figure,
-    Results,
-    Row,
-    View,
-    group,
-    positions,
-    rows_axis,
-    sorted_values,
-    x_axis,
-)
+from runner.report.figures.figure import Figure, Results, Row, View, group, positions, rows_axis, sorted_values, x_axis
 from runner.report.tables import limits
 
 MAX_BARS, MAX_PANELS = 24, 6
