@@ -115,7 +115,7 @@ def show(overviews: Sequence[Overview], console: RichConsole) -> None:
     for run in overviews:
         best = f"best: {run.best}" if run.best else ""
         parts = (run.started, run.what, run.device, count(run.cases, "case"), run.failures, best)
-        say(console, _quoted(run.path), "bold", whole=True)
+        say(console, _quoted(run.path), "bold", wrap=False)
         console.print(Padding(Text("  ".join(filter(None, parts)), style=run.style), (0, 0, 0, 4), expand=False))
 
 

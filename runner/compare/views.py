@@ -55,13 +55,13 @@ PAGE_COLUMNS = ("word", *TIMES, "low_percent to high_percent", "threshold_percen
 
 def entries(comparisons: Sequence[Comparison]) -> list[Entry]:
     """List the changes of all cases, the worst first; cases that only one run has come last."""
-    found = [(number, change) for number, compared in enumerate(comparisons, 1) for change in compared.changes]
+    numbered = [(number, change) for number, compared in enumerate(comparisons, 1) for change in compared.changes]
     # Rounded, so that equal changes stay in the order of the table.
-    return sorted(found, key=lambda entry: (list(Word).index(entry[1].word), -round(entry[1].size, 9)))
+    return sorted(numbered, key=lambda entry: (list(Word).index(entry[1].word), -round(entry[1].size, 9)))
 
 
 def show(
-    comparisons: Sequence[Comparison], found: Sequence[Entry], causes: Causes, files: Sequence[Path], console: Console
+    comparisons: Sequence[Comparison], cases: Sequence[Entry], causes: Causes, files: Sequence[Path], console: Console
 ) -> None:
     """Print the verdicts, the causes, the worst cases, and the files that were written."""
     for comparison in comparisons:
@@ -79,7 +79,7 @@ def show(
             say(console, f"Machine code in {comparison.other.short}, against the baseline's:", "bold")
             advice = "--html shows which instructions."
             _show_some(console, [changed.sentence for changed in code], MAX_LINES, advice)
-    _show_cases(comparisons, found, console)
+    _show_cases(comparisons, cases, console)
     for comparison in comparisons:
         for run, rows in _lone(comparison):
             cases = "; ".join(described(row, comparison.varying) for row in rows[:3])
@@ -89,14 +89,14 @@ def show(
         say(console, f"Written: {path}")
 
 
-def page(comparisons: Sequence[Comparison], found: Sequence[Entry], causes: Causes, picture: Picture | None) -> bytes:
+def page(comparisons: Sequence[Comparison], cases: Sequence[Entry], causes: Causes, picture: Picture | None) -> bytes:
     """Render the page. The same comparison gives the same bytes."""
     from runner.report.page import template  # noqa: PLC0415 - Jinja would slow a comparison without a page
 
     names, base = _varying(comparisons), comparisons[0].base.short
     others = [comparison.other.short for comparison in comparisons]
-    same = [entry for entry in found if entry[1].word is Word.SAME]
-    rest = [entry for entry in found if entry[1].word not in (Word.SAME, Word.ONLY_BASE, Word.ONLY_OTHER)]
+    same = [entry for entry in cases if entry[1].word is Word.SAME]
+    rest = [entry for entry in cases if entry[1].word not in (Word.SAME, Word.ONLY_BASE, Word.ONLY_OTHER)]
     differing = [(c.kind, one_line(c.name, 80), *(one_line(v, 160) for v in c.values)) for c in causes.differing]
     context: dict[str, Any] = {
         "title": f"{listed(others)} against {base}",
@@ -126,13 +126,13 @@ def page(comparisons: Sequence[Comparison], found: Sequence[Entry], causes: Caus
     return template("compare.html", "runner.compare", "runner.report").render(context).encode()
 
 
-def as_csv(comparisons: Sequence[Comparison], found: Iterable[Entry]) -> bytes:
+def as_csv(comparisons: Sequence[Comparison], cases: Iterable[Entry]) -> bytes:
     """Format all cases as CSV."""
     base = comparisons[0].base
     parameters = [name for name in base.parameters if name != "device"]
     parameters[parameters.index("size") + 1 : 0] = ["rows", "cols"]
     rows = []
-    for number, change in found:
+    for number, change in cases:
         case, *values = ("" if absent(change.row[n]) else change.row[n] for n in ("case", *parameters, "device"))
         pair, runs = change.pair, (comparisons[number - 1].other.name, base.name)
         numbers = [_median(pair.base), _median(pair.other), *(change.percent or [None] * 4)]
@@ -224,8 +224,8 @@ def _show_some(console: Console, lines: Sequence[str], most: int, end: str, noun
         say(console, f"  {more}{end}", "dim")
 
 
-def _show_cases(comparisons: Sequence[Comparison], found: Sequence[Entry], console: Console) -> None:
-    shown = [entry for entry in found if entry[1].word not in QUIET]
+def _show_cases(comparisons: Sequence[Comparison], cases: Sequence[Entry], console: Console) -> None:
+    shown = [entry for entry in cases if entry[1].word not in QUIET]
     names = _varying(comparisons)
     rows, styles = [], []
     for number, change in shown[:MAX_CASES]:
@@ -254,11 +254,11 @@ def _numbers(change: Change, comparison: Comparison) -> tuple[str, str, str]:
     return f"{was:.4g} to {now:.4g} {by.unit or by.name}", between, note
 
 
-def _table(found: Iterable[Entry], comparisons: Sequence[Comparison], parameters: Sequence[str]) -> Table:
+def _table(cases: Iterable[Entry], comparisons: Sequence[Comparison], parameters: Sequence[str]) -> Table:
     """The page's table of common cases, without empty columns."""
     names = [*parameters, *(["run"] if len(comparisons) > 1 else []), *PAGE_COLUMNS]
     lines = []
-    for number, change in found:
+    for number, change in cases:
         pair, percent = change.pair, change.percent
         cells = {
             "run": Cell(comparisons[number - 1].other.short),

@@ -16,10 +16,10 @@ BROAD = 100_000  # columns, wider than any line
 INDENT = 4
 
 
-def say(console: Console, text: str, style: str = "", *, whole: bool = False) -> None:
-    """Print a line without markup. A terminal wraps it between words unless it is `whole`; a pipe gets it unwrapped."""
+def say(console: Console, text: str, style: str = "", *, wrap: bool = True) -> None:
+    """Print a line without markup. A terminal wraps it between words if `wrap`; a pipe gets it unwrapped."""
     line = Text(one_line(text, 2000) if "\x1b" in text else text, style=style)
-    console.print(line, soft_wrap=whole or not console.is_terminal)
+    console.print(line, soft_wrap=not (wrap and console.is_terminal))
 
 
 def short_path(path: Path) -> str:

@@ -53,21 +53,23 @@ class Table:
     def filled(self, *always: str, on_request: Sequence[str] = ()) -> Table:
         """The table without empty columns, except `always`; a page hides those from `on_request` on."""
         empty = {name: ("", "0") if name in ZERO_IS_NOTHING else ("",) for name in self.columns}
-        kept = [
+        columns = [
             n
             for n, name in enumerate(self.columns)
             if name in always or any(line.cells[n].text not in empty[name] for line in self.lines)
         ]
-        names = [self.columns[n] for n in kept]
-        lines = [Line(line.anchor, [line.cells[n] for n in kept], line.style) for line in self.lines]
+        names = [self.columns[n] for n in columns]
+        lines = [Line(line.anchor, [line.cells[n] for n in columns], line.style) for line in self.lines]
         return Table(names, lines, next((name for name in names if name in on_request), ""))
 
     @property
     def styles(self) -> dict[str, str]:
         """Classes of the style sheet by column: words are left-aligned, hidden columns begin with `more`."""
         words = [n for n in range(len(self.columns)) if any(line.cells[n].text[:1].isalpha() for line in self.lines)]
-        found = dict.fromkeys([*(self.columns[n] for n in words), *PROSE.intersection(self.columns)], "left")
-        return found | ({self.on_request: f"{found.get(self.on_request, '')} more".strip()} if self.on_request else {})
+        classes = dict.fromkeys([*(self.columns[n] for n in words), *PROSE.intersection(self.columns)], "left")
+        return classes | (
+            {self.on_request: f"{classes.get(self.on_request, '')} more".strip()} if self.on_request else {}
+        )
 
     def markdown(self) -> str:
         """The table for a pull request; special characters of Markdown and HTML are escaped."""

@@ -20,8 +20,8 @@ def cases(run: Run, stage: str) -> Iterator[tuple[Row, dict[str, Any]]]:
     if not any(isinstance(way, dict) and way.get("profile") for way in (ways if isinstance(ways, list) else ())):
         return  # saves opening a file per job
     for row in run.measured.rows:
-        found = None if absent(row["job"]) else run.folder.json(run.folder.profile(int(row["job"])))
-        record = section(found, stage) if isinstance(found, dict) else {}
+        content = None if absent(row["job"]) else run.folder.json(run.folder.profile(int(row["job"])))
+        record = section(content, stage) if isinstance(content, dict) else {}
         if record and "reason" not in record:
             yield row, record
 

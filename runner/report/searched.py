@@ -39,13 +39,13 @@ def course(search: Searched) -> str:
     return f"{count(len(search.cases), 'case')}{share}; {', '.join(choice)}{'; ' * bool(choice)}{end}{failures}"
 
 
-def importance(found: Importance) -> str:
+def importance(model: Importance) -> str:
     """Describe which parameters mattered for an objective."""
-    objective, shares = one_line(found.objective, 40), found.shares
+    objective, shares = one_line(model.objective, 40), model.shares
     if not shares:
-        why = f": a model of half of them explains {100 * found.explained:.0f} % of the variance of the others"
-        first = f"Which parameters mattered for {objective} is unknown after {count(found.cases, 'measured case')}"
-        return f"{first}{why if found.explained > 0 else ''}."
+        why = f": a model of half of them explains {100 * model.explained:.0f} % of the variance of the others"
+        first = f"Which parameters mattered for {objective} is unknown after {count(model.cases, 'measured case')}"
+        return f"{first}{why if model.explained > 0 else ''}."
     much = [name for name, (_, low, _) in shares.items() if low > MIN_SHARE]
     little = [name for name, (_, _, high) in shares.items() if high < MIN_SHARE]
     unsure = [name for name in shares if name not in much and name not in little]

@@ -47,7 +47,7 @@ class Axis:
     steep: bool = False  # the words at the ticks need more room than there is
     size: float = 9.0  # of the words at the ticks, points
     bare: bool = False  # without grid lines and ticks
-    most: int = 0  # ticks at round numbers; 0: as many as fit
+    max_ticks: int = 0  # at round numbers; 0: as many as fit
 
 
 @dataclass(frozen=True)
@@ -154,9 +154,9 @@ class Note:
     colour: str = INK
     size: float = 8.5
     align: Literal["left", "center", "right"] = "left"
-    above: Literal["top", "center", "baseline"] = "center"  # which part of the words is at the point's height
+    vertical: Literal["top", "center", "baseline"] = "center"  # which part of the words is at the point's height
     pin: Literal["", "beside", "corner"] = ""  # x is a share of the panel's width; in a corner y of its height, too
-    to: tuple[float, float] | None = None  # where the words stand instead, in the axes' numbers
+    target: tuple[float, float] | None = None  # where the words stand instead, in the axes' numbers
     leader: bool = False  # with a thin line from the words to the point
 
 
@@ -200,8 +200,8 @@ _EMPTY: tuple[Any, ...] = ("", (), None)
 def _plain(one: Any) -> Any:
     if dataclasses.is_dataclass(one) and not isinstance(one, type):
         fields = {f.name: getattr(one, f.name) for f in dataclasses.fields(one)}
-        kept = {name: _plain(value) for name, value in fields.items() if value is not False and value not in _EMPTY}
-        return {"kind": type(one).__name__.lower(), **kept}
+        present = {name: _plain(value) for name, value in fields.items() if value is not False and value not in _EMPTY}
+        return {"kind": type(one).__name__.lower(), **present}
     if isinstance(one, list | tuple | range):
         return [_plain(value) for value in one]
     return float(f"{one:.5g}") if isinstance(one, float) else one

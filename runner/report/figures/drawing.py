@@ -117,8 +117,8 @@ def _axis(axes: Axes, name: Literal["x", "y"], axis: chart.Axis) -> None:
         target.set_ticklabels([words for _, words in axis.ticks], **steep)
     elif axis.log and axis.low is not None and axis.high is not None:
         _round_ticks(target, *sorted((axis.low, axis.high)))
-    elif axis.most:
-        target.set_major_locator(MaxNLocator(axis.most, integer=axis.most < 4))
+    elif axis.max_ticks:
+        target.set_major_locator(MaxNLocator(axis.max_ticks, integer=axis.max_ticks < 4))
     if axis.ticks is None:
         target.set_major_formatter(lambda value, _: f"{value:,.10g}{axis.unit}")
     if axis.size != chart.Axis.size:
@@ -208,14 +208,14 @@ def _(mark: chart.Shade, axes: Axes) -> None:
 
 @_draw.register
 def _(mark: chart.Note, axes: Axes) -> None:
-    style: dict[str, Any] = {"color": mark.colour, "fontsize": mark.size, "ha": mark.align, "va": mark.above}
+    style: dict[str, Any] = {"color": mark.colour, "fontsize": mark.size, "ha": mark.align, "va": mark.vertical}
     if mark.pin == "beside":
         axes.text(mark.x, mark.y, mark.text, transform=axes.get_yaxis_transform(), **style)
     elif mark.pin == "corner":
         axes.annotate(mark.text, (mark.x, mark.y), xycoords="axes fraction", linespacing=1.5, **style)
-    elif mark.to:
+    elif mark.target:
         arrow = {"arrowstyle": "-", "color": "#b0b0b8", "linewidth": 0.6} if mark.leader else None
-        axes.annotate(mark.text, (mark.x, mark.y), mark.to, arrowprops=arrow, annotation_clip=False, **style)
+        axes.annotate(mark.text, (mark.x, mark.y), mark.target, arrowprops=arrow, annotation_clip=False, **style)
     else:
         offset: dict[str, Any] = {"xytext": (mark.right, mark.up), "textcoords": "offset points"}
         axes.annotate(mark.text, (mark.x, mark.y), annotation_clip=False, **offset, **style)

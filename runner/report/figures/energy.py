@@ -55,7 +55,7 @@ class Energies(Figure):
                 chart.Line([row["energy_us"]], [row["joules"]], replace(look, dash=""), one_line(row["kernel"], 30))
                 for row, look in zip(rows, looks, strict=True)
             ),
-            chart.Note(best["energy_us"], best["joules"], name, size=7.5, above="top", **where),
+            chart.Note(best["energy_us"], best["joules"], name, size=7.5, vertical="top", **where),
         ]
         x = Axis("time of a launch (µs)", low, high, log=True)
         return chart.Panel(title, x, Axis("energy of a launch (J)", bottom, top, log=True), marks)

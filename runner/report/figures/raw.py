@@ -90,11 +90,11 @@ def _chart(row: Row, taken: Samples, high: float, shown: NDArray[np.int64]) -> C
     quartiles = [chart.Shade(known["q1"], known["q3"], COLOURS[0])] if len(known) == 3 else []
     median = chart.Rule(row["median_us"], Look(INK, width=1.2))
     x, beside = Axis("sample, in the order of taking", -0.01 * len(us), 1.01 * len(us)), 1.05 * max(counts)
-    y = Axis("µs of one launch", low, high, most=6)
+    y = Axis("µs of one launch", low, high, max_ticks=6)
     histogram = chart.Histogram(counts.tolist(), edges.tolist(), "#8a8a8a")
     title = "\n".join(f"{name} {exact(value)} µs" for name, value in known.items())
     marks: list[chart.Mark] = [*quartiles, histogram, median]
-    end = Axis("samples", 0, beside, most=3)
+    end = Axis("samples", 0, beside, max_ticks=3)
     panels = [
         chart.Panel("", x, y, [*quartiles, *_points(taken, high, shown), median]),
         chart.Panel(title, end, replace(y, label=""), marks),

@@ -111,9 +111,9 @@ def _names(points: list[RooflinePoint], looks: Mapping[str, Look]) -> Iterator[c
         wanted = math.log10(point.gflops)
         y = min(wanted, min(last.get(place + n, math.inf) for n in (-1, 0, 1)) - 0.085)
         last[place] = y
-        colour, to = looks[kernel].colour, (point.intensity * 1.12, 10**y)
+        colour, target = looks[kernel].colour, (point.intensity * 1.12, 10**y)
         leader, name = y < wanted - 0.05, one_line(kernel, 30)
-        yield chart.Note(point.intensity, point.gflops, name, colour=colour, size=8, to=to, leader=leader)
+        yield chart.Note(point.intensity, point.gflops, name, colour=colour, size=8, target=target, leader=leader)
 
 
 def _ceilings(roofs: dict[str, Roof]) -> chart.Note:
@@ -122,7 +122,7 @@ def _ceilings(roofs: dict[str, Roof]) -> chart.Note:
     gflops = [f"{rough(roof.gflops)} {word}" for word, roof in roofs.items() if roof.gflops]
     lines = [f"DRAM, GB/s: {', '.join(gbps)}"]
     lines += [f"multiply-adds, 10^9 operations/s: {', '.join(gflops)}"] if gflops else []
-    return chart.Note(0.012, 0.985, "\n".join(lines), colour=PALE, size=8, above="top", pin="corner")
+    return chart.Note(0.012, 0.985, "\n".join(lines), colour=PALE, size=8, vertical="top", pin="corner")
 
 
 def _point(row: Row, values: dict[str, float], precision: str) -> RooflinePoint | None:

@@ -110,7 +110,7 @@ def _front(search: Searched, caption: str) -> Figure:
     if anew := [row for row in rows if row["measured_anew"]]:
         marks.append(line(anew, Look(COLOURS[1], "D", "", size=8, hollow=True), "measured anew at the end"))
     marks += [
-        chart.Note(row[first], row[second], str(number), 5, 4, size=9, above="baseline")
+        chart.Note(row[first], row[second], str(number), 5, 4, size=9, vertical="baseline")
         for number, row in enumerate(front[:MAX_LABELS], 1)
     ]
     x, y = (_front_axis(name, [row[name] for row in rows]) for name in (first, second))

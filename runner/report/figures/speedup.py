@@ -103,7 +103,7 @@ def _line(cases: list[Case], places: dict[str, float], look: Look, word: str) ->
 def figures(results: Results) -> list[Speedups]:
     """Choose the figure of a run with speed-ups at several sizes; tables and bars show those of a single size."""
     rows = {row["row"]: row for row in results.run.rows}
-    pairs = group(((rows[number], found) for number, found in results.ratios.items()), lambda pair: _key(pair[0]))
+    pairs = group(((rows[number], pair) for number, pair in results.ratios.items()), lambda case: _key(case[0]))
     panels, columns = [], separating_columns(results.run)
     for step in steps(results.run):
         points = [
