@@ -164,8 +164,8 @@ def known_noise(base: Compared, other: Compared, pair: Pair, by: Criterion = TIM
     """The noise of a pair's times, or of the criterion `by`: the larger one of the two devices."""
     kind, median = str(pair.base["device"]), float(pair.base["median_us"])
     noises = [noise.read_device_noise(run.device(kind)).at(median) for run in (base, other)]
-    process = max((one.process for one in noises if one.process is not None), default=None)
-    known = Noise(process=process, tick_us=max(one.tick_us for one in noises))
+    process = max((n.process for n in noises if n.process is not None), default=None)
+    known = Noise(process=process, tick_us=max(n.tick_us for n in noises))
     if by.is_time:
         return known
     return known.of_metric(by.elasticity(pair.base, median), by.cost(pair.base, median) / median)

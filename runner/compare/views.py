@@ -82,9 +82,9 @@ def show(
     _show_cases(comparisons, cases, console)
     for comparison in comparisons:
         for run, rows in _lone(comparison):
-            cases = "; ".join(described(row, comparison.varying) for row in rows[:3])
+            names = "; ".join(described(row, comparison.varying) for row in rows[:3])
             more = [f"{len(rows) - 3:,} more"] if len(rows) > 3 else []
-            say(console, f"Only in {run}: {listed([cases, *more])}.", "dim")
+            say(console, f"Only in {run}: {listed([names, *more])}.", "dim")
     for path in files:
         say(console, f"Written: {path}")
 

@@ -53,13 +53,13 @@ class Table:
     def filled(self, *always: str, on_request: Sequence[str] = ()) -> Table:
         """The table without empty columns, except `always`; a page hides those from `on_request` on."""
         empty = {name: ("", "0") if name in ZERO_IS_NOTHING else ("",) for name in self.columns}
-        columns = [
+        places = [
             n
             for n, name in enumerate(self.columns)
             if name in always or any(line.cells[n].text not in empty[name] for line in self.lines)
         ]
-        names = [self.columns[n] for n in columns]
-        lines = [Line(line.anchor, [line.cells[n] for n in columns], line.style) for line in self.lines]
+        names = [self.columns[n] for n in places]
+        lines = [Line(line.anchor, [line.cells[n] for n in places], line.style) for line in self.lines]
         return Table(names, lines, next((name for name in names if name in on_request), ""))
 
     @property

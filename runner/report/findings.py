@@ -159,7 +159,7 @@ def _count_status(status: str, number: int) -> str:
 def _problems(run: Run) -> tuple[Problem, ...]:
     groups = run.frame[run.frame["status"] != "ok"].groupby(["status", "reason"], sort=False)
     problems = [
-        Problem(str(status), str(reason), tuple(run.of(rows).rows), failed=status not in IDLE)
+        Problem(str(status), str(reason), tuple(run.with_frame(rows).rows), failed=status not in IDLE)
         for (status, reason), rows in groups
     ]
     return tuple(sorted(problems, key=lambda problem: not problem.failed))

@@ -120,7 +120,9 @@ def _front(search: Searched, caption: str) -> Figure:
 
 def _front_rows(search: Searched) -> list[Row]:
     """One row per case that did not fail, with its last values, and whether it is on the Pareto front."""
-    values = {c.point: tuple(v[0] for v in search.anew.get(c.point, ())) or c.results for c in search.cases if c.results}
+    values = {
+        c.point: tuple(v[0] for v in search.anew.get(c.point, ())) or c.results for c in search.cases if c.results
+    }
     signs = [-1 if higher else 1 for higher in search.higher]
     costs = {point: tuple(s * v for s, v in zip(signs, own, strict=True)) for point, own in values.items()}
     best, front = (math.inf, math.inf), set[tuple[float, ...]]()
