@@ -158,8 +158,9 @@ def _count_status(status: str, number: int) -> str:
 
 def _problems(run: Run) -> tuple[Problem, ...]:
     groups = run.frame[run.frame["status"] != "ok"].groupby(["status", "reason"], sort=False)
+    by_number = {row["row"]: row for row in run.rows}  # there may be as many reasons as cases
     problems = [
-        Problem(str(status), str(reason), tuple(run.with_frame(rows).rows), failed=status not in IDLE)
+        Problem(str(status), str(reason), tuple(by_number[number] for number in rows.index), failed=status not in IDLE)
         for (status, reason), rows in groups
     ]
     return tuple(sorted(problems, key=lambda problem: not problem.failed))

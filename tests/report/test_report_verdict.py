@@ -26,6 +26,12 @@ def test_the_headline_has_the_count_and_the_fastest(run_folder):
     )
 
 
+def test_problems_share_the_rows_of_their_run(run_folder):
+    """A problem has rows of the run itself, since copies for thousands of reasons would take long."""
+    run = read(run_folder([runs.failed(n, "mismatch", f"{n} of 9 elements differ") for n in range(1, 4)]))
+    assert all(problem.rows[0] is row for problem, row in zip(judge(run).problems, run.rows, strict=True))
+
+
 def test_limits_that_nobody_knows_are_left_out(run_folder):
     """Without a peak or a copy the time and the bandwidth stand alone."""
     row = runs.row() | runs.timing(9, 2**24) | {"percent_peak": "", "percent_copy": ""}
