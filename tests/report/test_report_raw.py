@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 import report_runs as runs
@@ -144,6 +146,17 @@ def test_thousands_of_samples_stay_a_small_file(measured):
     assert len(rows) == 5000
     assert list(rows[0]) == ["sample", "round", "us", "enqueue_us", "throttled"]
     assert [float(row["us"]) for row in rows[:50]] == [float(f"{us:.9g}") for us in taken["us"][:50]]
+
+
+def test_rows_of_samples_are_made_when_they_are_written(measured):
+    """Choosing the figures of many samples, as a page of a running sweep does, does not make a row of each sample."""
+    folder = measured([samples(spread(9, 50_000))])
+    tracemalloc.start()
+    try:
+        plots(folder)
+        assert tracemalloc.get_traced_memory()[1] < 10e6
+    finally:
+        tracemalloc.stop()
 
 
 def test_emulated_samples_and_few_samples_have_no_figure(measured):

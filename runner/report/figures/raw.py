@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,18 @@ MAX_CASES, MIN_SAMPLES = 6, 10
 
 MAX_POINTS, FAR_IQR = 250, 8
 """Most samples drawn as points; a sample more interquartile ranges above q3 than this is drawn at the edge."""
+
+
+@dataclass(frozen=True)
+class RawSamples(Figure):
+    """All samples of a case, in the order of taking."""
+
+    samples: Samples
+
+    def rows(self) -> list[Row]:
+        """One row per sample. They are made when the figure is drawn, since there may be millions."""
+        names = ("sample", *(self.samples.dtype.names or ()))
+        return [dict(zip(names, (n, *sample), strict=True)) for n, sample in enumerate(self.samples.tolist())]
 
 
 def figures(results: Results) -> list[Figure]:
@@ -56,7 +68,6 @@ def _read(folder: RunFolder, row: Row) -> Samples | None:
 
 
 def _figure(row: Row, taken: Samples, names: list[str], place: int, wide: int) -> Figure:
-    """All samples of a case, in the order of taking."""
     us, throttled = taken["us"], int(taken["throttled"].sum())
     high = _upper_end(us)  # samples beyond it are drawn at the edge
     far = us[us > high]
@@ -75,10 +86,8 @@ def _figure(row: Row, taken: Samples, names: list[str], place: int, wide: int) -
         f"Triangles at the upper edge: {count(len(far), 'sample')} further up, {longest}." if longest else "",
         f"Number {place} of {wide:,} such cases, the widest first{drawn}." if wide > 1 else "",
     )
-    fields = ("sample", *(taken.dtype.names or ()))
-    rows = [dict(zip(fields, (n, *sample), strict=True)) for n, sample in enumerate(taken.tolist())]
     stem, title = f"samples-{row['case']}-{row['job']}", f"Samples of {described(row, names)}"
-    return Figure("raw", stem, title, caption, table=rows, chart=_chart(row, taken, high, shown))
+    return RawSamples("raw", stem, title, caption, taken, chart=_chart(row, taken, high, shown))
 
 
 def _chart(row: Row, taken: Samples, high: float, shown: NDArray[np.int64]) -> Chart:
