@@ -260,7 +260,7 @@ def _table(cases: Iterable[Entry], comparisons: Sequence[Comparison], parameters
     lines = []
     for number, change in cases:
         pair, percent = change.pair, change.percent
-        cells = {
+        results = {
             "run": Cell(comparisons[number - 1].other.short),
             "word": Cell(change.word, WORD_STYLES.get(change.word, ("", ""))[1]),
             "base_median_us": Cell(_exact(_median(pair.base))),
@@ -270,8 +270,10 @@ def _table(cases: Iterable[Entry], comparisons: Sequence[Comparison], parameters
             "threshold_percent": Cell(f"{percent[3]:.1f}" if percent else ""),
             # The advice of an inconclusive case, because its interval has its own column.
             "note": Cell(one_line(change.advice or change.reason, 110)),
-        } | {name: Cell(one_line(value_of(name, change.row), 80)) for name in parameters}
-        lines.append(Line(_anchor((number, change)), [cells[name] for name in names]))
+        }
+        own = [Cell(one_line(value_of(name, change.row), 80)) for name in parameters]  # one may be called `word`
+        cells = [*own, *(results[name] for name in names[len(own) :])]
+        lines.append(Line(_anchor((number, change)), cells))
     return Table(names, lines).filled("kernel", "word")
 
 

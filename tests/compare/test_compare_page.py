@@ -1,6 +1,7 @@
 import re
 from html.parser import HTMLParser
 
+import compare_runs
 import pytest
 from compare_runs import WILD, failed, timed
 
@@ -156,3 +157,13 @@ def test_a_comparison_of_256_cases_is_below_a_megabyte(compare, tmp_path):
     ]
     compare(*rows, options=("--html", "result.html"))
     assert (tmp_path / "result.html").stat().st_size < 1_000_000
+
+
+def test_a_parameter_may_have_the_name_of_a_result(page, monkeypatch):
+    """The column of a kernel's parameter `word` has its values, and the word on the case has its own column."""
+    monkeypatch.setattr(compare_runs, "COLUMNS", ("word", *compare_runs.COLUMNS))
+    before, after = ([timed(n, us, word=n) for n in (16, 32)] for us in (100, 150))
+    text = page(before, after)
+    lines = re.findall(r"<tr id=.*?</tr>", text, re.DOTALL)
+    cells = [re.sub(r"<[^>]+>", " ", line).split() for line in lines]
+    assert [line[2:4] for line in cells] == [["16", "slower"], ["32", "slower"]]
