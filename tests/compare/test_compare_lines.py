@@ -49,6 +49,16 @@ def test_a_line_that_costs_less_is_told_though_its_number_changed(two, compare):
     assert "32 -&gt; 4 sectors" in page
 
 
+def test_the_page_of_changed_lines_has_no_error(two, compare, browser):
+    """The page's script does not take the changed lines for annotated sources, which have a filter."""
+    compare.folders("A", "B", "--html", "page.html")
+    page, wrong = browser.new_page(), []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.goto((two / "page.html").as_uri())
+    page.close()
+    assert wrong == []
+
+
 def test_equal_costs_are_not_told(two, compare):
     """A run compared with one that costs the same has no such part."""
     put(two / "B", AFTER, costs(1, 32.0, 1.0))
