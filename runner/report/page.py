@@ -166,7 +166,7 @@ def heading(run: Run) -> str:
     name = one_line(experiment(_command(run)), 40)
     kernels = [one_line(str(kernel), 40) for kernel in run.kernels]
     what = listed(kernels) if 0 < len(kernels) <= 3 else count(len(kernels), "kernel")
-    kinds = sorted({str(kind) for kind in run.frame["device"]} - {""}, key=is_gpu, reverse=True)
+    kinds = sorted({str(kind) for kind in run.frame["device"]} - {""}, key=lambda kind: (not is_gpu(kind), kind))
     names = [name_of(kind, str(section(run.devices, kind).get("name") or "")) for kind in kinds]
     where = f" on {listed([one_line(str(name), 60) for name in names])}" if names else ""
     day = re.match(r"\d{4}-\d\d-\d\d", str(run.environment.get("started_utc")))

@@ -13,8 +13,10 @@ from shuffle_rows import COLUMNS, butterfly, tour
 
 import runner.report
 from runner.errors import UsageError
+from runner.record.run import read
 from runner.report import build
 from runner.report.__main__ import main
+from runner.report.page import heading
 
 
 class Reader(HTMLParser):
@@ -292,3 +294,10 @@ def test_the_libraries_are_those_of_their_packages():
     known = re.findall(r"([0-9a-f]{64})  (\S+)", (folder / "LICENSES.txt").read_text("utf-8"))
     assert [name for _, name in known] == ["d3.min.js", "plot.min.js"]
     assert all(hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest for digest, name in known)
+
+
+def test_the_title_names_devices_in_one_order(run_folder):
+    """GPUs come first, then other devices, each in the order of their names, whatever the process's hash seed is."""
+    devices = ("checked", "g4", "g2", "cpu", "g3", "g1")
+    title = heading(read(run_folder([runs.row(n, device=device) for n, device in enumerate(devices)])))
+    assert " on g1, g2, g3, g4, the checked CPU device and the CPU device, " in title
