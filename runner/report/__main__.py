@@ -109,8 +109,9 @@ def page(path: Path) -> str:
     from runner.report.findings import judge  # noqa: PLC0415
     from runner.report.page import render  # noqa: PLC0415
 
-    token, run, message = state(path), read(path, newest=True), "The sweep has ended."
-    if running(RunFolder(path)):
+    token, is_running = state(path), running(RunFolder(path))  # it may end while it is read
+    run, message = read(path, newest=True), "The sweep has ended."
+    if is_running:
         planned, run = len(run.frame), run.with_frame(run.frame[run.frame["status"] != "not_run"])
         message = f"Running: {len(run.frame):,} of {planned:,} cases so far. This page updates itself."
     return render(run, judge(run), live=(token, message)) if len(run.frame) else WAITING_PAGE.format("")

@@ -8,9 +8,10 @@ import threading
 import pytest
 import report_runs as runs
 
+from runner.record import run as reader
 from runner.record.folder import RunFolder
 from runner.report import as_markdown
-from runner.report.__main__ import main, server
+from runner.report.__main__ import main, page, server
 
 ROWS = [
     {name: value for name, value in row.items() if value != ""} | {"job": n}
@@ -53,6 +54,19 @@ def asked(serving, path, host):
     answer.read()
     connection.close()
     return answer.status
+
+
+def test_a_sweep_may_end_while_it_is_read(running, monkeypatch):
+    """Cases that were finished after the folder was read are not shown as if the sweep had ended without them."""
+    read = reader.read
+
+    def end(*arguments, **options):
+        run = read(*arguments, **options)
+        (running.path / ".lock").unlink()
+        return run
+
+    monkeypatch.setattr(reader, "read", end)
+    assert "4 of 24 cases so far" in page(running.path)
 
 
 @pytest.mark.browser
