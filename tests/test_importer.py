@@ -112,6 +112,14 @@ def test_a_t1_file_gives_blocks_sizes_and_roles(tmp_path):
     assert content["constraints"] == {"block_x % block_y == 0": "a restriction of the tuning script"}
 
 
+def test_a_problem_of_four_dimensions_is_imported(tmp_path):
+    """A grid has the first ones of a tuner's problem."""
+    write_files(tmp_path, {"tune.py": SCRIPT.replace("size = 5000", "size = (64, 32, 16, 8)")})
+    done = run(tmp_path, "import", "tune.py")
+    assert done.code == 0, done.err
+    assert written(tmp_path, "add")[1]["parameters"]["size"] == "32x64"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
