@@ -27,6 +27,17 @@ def fill_in(folder, name, **blanks):
     path.write_text("\n".join(lines))
 
 
+def test_macros_are_in_the_order_of_the_file(tmp_path):
+    """The same file gives the same YAML each time."""
+    names = [f"STEP{i}" for i in range(8)]
+    functions = "".join(f"__device__ int {name.lower()}() {{ return {name}; }}\n" for name in names)
+    total = " + ".join(f"{name.lower()}()" for name in names)
+    write_files(tmp_path, {"steps.cu": f"{functions}__global__ void all(int* out) {{ out[0] = {total}; }}\n"})
+    done = run(tmp_path, "import", "steps.cu")
+    assert done.code == 0, done.err
+    assert written(tmp_path, "all")[1]["macros"] == names
+
+
 def test_a_script_for_kernel_tuner_needs_only_its_reference(tmp_path):
     """Its kernel, sizes, parameters and restrictions are taken. The blank is told, and then it runs."""
     write_files(tmp_path, {"tune.py": SCRIPT})
@@ -110,6 +121,14 @@ def test_a_t1_file_gives_blocks_sizes_and_roles(tmp_path):
     assert content["parameters"]["block"] == {"default": "16x2", "allowed": ["8x2", "8x4", "16x2", "16x4"]}
     assert content["parameters"]["size"] == "32x64"
     assert content["constraints"] == {"block_x % block_y == 0": "a restriction of the tuning script"}
+
+
+def test_a_problem_of_four_dimensions_is_imported(tmp_path):
+    """A grid has the first ones of a tuner's problem."""
+    write_files(tmp_path, {"tune.py": SCRIPT.replace("size = 5000", "size = (64, 32, 16, 8)")})
+    done = run(tmp_path, "import", "tune.py")
+    assert done.code == 0, done.err
+    assert written(tmp_path, "add")[1]["parameters"]["size"] == "32x64"
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,8 @@ class Facts:
 def find_facts(source: Source, kernel: Kernel) -> Facts:
     """Analyse a kernel of a source and of the files that it includes."""
     files = dict(parsed_files(source))
-    items = [item for part in needed_items(source, files).values() for item in part]
+    needed = needed_items(source, files)
+    items = [item for path, file in files.items() for item in file.items if item in needed[path]]  # in the files' order
     body = [node for item in items if item.kind is not ItemKind.USING for node in descendants(item.node)]
     declared = {name for file in files.values() for item in file.items for name in item.names}
     declared |= {name for item in items for name in item.own} | set(_unseen(body))

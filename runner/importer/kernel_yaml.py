@@ -62,7 +62,7 @@ class _Description:
             self.add("size", "x".join(map(str, reversed(tuning.size[:2]))))
         else:
             self.add("size", "1024x1024" if dimensions > 1 else "1Mi", note="of the problem")
-        block = ("256", "16x16", "8x8x4")[dimensions - 1]
+        block = ("256", "16x16", "8x8x4")[min(dimensions, 3) - 1]
         if tuning.block:
             axes = [list(tuning.values[name]) for name in tuning.block[:2]]
             first = [tuning.defaults.get(name, values[0]) for name, values in zip(tuning.block, axes, strict=False)]
