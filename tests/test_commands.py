@@ -112,6 +112,8 @@ def test_a_dry_run_shows_the_plan_and_leaves_nothing(tmp_path):
     assert "5 cases, 5 measurements." in done.out
     assert not list(tmp_path.iterdir())
     assert run(tmp_path, "--dry-run", "block=100", "device=cpu").code == 2
+    sizes = ",".join(map(str, range(1, 3001)))
+    assert "3,000 cases to run" in run(tmp_path, "--dry-run", "device=cpu", f"size={sizes}").out
 
 
 def test_a_dry_run_with_any_launcher_device_and_folder(tmp_path):

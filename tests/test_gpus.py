@@ -1,5 +1,6 @@
 """A sweep over several GPUs, for which workers on the CPU device stand: one table, whole groups, and nothing is lost."""
 
+import dataclasses
 import itertools
 import json
 import os
@@ -65,6 +66,8 @@ def test_each_device_of_a_sweep_decides_for_its_own_cases(tmp_path):
     found = table(tmp_path / "sweep")
     assert list(found["device"]) == ["cuda", "cpu"] * 2
     assert list(found["status"][found["device"] == "cpu"]) == ["skipped", "ok"]
+    others = found[found["device"] == "cuda"]
+    assert not others["reason"].fillna("").str.contains("GPU only|exit status").any()
 
 
 def test_a_worker_ctrl_c_and_the_parent_may_be_killed(tmp_path):
@@ -212,6 +215,15 @@ def test_hidden_gpus_are_not_used(monkeypatch):
     for given, left in {"": [], "-1": [], "GPU-a, GPU-b": ["GPU-a", "GPU-b"], "1,-1,0": ["1"]}.items():
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
         assert gpus.visible() == left
+
+
+def test_the_cpu_device_has_its_workers_on_a_machine_with_gpus(monkeypatch):
+    """`device=cpu` needs no GPU, so `shards` counts; a GPU's cases take all GPUs."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a,GPU-b")
+    (cpu,) = jobs([1024])
+    gpu = dataclasses.replace(cpu, device=DeviceConfig(kind="cuda"))
+    assert local.environments([cpu], {"shards": 3}) == [{}] * 3
+    assert local.environments([gpu], {"shards": 3}) == [{"CUDA_VISIBLE_DEVICES": f"GPU-{name}"} for name in "ab"]
 
 
 def test_every_gpu_measures_all_cases(tmp_path):

@@ -10,7 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
+from mistakes import write_files
 from processes import OWN, PATIENCE_S, call, content, environment, kill_all, members, start, table, wait_until
+
+from runner.sweep.session import Session
 
 SMALL = ("device=cpu", "size=1000")
 LONG = ("block=64,128,256,512", "size=256Ki", "device=cpu", "timing.cpu_samples=20", "hydra.sweep.dir=sweep")
@@ -42,6 +45,16 @@ def started_until(reached, directory, *arguments, **environment):
             return process
         process.communicate()
     raise AssertionError("the sweep was over each time")
+
+
+@pytest.mark.parametrize("left", ["", "3/result.json", "shards/0/1/rows.jsonl"])
+def test_a_folder_from_which_jobs_were_started_stays(left, tmp_path):
+    """Submitted jobs and finished rows keep a new folder; one that nothing was started from goes."""
+    session = Session()
+    folder = session.reserve(tmp_path / "sweep", exactly=True)
+    write_files(folder.path, {"environment.json": "{}", **({left: "{}"} if left else {})})
+    session.discard_if_unused()
+    assert folder.path.exists() == bool(left)
 
 
 @pytest.mark.parametrize("stage", STAGES)

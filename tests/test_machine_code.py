@@ -1,6 +1,7 @@
 """Machine code: kept beside the times, shown in the report, and compared."""
 
 import importlib.util
+from types import SimpleNamespace
 
 import pytest
 from outcomes import rows
@@ -10,7 +11,7 @@ from runner.device import Binary
 from runner.device.cuda import compiler as cuda_compiler
 from runner.device.cuda.compiler import CudaCompiler, Nvrtc
 from runner.record.folder import RunFolder
-from runner.stages.code import machine_code
+from runner.stages.code import machine_code, stage
 
 WRITTEN = """\
 	.target	sm_90
@@ -88,6 +89,15 @@ def test_only_a_binarys_name_is_read(tmp_path):
     machine_code.keep(folder, "b" * 12, "twice:\n", ".entry twice\n")
     assert [machine_code.read(folder, n, ptx=True) for n in ("../../secret", "b" * 12)] == ["", ".entry twice\n"]
     assert [machine_code.read(folder, n) for n in ("../../secret", "a" * 12, "b" * 12)] == ["", "", "twice:\n"]
+
+
+def test_of_many_binaries_the_fastest_are_kept(monkeypatch):
+    """Those of each size first, and a binary of several cases once."""
+    monkeypatch.setattr(stage, "MAX_BINARIES", 3)
+    found = [("slow", 1, 9.0), ("fast", 1, 1.0), ("same", 1, 2.0), ("other", 2, 8.0), ("same", 2, 5.0)]
+    jobs = [SimpleNamespace(number=n) for n in range(5)]
+    rows = {n: {"binary": b, "size": s, "median_us": us, "family": "f"} for n, (b, s, us) in enumerate(found)}
+    assert {name: job.number for name, job in stage.fastest(jobs, rows).items()} == {"fast": 1, "same": 4, "other": 3}
 
 
 def test_without_nvdisasm_there_is_a_sentence(tmp_path, monkeypatch):

@@ -83,6 +83,12 @@ def test_a_mistake_about_a_kind_is_one_sentence(bench, tmp_path, old, new, sente
     assert sentence in refusal(bench, altered(PATH, tmp_path, (old, new)))
 
 
+def test_a_whole_number_is_one_case_however_its_kind_writes_it(tmp_path):
+    """A parameter that was an integer may become a real one, and its rows still join."""
+    real = read_kernel(altered(PATH, tmp_path, ("scale: 3", "scale: {default: 3, kind: real}")))
+    assert case_of(read_kernel(PATH)).id == case_of(real).id != case_of(real, scale=3.5).id
+
+
 def test_a_number_that_must_be_an_integer_is_one(tmp_path):
     """A grid and an int may be made of real numbers, as long as the result is whole."""
     grid = ("grid: ceil_div(size, block)", "grid: size * shift - block")

@@ -98,6 +98,16 @@ def test_each_case_gets_the_counters_of_its_own_launch(play, bench):
     assert "dram__bytes_read.sum" in sentence
 
 
+def test_a_shard_launches_from_the_folder_of_the_sweep(tmp_path, monkeypatch):
+    """Its own folder has no sources."""
+    (tmp_path / "ncu").write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/words\n')
+    (tmp_path / "ncu").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    attempt = ShardFolder(RunFolder(tmp_path / "sweep"), 0).begin()
+    list(counters.Ncu().measure(jobs("bcast", metrics=["default"]), Tools(attempt, {0: {}}, Told(), {})))
+    assert f"runner.stages.profile.launch {tmp_path}/sweep 0 " in (tmp_path / "words").read_text()
+
+
 def test_other_launches_than_ours_are_no_counters(play, bench):
     """A case whose kernel ncu did not see has a reason and no numbers."""
     play("ncu", table(("other", "2,000", "1,024", "50.5")))

@@ -20,7 +20,7 @@ from runner.kernel.resolve import make
 from runner.record.folder import RunFolder
 from runner.stages.races import stage as looking
 from runner.stages.races.stage import Races
-from runner.stages.races.variants import changed_parameters, small_case
+from runner.stages.races.variants import changed_parameters, in_order, small_case, variants
 from runner.sweep.pool import Pool
 from runner.sweep.stage import Bench
 
@@ -177,6 +177,14 @@ def rows_on_gpu(names, sizes, **given):
     cases = [make(shipped(name), {"size": size, **given}, 0) for size in sizes for name in names]
     jobs = [Job(case, DeviceConfig(), TimingConfig(), "nvcc", n) for n, case in enumerate(cases)]
     return [(job, {"device": "cuda", "status": "ok", "median_us": 100.0 - job.number % len(names)}) for job in jobs]
+
+
+def test_the_fastest_variant_of_each_kernel_comes_first():
+    """At the largest size, where times say something about the kernel."""
+    given = [*rows_on_gpu(["reduceSmem"], [2**14, 2**20], block=128), *rows_on_gpu(["reduceSmem"], [2**20], block=256)]
+    given += [(job, {**row, "median_us": 1.0}) for job, row in rows_on_gpu(["reduceSmem"], [2**20], block=512)]
+    first, others = in_order(variants(given))
+    assert [dict(v.job.case.parameters)["block"] for v in (*first, *others)] == ["512", "128", "256"]
 
 
 def test_on_a_gpu_the_time_ends_it_and_what_was_not_reached_says_so(monkeypatch, tmp_path):

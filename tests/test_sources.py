@@ -69,6 +69,13 @@ def test_everything_that_is_needed_is_kept(own, runner, tmp_path):
     assert again.code == 0, again.err
 
 
+def test_each_way_of_timing_is_recorded(runner):
+    """A sweep over the way of timing tells all of them in its environment."""
+    done = runner("size=64", "device=cpu", "timing=quick,thorough")
+    devices = json.loads((done.folder / "environment.json").read_text())["devices"]
+    assert sorted(device["timing"]["rounds"] for device in devices.values()) == [1, 5]
+
+
 def test_a_kernel_that_hydra_composes_of_two_files_is_kept_whole(own, runner, tmp_path):
     """A YAML with a list of defaults is kept as it was composed, so that it can be read without Hydra."""
     (own / "common.yaml").write_text((own / "numbers.yaml").read_text())
