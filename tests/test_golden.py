@@ -22,6 +22,9 @@ from typing import Any
 import processes
 import pytest
 
+from runner.record.run import read
+from runner.report.verdict import write
+
 ROOT = Path(__file__).parent.parent
 GOLDEN = ROOT / "tests" / "golden"
 H200 = ROOT / "tests" / "h200_sweep"
@@ -82,9 +85,9 @@ def swept(name: str, place: Path) -> dict[str, str]:
 
 
 def reported(place: Path) -> dict[str, str]:
-    """Draw the report of the sweep that an H200 measured."""
+    """Judge the sweep that an H200 measured."""
     shutil.copytree(H200, place / "out")
-    run(place, "runner.report", str(place / "out"))
+    write(read(place / "out"))
     return {"verdict.json": written(place / "out")["verdict.json"]}
 
 

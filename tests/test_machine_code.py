@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from outcomes import rows
-from support import case_of, shipped
+from support import ROOT, case_of, shipped
 
 from runner.device import Binary
 from runner.device.cuda import compiler as cuda_compiler
@@ -13,28 +13,7 @@ from runner.device.cuda.compiler import CudaCompiler, Nvrtc
 from runner.record.folder import RunFolder
 from runner.stages.code import machine_code, stage
 
-WRITTEN = """\
-	.target	sm_90
-//--------------------- .text.twice              --------------------------
-	.section	.text.twice,"ax",@progbits
-        .global         twice
-twice:
-.text.twice:
-	//## File "/tmp/own/twice.cu", line 4
-        /*0000*/                   LDC R1, c[0x0][0x28] ;
-        /*0010*/              @!P0 LDG.E R4, desc[UR6][R4.64] ;
-.L_x_7:
-	//## File "/tmp/own/twice.cu", line 5
-        /*0020*/                   FADD R5, R4, R4 ;
-        /*0030*/                   STL [R1], R5 ;
-        /*0040*/                   BRA `(.L_x_7) ;
-.L_x_8:
-        /*0050*/                   BRA `(.L_x_8);
-        /*0060*/                   NOP ;
-        /*0070*/                   NOP ;
-.L_x_9:
-"""
-
+WRITTEN = (ROOT / "tests" / "machine_code" / "twice.txt").read_text()  # as nvdisasm writes it
 disassembler = pytest.mark.skipif(
     cuda_compiler.find_nvdisasm() is None or importlib.util.find_spec("cuda") is None,
     reason="there is no nvdisasm, or no NVRTC",

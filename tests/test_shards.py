@@ -32,7 +32,7 @@ from runner.shards.watch import State, WatchedShard, Watcher
 from runner.sweep import case_row, split
 from runner.sweep.ledger import Ledger
 
-ROUNDS = 40
+ROUNDS = 16
 
 
 def jobs(kernels, sizes, **further):
