@@ -174,8 +174,9 @@ KNOWN = {"block": 256, "size": 1000, "mask": 0xFF, "dtype": "float64"}
     ],
 )  # fmt: skip
 def test_expressions_mean_what_they_do_in_python(text, value):
-    """Every documented operator and function gives Python's own result."""
+    """Every documented operator and function gives Python's own result; only parameters are names."""
     assert Expression(text, "here")(KNOWN) == value
+    assert Expression("ceil_div(size, block * 2)", "here").names == {"size", "block"}
 
 
 @pytest.mark.parametrize(
@@ -200,11 +201,6 @@ def test_what_cannot_be_evaluated_says_so(text):
     """A division by zero, a number without bounds or an unknown name is a sentence that quotes the expression."""
     with pytest.raises(UsageError, match="here: '"):
         Expression(text, "here")(KNOWN)
-
-
-def test_an_expression_knows_the_names_it_reads():
-    """Functions are no names of parameters."""
-    assert Expression("ceil_div(size, block * 2)", "here").names == {"size", "block"}
 
 
 SHFL = shipped("reduceShfl")

@@ -157,7 +157,7 @@ def test_an_interrupted_look_leaves_the_rows_and_a_resumed_sweep_looks_again(tmp
     hangs = "#ifdef __SANITIZE_THREAD__\n    while (*(volatile const int*)in == 0) ;\n#endif\n    if (i < n) out[i] = in[i] + 1;"
     source = shutil.copytree(FOLDER, tmp_path / "own") / "kernel" / "own.cu"
     source.write_text(SOURCE.replace("if (i < n) out[i] = in[i] + 1;", hangs, 1))
-    arguments = ("--config-dir", "own", "kernel=honest", "device=cpu", "device.time_limit_s=5", "racecheck=all")
+    arguments = ("--config-dir", "own", "kernel=honest", "device=cpu", "device.time_limit_s=2", "racecheck=all")
     process = processes.start(tmp_path, *arguments, QUIET_S="0")
     assert any("looking for races" in line for line in iter(process.stderr.readline, ""))
     process.send_signal(signal.SIGINT)
@@ -169,7 +169,7 @@ def test_an_interrupted_look_leaves_the_rows_and_a_resumed_sweep_looks_again(tmp
     assert processes.resume(tmp_path, folder).returncode == 0
     again = rows_of(folder)["honest", 6400]
     assert (again["status"], again["emulated_us"]) == ("ok", row["emulated_us"])
-    assert again["races_skipped"] == "a launch takes more than 5 s on the checked CPU device"
+    assert again["races_skipped"] == "a launch takes more than 2 s on the checked CPU device"
 
 
 def rows_on_gpu(names, sizes, **given):

@@ -150,19 +150,10 @@ def sweep(undisturbed, tmp_path):
 
 
 def test_shards_give_the_rows_of_one_process(sweep, undisturbed):
-    """Two shards leave one table with the rows of one process, in one folder with samples; each size is whole."""
-    plan, folder = sweep
-    assert run_shards(plan, folder)
-    assert rows(folder.path) == rows(undisturbed.path)
-    assert max(measured(folder.path).values()) == 1
-    assert {shard_of(folder.path, n) for n in range(4)} == {0, 1}
-    assert [shard_of(folder.path, n) for n in (0, 1)] == [shard_of(folder.path, n) for n in (2, 3)]
-    assert len(list(folder.path.glob("samples/*.npy"))) == 4
-    assert "cpu" in folder.json(folder.environment)["devices"]
+    """Two shards leave one table with the rows of one process, in one folder with samples; each size is whole.
 
-
-def test_a_parent_that_does_not_wait_is_resumed(sweep, undisturbed):
-    """With `wait=false` its shards run on; the report shows what is there. The next one waits, and measures nothing again."""
+    With `wait=false` they run on, and the report shows what is there. The next parent waits, and measures nothing again.
+    """
     plan, folder = sweep
     cluster = Processes()
     assert run_shards(plan, folder, cluster, wait=False)
@@ -170,12 +161,15 @@ def test_a_parent_that_does_not_wait_is_resumed(sweep, undisturbed):
     reported = call(folder.path.parent, folder.path, module="runner.report")
     assert "the sweep is still running" in reported.stderr
     assert "Running: " in page(folder.path)
-    assert len(table(folder.path)) == 4
-    assert len(cluster.started) == 2
+    assert (len(table(folder.path)), len(cluster.started)) == (4, 2)
     assert run_shards(plan, folder, cluster)
     assert rows(folder.path) == rows(undisturbed.path)
     assert max(measured(folder.path).values()) == 1
+    assert {shard_of(folder.path, n) for n in range(4)} == {0, 1}
+    assert [shard_of(folder.path, n) for n in (0, 1)] == [shard_of(folder.path, n) for n in (2, 3)]
+    assert len(list(folder.path.glob("samples/*.npy"))) == 4
     assert len(list(folder.path.glob("shards/*/shard.json"))) == 2
+    assert "cpu" in folder.json(folder.environment)["devices"]
 
 
 class Killing(Processes):

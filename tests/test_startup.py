@@ -87,11 +87,7 @@ def test_the_device_that_will_be_opened_is_known_beforehand(index):
     device = open_device(config)
     assert kind_of(config) == device.info.kind
     device.close()
-
-
-def test_a_device_that_is_asked_for_is_the_one():
-    """An explicit kind is taken without a search."""
-    assert [kind_of(DeviceConfig(kind=kind)) for kind in ("cpu", "cuda")] == ["cpu", "cuda"]
+    assert [kind_of(DeviceConfig(kind=kind)) for kind in ("cpu", "cuda")] == ["cpu", "cuda"]  # without a search
 
 
 SMALL = ("size=1000", "device=cpu", "timing.cpu_samples=3")
