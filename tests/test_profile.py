@@ -71,7 +71,7 @@ def jobs(*kernels, **profile):
 
 
 @pytest.fixture
-def bench(tmp_path):
+def tools(tmp_path):
     """What a step works with, in an empty folder whose cases are all right."""
     rows = {number: {"status": "ok", "device": "cuda", "reason": None} for number in range(9)}
     (tmp_path / "run").mkdir()
@@ -80,9 +80,9 @@ def bench(tmp_path):
     return Tools(RunFolder(tmp_path / "run"), rows, Told(), {})
 
 
-def by_job(step, given, bench):
+def by_job(step, given, tools):
     """What a step gives, by the job's number."""
-    return {job.number: result for job, result in step.measure(given, bench)}
+    return {job.number: result for job, result in step.measure(given, tools)}
 
 
 METRICS = "dram__bytes_read.sum", "sm__throughput.avg.pct_of_peak_sustained_elapsed"
@@ -95,14 +95,14 @@ def table(*launches):
     return "==PROF== Connected\n" + "".join(",".join(f'"{cell}"' for cell in line) + "\n" for line in lines)
 
 
-def test_each_case_gets_the_counters_of_its_own_launch(play, bench):
+def test_each_case_gets_the_counters_of_its_own_launch(play, tools):
     """In the order of the launches, in one process; what ncu calls n/a is missing, and said once."""
     play("ncu", table(("bcast", "2,000", "1,024", "50.5"), ("copyGmem", "4,000", "n/a", "12")))
-    found = by_job(counters.Ncu(), jobs("bcast", "copyGmem", metrics=[*METRICS]), bench)
+    found = by_job(counters.Ncu(), jobs("bcast", "copyGmem", metrics=[*METRICS]), tools)
     first, second = (result.columns for result in found.values())
     assert (first["ncu_dram_read"], first["ncu_sm_percent"], second["ncu_sm_percent"]) == (1024, 50.5, 12.0)
     assert "ncu_dram_read" not in second
-    (sentence,) = bench.progress.said
+    (sentence,) = tools.progress.said
     assert "dram__bytes_read.sum" in sentence
 
 
@@ -116,52 +116,52 @@ def test_a_shard_launches_from_the_folder_of_the_sweep(tmp_path, monkeypatch):
     assert f"runner.stages.profile.launch {tmp_path}/sweep 0 " in (tmp_path / "words").read_text()
 
 
-def test_other_launches_than_ours_are_no_counters(play, bench):
+def test_other_launches_than_ours_are_no_counters(play, tools):
     """A case whose kernel ncu did not see has a reason and no numbers."""
     play("ncu", table(("other", "2,000", "1,024", "50.5")))
-    ((_, result),) = counters.Ncu().measure(jobs("bcast", metrics=["default"]), bench)
+    ((_, result),) = counters.Ncu().measure(jobs("bcast", metrics=["default"]), tools)
     assert "other" in result.record["reason"]
     assert not result.columns
 
 
-def test_after_a_launch_that_failed_the_others_are_counted(play, bench):
+def test_after_a_launch_that_failed_the_others_are_counted(play, tools):
     """The case that the GPU did not survive has a reason; each other case is counted, those behind it anew."""
     play("ncu", table(("bcast", "2,000", "1,024", "50.5")), broken=1)
-    found = by_job(counters.Ncu(), jobs("bcast", "copyGmem", "bcast", metrics=["default"]), bench)
+    found = by_job(counters.Ncu(), jobs("bcast", "copyGmem", "bcast", metrics=["default"]), tools)
     said = {job: result.record.get("reason", "") for job, result in found.items()}
     assert (said[0], said[2]) == ("", "")
     assert "failed under ncu" in said[1]
 
 
 @pytest.mark.parametrize("step", [counters.Ncu(), sanitizer.Sanitizer()])
-def test_without_the_tool_one_sentence_says_so(step, bench, monkeypatch):
+def test_without_the_tool_one_sentence_says_so(step, tools, monkeypatch):
     """No result, so that a later resume tries again."""
     monkeypatch.setenv("PATH", "/nowhere")
-    assert list(step.measure(jobs("bcast", metrics=["default"], sanitizer=True), bench)) == []
-    (sentence,) = bench.progress.said
+    assert list(step.measure(jobs("bcast", metrics=["default"], sanitizer=True), tools)) == []
+    (sentence,) = tools.progress.said
     assert "not on the PATH" in sentence
 
 
 @pytest.mark.parametrize(("tool", "step"), [("ncu", counters.Ncu()), ("compute-sanitizer", sanitizer.Sanitizer())])
-def test_a_tool_that_does_not_work_is_tried_once(tool, step, bench, tmp_path, monkeypatch):
+def test_a_tool_that_does_not_work_is_tried_once(tool, step, tools, tmp_path, monkeypatch):
     """What it said last is told; there is no result, so that a later resume tries again."""
     (tmp_path / tool).write_text(f"#!/bin/sh\necho once >>{tmp_path}/calls\necho the reason >&2\nexit 1\n")
     (tmp_path / tool).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    assert list(step.measure(jobs("bcast", "bcast", metrics=["default"], sanitizer=True), bench)) == []
-    (sentence,) = bench.progress.said
+    assert list(step.measure(jobs("bcast", "bcast", metrics=["default"], sanitizer=True), tools)) == []
+    (sentence,) = tools.progress.said
     assert "the reason" in sentence
     assert (tmp_path / "calls").read_text() == "once\n"
 
 
-def test_without_the_right_to_count_one_sentence_says_who_gives_it(play, bench):
+def test_without_the_right_to_count_one_sentence_says_who_gives_it(play, tools):
     """As ncu says it where counters are for administrators only."""
     play(
         "ncu",
         "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters",
     )
-    assert list(counters.Ncu().measure(jobs("bcast", metrics=["default"]), bench)) == []
-    (sentence,) = bench.progress.said
+    assert list(counters.Ncu().measure(jobs("bcast", metrics=["default"]), tools)) == []
+    (sentence,) = tools.progress.said
     assert "NVreg_RestrictProfilingToAdminUsers=0" in sentence
 
 
@@ -199,13 +199,13 @@ def test_what_compute_sanitizer_wrote_on_an_h200_becomes_one_finding_for_each_mi
     assert got == ([found] if found else [])
 
 
-def test_an_error_belongs_to_the_case_that_makes_it_alone(play, bench):
+def test_an_error_belongs_to_the_case_that_makes_it_alone(play, tools):
     """Two cases of one kernel: each is launched again by itself, and only one of them fails there."""
     play("compute-sanitizer", (RECORDED / "outside.txt").read_text(), alone=[2])
-    found = by_job(sanitizer.Sanitizer(), jobs("copyGmem", "bcast", "bcast", sanitizer=["memcheck"]), bench)
+    found = by_job(sanitizer.Sanitizer(), jobs("copyGmem", "bcast", "bcast", sanitizer=["memcheck"]), tools)
     assert [result.columns.get("status") for result in found.values()] == [None, None, "hazard"]
     assert "bcast.cu:17" in found[2].columns["reason"]
-    (kept,) = json.loads(bench.folder.hazards(2).read_text())
+    (kept,) = json.loads(tools.folder.hazards(2).read_text())
     assert (kept["kind"], kept["line"], kept["thread"], kept["block"]) == (
         "outside",
         "bcast.cu:17",
