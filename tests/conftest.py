@@ -119,3 +119,24 @@ def browser():
         opened = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield opened
         opened.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Opens a file; the page notes what it asks for and what goes wrong in it."""
+    opened = []
+
+    def go(path, anchor="", **options):
+        page = browser.new_page(**options)
+        opened.append(page)
+        page.asked, page.wrong = [], []
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.on("console", lambda message: page.wrong.append(message.text))
+        page.on("pageerror", lambda error: page.wrong.append(str(error)))
+        page.on("dialog", lambda dialog: (page.wrong.append(dialog.message), dialog.dismiss()))
+        page.goto(path.as_uri() + anchor)
+        return page
+
+    yield go
+    for page in opened:
+        page.close()

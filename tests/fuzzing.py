@@ -49,15 +49,8 @@ def fuzzed(count, corpus=(), fewest=FEWEST):
 
 def withstands(directory, *arguments, module="runner", statuses=(0, 1, 2)):
     """Run a command within its limits; it must end in a status, and in a sentence if the status is 2."""
-    done = processes.run(
-        directory,
-        *arguments,
-        module=module,
-        timeout=PATIENCE_S,
-        cpu_s=LIMIT_S,
-        defaults=True,
-        MEMORY_MIB=str(MEMORY >> 20),
-    )
+    limits = {"timeout": PATIENCE_S, "cpu_s": LIMIT_S, "MEMORY_MIB": str(MEMORY >> 20)}
+    done = processes.run(directory, *arguments, module=module, defaults=True, **limits)
     said = f"{module} {arguments} ended with {done.code}:\n{done.out[-2000:]}\n{done.err[-4000:]}"
     assert done.code not in (-signal.SIGALRM, -signal.SIGXCPU), f"a hang: {said}"
     assert "Traceback" not in done.out + done.err, said

@@ -37,5 +37,12 @@ def assert_mistake(directory: Path, arguments: Sequence[str], *phrases: str, **v
     assert _state(directory) == before
 
 
-def _state(directory: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() if path.is_file() else b"" for path in directory.rglob("*")}
+def _state(directory: Path) -> dict[Path, tuple[object, ...]]:
+    """Each file with its size and its first MiB; a sparse one may have gigabytes."""
+    found: dict[Path, tuple[object, ...]] = {}
+    for path in directory.rglob("*"):
+        found[path] = ()
+        if path.is_file():
+            with path.open("rb") as file:
+                found[path] = (path.stat().st_size, file.read(1 << 20))
+    return found

@@ -21,23 +21,14 @@ MARK = re.compile(r"// (RACE|OUTSIDE|UNWRITTEN|BARRIER|MISALIGNED|CONSTANT)([ ab
 
 @dataclass(frozen=True)
 class PlantedRace:
-    """One kernel.
+    """One kernel."""
 
-    Attributes:
-        name: The function.
-        file: Its source.
-        verdict: `ok`, `bug`, or `same`: a race whose two sides store the same value.
-        setup: How it is launched, a key of races.yaml.
-        words: What it does, or what is wrong.
-        lines: Those of each mark, such as `RACE a`, `RACE b` or `OUTSIDE`.
-    """
-
-    name: str
+    name: str  # the function
     file: Path
-    verdict: str
-    setup: str
-    words: str
-    lines: dict[str, frozenset[int]]
+    verdict: str  # `ok`, `bug`, or `same`: a race whose two sides store the same value
+    setup: str  # how it is launched, a key of races.yaml
+    words: str  # what it does, or what is wrong
+    lines: dict[str, frozenset[int]]  # those of each mark, such as `RACE a`, `RACE b` or `OUTSIDE`
 
 
 def of_file(path: Path) -> list[PlantedRace]:
@@ -67,12 +58,7 @@ def planted(folder: Path = FOLDER) -> list[PlantedRace]:
 
 
 def declaration(kernel: PlantedRace, written: dict[str, Any]) -> dict[str, Any]:
-    """The kernel's YAML.
-
-    Args:
-        kernel: Which one.
-        written: The content of races.yaml.
-    """
+    """The kernel's YAML, by the content of races.yaml."""
     setup = dict(written["setups"][kernel.setup])
     fill = setup.pop("fill", None)
     arguments = []

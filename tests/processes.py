@@ -123,14 +123,8 @@ def fresh(directory, *arguments, module="runner", **further):
 def start(directory, *arguments, module="runner", timeout=0, cpu_s=0, defaults=False, **further):
     """The same without the imports: a fork of the zygote, unless variables are given that Python reads at its start.
 
-    Args:
-        directory: Where the command is given.
-        arguments: Its arguments.
-        module: What is started.
-        timeout: It may run for so many seconds; 0: for ever.
-        cpu_s: It may take so many seconds of the processor's time; 0: all.
-        defaults: Whether the command line stays as it is, although it counts lines and looks for races then.
-        further: Environment variables.
+    It ends after `timeout` seconds, or `cpu_s` of the processor's time, if they are not 0. With `defaults` the command
+    line stays as it is, although it counts lines and looks for races then.
     """
     if any(name.startswith(AT_START) for name in further):
         return fresh(directory, *arguments, module=module, **further)

@@ -14,43 +14,7 @@ from pathlib import Path
 
 NEEDED = ("slurmctld", "slurmd", "munged", "sbatch", "squeue", "scontrol", "scancel")
 START_S = 60.0
-
-CONFIGURATION = """
-ClusterName=test
-SlurmctldHost={host}(127.0.0.1)
-SlurmctldPort={ports[0]}
-SlurmUser=root
-AuthType=auth/munge
-AuthInfo=socket={folder}/munge/socket
-CredType=cred/munge
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool_%n
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd_%n.pid
-SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd_%n.log
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SwitchType=switch/none
-MpiDefault=none
-AccountingStorageType=accounting_storage/none
-JobAcctGatherType=jobacct_gather/none
-SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-SlurmdParameters=config_overrides
-GresTypes=gpu
-ReturnToService=2
-SlurmdTimeout=30
-KillWait=2
-JobRequeue=1
-NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=4 RealMemory=4000 Gres=gpu:2 Feature=h100
-NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=4 RealMemory=4000 Gres=gpu:2 Feature=h200
-PreemptType=preempt/partition_prio
-PreemptMode=CANCEL
-PartitionName=gpus Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP PriorityTier=1
-PartitionName=urgent Nodes=n1,n2 MaxTime=INFINITE State=UP PriorityTier=10
-"""
+TEMPLATE = Path(__file__).with_name("slurm.conf")
 
 
 def missing():
@@ -73,7 +37,7 @@ class Cluster:
         for name in ("state", "spool_n1", "spool_n2", "munge", "gpus"):
             (folder / name).mkdir()
         host = socket.gethostname().partition(".")[0]
-        content = CONFIGURATION.format(folder=folder, host=host, ports=free_ports(3))
+        content = TEMPLATE.read_text().format(folder=folder, host=host, ports=free_ports(3))
         (folder / "slurm.conf").write_text(content)
         for number in range(4):
             os.mknod(folder / "gpus" / f"gpu{number}", 0o020666, os.makedev(1, 3))

@@ -1,4 +1,4 @@
-"""The checked device: how what it finds is told. What it finds, and what not, test_planted_races.py has."""
+"""The checked device: how what it finds is told, and what it advises. What it finds, and what not, test_planted_races.py has."""
 
 import dataclasses
 import json
@@ -6,8 +6,10 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import planted_races
 import pytest
 from outcomes import rows
+from processes import OWN
 from support import Bench
 
 from runner.device import Launch, Role, Source
@@ -81,11 +83,16 @@ class Ordered:
         return self.device.launch(dataclasses.replace(launch, order=self.order), limit)
 
 
-def line_of(text, kernel):
+def number_of(text, kernel, path=SOURCE):
     """The number of a line of a kernel."""
-    lines = SOURCE.read_text().splitlines()
+    lines = path.read_text().splitlines()
     start = next(i for i, line in enumerate(lines) if f" {kernel}(" in line)
-    return f"checked.cu:{next(i for i in range(start, len(lines)) if text in lines[i]) + 1}"
+    return next(i for i in range(start, len(lines)) if text in lines[i]) + 1
+
+
+def line_of(text, kernel):
+    """The line as a finding has it."""
+    return f"checked.cu:{number_of(text, kernel)}"
 
 
 def test_a_race_names_both_sides(bench):
@@ -214,20 +221,12 @@ def test_clang_instruments_as_well(bench, monkeypatch):
         assert [f.kind for f in findings(clang, name)] == found[name]
 
 
-def test_an_output_that_is_read_first_is_found(runner, tmp_path):
+def test_an_output_that_is_read_first_is_found(runner):
     """A kernel that adds to an `out` array reads what nobody wrote."""
-    (tmp_path / "mine" / "kernel").mkdir(parents=True)
-    (tmp_path / "mine" / "kernel" / "adds.cu").write_text(
-        "__global__ void adds(int* out)\n{\n    out[threadIdx.x] += 1;\n}\n"
-    )
-    (tmp_path / "mine" / "kernel" / "adds.yaml").write_text(
-        "parameters: {block: 32, size: 32}\narguments:\n  - {name: out, role: out, dtype: int32, shape: size}\n"
-        "grid: 1\nreference: {out: 'arange(size)'}\n"
-    )
-    done = runner("--config-dir", "mine", "kernel=adds", "device=checked", "device.threads=1")
+    done = runner("--config-dir", OWN, "kernel=addsToAll", "device=checked", "device.threads=1")
     (row,) = rows(done.folder)
     assert row["status"] == "hazard"
-    assert "adds.cu:3: uninitialized read of global 'out' element 0" in row["reason"]
+    assert "addsToAll.cu:3: uninitialized read of global 'out' element 0" in row["reason"]
 
 
 def test_a_sweep_tells_the_hazard_and_keeps_it(runner):
@@ -259,3 +258,121 @@ def test_a_compiler_without_instrumentation_is_one_sentence(tmp_path, monkeypatc
     monkeypatch.setenv("CXX", str(compiler))
     with pytest.raises(DeviceUnavailable, match="cannot instrument memory accesses"):
         CheckedDevice()
+
+
+ADVICE_CU = Path(__file__).parent / "kernels" / "checked" / "advice.cu"
+PLANTED = {kernel.name: kernel for kernel in planted_races.planted()}
+
+
+def between(one, other):
+    """Two lines."""
+    return f"between lines {one} and {other}"
+
+
+# For each rule planted kernels, and what is said of a race of the lines that are marked a and b.
+ADVICE = {
+    # threads of one block
+    "neighbourNoBarrier": lambda a, b: f"missing: `__syncthreads()` {between(a, b)}",
+    "neighbourVote": lambda a, b: f"missing: `__syncthreads()` {between(a, b)}",
+    "neighbourWarp": lambda a, b: f"missing: `__syncthreads()` {between(a, b)}",
+    "hillisSteeleOneBarrier": lambda a, b: f"missing: `__syncthreads()` {between(a, b)}",
+    # ... in different iterations
+    "tileOverwritten": lambda a, b: (
+        f"missing: `__syncthreads()` at the end of the loop of line {a - 1}, "
+        f"between line {b} and line {a} of the next iteration"
+    ),
+    "reverseRounds": lambda a, b: (
+        f"missing: `__syncwarp()` at the end of the loop of line {a - 1}, "
+        f"between line {b} and line {a} of the next iteration"
+    ),
+    "treeSumOneBarrier": lambda a, _: f"missing: `__syncwarp()` in each iteration of the loop of line {a - 1}",
+    "hillisSteeleBuffersSkip": lambda a, _: f"missing: `__syncthreads()` in each iteration of the loop of line {a - 2}",
+    "summedTwiceCarelessly": lambda a, b: f"`__syncthreads()` between line {b} and line {a} of the next call",
+    # lanes of one warp
+    "reverseShuffle": lambda a, b: f"missing: `__syncwarp()` {between(a, b)}",
+    "reverseHalves": lambda a, b: f"missing: `__syncwarp()` of both threads {between(a, b)}",
+    "unrolledHalfSync": lambda a, _: f"missing: `__syncwarp()` between the read and the write on line {a}",
+    # atomic, and not
+    "histogramPlain": lambda a, _: f"the update on line {a} must be atomic (such as `atomicAdd`)",
+    "strideEven": lambda _, __: "each thread needs elements of its own, or the writes must be atomic",
+    "foundSame": lambda _, __: "one thread alone should write it",
+    "histogramCleared": lambda a, b: f"missing: `__syncthreads()` {between(a, b)}, or an atomic write on line {a}",
+    "totalMixed": lambda a, _: f"the write on line {a} must be atomic, too",
+    "largestLook": lambda a, _: f"the read on line {a} must be atomic, too",
+    "visitedTestThenSet": lambda a, b: f"the test on line {a} and the access on line {b} must be one step",
+    # blocks
+    "totalPlain": lambda a, _: f"the update on line {a} must be atomic (such as `atomicAdd`)",
+    "smoothedInPlace": lambda _, __: "blocks of one launch have no order",
+    "rangesOverlap": lambda _, __: "each block needs elements of its own, or the writes must be atomic",
+    "gridStagesBlock": lambda _, __: "missing: a barrier of the grid, such as `grid.sync()`, between the two",
+    "totalBlockScope": lambda a, _: f"the atomic on line {a} needs the scope of the device (no `_block`)",
+    # a word that signals
+    "lastBlockNoFence": lambda a, _: (
+        f"the signal on line {a + 1} orders them only with a `__threadfence()` {between(a, a + 1)}"
+    ),
+    "lastBlockBlockFence": lambda a, _: (
+        f"only with `__threadfence()` in place of `__threadfence_block()` {between(a, a + 2)}"
+    ),
+    "flagProducerFence": lambda _, b: f"only with a `__threadfence()` (or an acquire) {between(b - 1, b)}",
+    "flagConsumerFence": lambda a, _: f"only with a `__threadfence()` {between(a, a + 1)}",
+    "flagRefRelaxed": lambda _, b: f"only with an acquire on line {b}",
+    "flagForBlockEarly": lambda a, _: f"only with a `__syncthreads()` {between(a, a + 3)}",
+    "flagStoredAgain": lambda a, _: (
+        f"line {a - 1} signals too early: it must stand behind line {a} and a `__threadfence()`"
+    ),
+    "flagWithinBlockNoFence": lambda a, _: f"only with a `__threadfence_block()` {between(a, a + 1)}",
+    "lastBlockBlockCounter": lambda _, __: "orders them only with the scope of the device (no `_block`)",
+    "lockOther": lambda a, _: f"the update on line {a} must be atomic",
+    "flagTooLate": lambda _, __: "blocks of one launch have no order",
+}
+
+
+def found(bench, name, *, broken=True):
+    """What is found in a kernel of advice.cu."""
+    source = Source(ADVICE_CU, ADVICE_CU.read_text(), name, (("BROKEN", str(int(broken))),))
+    with pytest.raises(Hazard) as raised:
+        bench.call(source, np.arange(64, dtype=np.int32), np.zeros(64, np.int32), block=64)
+    return raised.value.findings
+
+
+@pytest.mark.parametrize("file", sorted({PLANTED[name].file for name in ADVICE}), ids=lambda path: path.stem)
+def test_a_race_says_what_is_missing_and_where(bench, file):
+    """Each rule, on kernels that are broken in this way: the advice has the marked lines."""
+    kernels = [PLANTED[name] for name in ADVICE if PLANTED[name].file == file]
+    cases = planted_races.cases(kernels)
+    wrong = {}
+    for kernel in kernels:
+        a, b = (min(kernel.lines.get(f"RACE {side}", [0])) for side in "ab")
+        advice = [finding.advice for finding in bench.run(cases[kernel.name]).findings]
+        if not any(ADVICE[kernel.name](a, b) in said for said in advice):
+            wrong[kernel.name] = (ADVICE[kernel.name](a, b), advice)
+    assert wrong == {}
+
+
+def test_an_iteration_that_overtakes_another_is_told(bench):
+    """The write of the next iteration races with the read of this one: the barrier at the loop's end is missing."""
+    (finding,) = found(bench, "afterTheLoop")
+    write, read, loop = (number_of(text, "afterTheLoop", ADVICE_CU) for text in ("s[t] =", "sum +=", "for ("))
+    assert finding.advice == (
+        f"missing: `__syncthreads()` at the end of the loop of line {loop}, "
+        f"between line {read} and line {write} of the next iteration"
+    )
+    assert finding.text.endswith(f"; {finding.advice}")
+    assert json.loads(json.dumps(dataclasses.asdict(finding)))["advice"] == finding.advice
+
+
+def test_a_copy_that_is_not_waited_for_is_told(bench):
+    """Reading what an asynchronous copy is still to write names the copy and the missing wait."""
+    (finding,) = found(bench, "copied")
+    copy, read = number_of("__pipeline_memcpy_async", "copied", ADVICE_CU), number_of("out[t] =", "copied", ADVICE_CU)
+    assert (finding.kind, finding.array, finding.count) == ("unwaited", "s", 64)
+    assert (finding.line, finding.other_line) == (f"advice.cu:{read}", f"advice.cu:{copy}")
+    assert f"before the asynchronous copy of advice.cu:{copy} was waited for" in finding.text
+    assert f"`__pipeline_wait_prior(0)`, {between(copy, read)}" in finding.advice
+
+
+@pytest.mark.parametrize(("name", "array"), [("beforeOne", "one"), ("beforeTwo", "two")])
+def test_an_access_before_a_shared_array_names_it(bench, name, array):
+    """An index far below zero belongs to the array behind it, not to the one that ends 48 KiB before."""
+    (finding,) = found(bench, name)
+    assert (finding.kind, finding.array) == ("outside", array)

@@ -5,7 +5,7 @@ import importlib.util
 
 import pytest
 from outcomes import rows
-from support import case_of, mine_yaml, read_kernel, shipped
+from support import ROOT, case_of, read_kernel, shipped
 
 from runner.device import options
 from runner.device.cuda.compiler import CudaCompiler, Nvcc, Nvrtc
@@ -15,30 +15,7 @@ COMPILERS = [
     pytest.param("nvcc", marks=[pytest.mark.nvcc, pytest.mark.gpu]),  # PyCUDA cannot be loaded without a driver
     pytest.param("nvrtc", marks=pytest.mark.skipif(not importlib.util.find_spec("cuda"), reason="no cuda.core")),
 ]
-
-EXPONENTIAL = """__global__ void exponential(const float* in, float* out, int n)
-{
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) out[i] = expf(in[i]);
-}
-"""
-OF_IT = {
-    "parameters": "{block: 64, size: 4096}",
-    "arguments": """
-  - {name: in, role: in, dtype: float32, shape: size, fill: {range: [-80, 80]}}
-  - {name: out, role: out, dtype: float32, shape: size}
-  - {name: n, scalar: int32, value: size}""",
-    "reference": '{out: "exp(in)"}',
-}
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """A configuration folder with the kernel `exponential`."""
-    (tmp_path / "own" / "kernel").mkdir(parents=True)
-    (tmp_path / "own" / "kernel" / "exponential.yaml").write_text(mine_yaml(**OF_IT))
-    (tmp_path / "own" / "kernel" / "exponential.cu").write_text(EXPONENTIAL)
-    return tmp_path / "own"
+OWN = ROOT / "tests" / "kernels" / "own"
 
 
 def test_options_have_one_form_however_they_are_written():
@@ -57,9 +34,9 @@ def test_options_have_one_form_however_they_are_written():
 
 
 @pytest.mark.parametrize("name", COMPILERS)
-def test_options_reach_the_compiler(name, folder, tmp_path):
+def test_options_reach_the_compiler(name, tmp_path):
     """Each option makes another binary, `none` makes the one without a parameter, and a wrong one is one sentence."""
-    kernel = read_kernel(folder / "kernel" / "exponential.yaml")
+    kernel = read_kernel(OWN / "kernel" / "exponential.yaml")
     compiler = CudaCompiler("sm_90", Nvcc(()) if name == "nvcc" else Nvrtc(), tmp_path / "cache")
 
     def digest(given: object) -> str:
@@ -92,11 +69,10 @@ def test_options_reach_the_compiler(name, folder, tmp_path):
         assert "\n" not in str(found.value)
 
 
-def test_options_are_swept_like_any_parameter(runner, folder):
+def test_options_are_swept_like_any_parameter(runner):
     """Options need no quotes but the shell's, a list is one value, and the CPU device says once that it ignores them."""
-    (folder / "kernel" / "mine.yaml").write_text(mine_yaml(source="exponential.cu", **OF_IT, function="exponential"))
     given = "compile_options=none,-maxrregcount=32,[--use_fast_math,-Xptxas -dlcm=cg]"
-    done = runner("--config-dir", folder, "kernel=exponential,mine", "device=cpu", given)
+    done = runner("--config-dir", OWN, "kernel=exponential,exponentialToo", "device=cpu", given)
     assert done.code == 0, done.err
     expected = {"none", "--maxrregcount=32", "--use_fast_math -Xptxas=-dlcm=cg"}
     found = rows(done.folder)
@@ -111,10 +87,10 @@ def test_options_are_swept_like_any_parameter(runner, folder):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("compiler", ["nvcc", "nvrtc"])
-def test_the_check_knows_fast_math(compiler, runner, folder):
+def test_the_check_knows_fast_math(compiler, runner):
     """`expf` as `__expf` is further off than `expf` may be; with --use_fast_math that is right, and only then."""
     given = "compile_options=none,--use_fast_math,-ftz=true,--use_fast_maths"
-    done = runner("--config-dir", folder, "kernel=exponential", "device=cuda", f"compiler={compiler}", given)
+    done = runner("--config-dir", OWN, "kernel=exponential", "device=cuda", f"compiler={compiler}", given)
     found = {row["compile_options"]: row for row in rows(done.folder)}
     assert [row["status"] for row in found.values()].count("ok") == 3, done.out
     assert found["--use_fast_maths"]["status"] == "compile_error"

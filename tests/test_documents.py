@@ -2,10 +2,11 @@
 
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
-from support import ROOT
+from support import ROOT, shipped
 
 from runner.bounds.array_expression import ArrayExpression
 from runner.kernel.arrays import FILLS
@@ -13,10 +14,16 @@ from runner.kernel.declaration import VOCABULARY
 from runner.kernel.from_yaml import KEYS
 from runner.kernel.recipes import KINDS
 
+sys.path.insert(0, str(ROOT / "tools"))
+
+import kernels_page
+from kernel_page import header
+from kernel_page.pictures import STEPS, Studio
+
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^    (python -m runner(?: .*?)?)(?:  +#.*)?$", README, re.MULTILINE)
-STEPS = ROOT / "docs" / "h200" / "steps"
+H200_STEPS = ROOT / "docs" / "h200" / "steps"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: str(p.relative_to(ROOT)))
@@ -33,14 +40,10 @@ def test_every_link_leads_somewhere(document):
             assert heading in {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}, heading
 
 
-def test_the_readme_has_commands():
-    """The pattern that finds the README's commands finds them."""
-    assert len(COMMANDS) >= 6
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_of_the_readme_runs(command, tmp_path, runner):
     """What the README tells a newcomer to type runs, its own kernel too; with few elements, on the CPU device."""
+    assert len(COMMANDS) >= 6
     smaller = ["size=1000", "device=cpu", *(["block=64"] if "glob" in command else [])]
     if own := "my_kernels" in command:
         (tmp_path / "my_kernels" / "kernel").mkdir(parents=True)
@@ -67,7 +70,7 @@ def test_every_key_of_a_kernel_is_documented():
 def least(table):
     """Of a table in docs/h200/steps, each kernel's least time by size."""
     found, size = {}, ""
-    for line in (STEPS / table).read_text(encoding="utf-8").splitlines():
+    for line in (H200_STEPS / table).read_text(encoding="utf-8").splitlines():
         if line.startswith("> size "):
             size = line.split()[2]
         if time := re.match(r"(\w+)[^:]* *: +([\d,.]+) µs", line):
@@ -113,3 +116,47 @@ def test_the_table_of_faults_says_that_nothing_is_lost():
     assert len(rows) > 30
     for times, lost, complete, _equal, came in rows:
         assert (lost, complete) == ("0", times), came
+
+
+TEXT = (ROOT / "docs" / "kernels.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def files():
+    """What the command would write."""
+    return kernels_page.made()
+
+
+def test_the_page_is_what_the_command_would_write(files):
+    """Nobody changed a kernel without the page, or the page by hand; it has its pictures and no other."""
+    assert files[kernels_page.PAGE].decode() == TEXT, "run 'make kernels-page'"
+    pictures = sorted((ROOT / "docs" / "pictures").glob("*.svg"))
+    assert sorted(path for path in files if path.suffix == ".svg") == pictures
+
+
+@pytest.mark.parametrize("stem", STEPS)
+def test_the_steps_are_those_that_the_device_takes(stem):
+    """Butterfly and tree end with the sum of all, the scan with that of a segment's earlier lanes: added up as drawn."""
+    _, shuffle, cases = STEPS[stem]
+    studio, kernel = Studio({}), shipped(shuffle)
+    sums = [{lane} for lane in range(32)]
+    for given in cases:
+        got = [int(word) for word in studio.measured(kernel, given)["received"].split()]
+        sums = [sums[i] | sums[source] for i, source in enumerate(got)]
+    whole = set(range(32))
+    expected = {
+        "butterfly": [whole] * 32,
+        "tree": [whole],
+        "scan": [set(range(lane - lane % 8, lane + 1)) for lane in range(32)],
+        "broadcast": [{0, lane} for lane in range(32)],
+    }[stem]
+    assert sums[: len(expected)] == expected
+
+
+def test_a_header_without_its_parts_is_refused(tmp_path):
+    """The sentence names the file."""
+    source = tmp_path / "mine.cu"
+    for text in ("// mine computes\n\n", "// mine: out[i] = i.\n//\n// Macros: none.\n\n"):
+        source.write_text(text)
+        with pytest.raises(ValueError, match=r"^mine\.cu: the header has no "):
+            header.read(source)

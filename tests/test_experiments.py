@@ -46,19 +46,10 @@ def test_an_experiment_runs_on_the_cpu_device(path, runner):
     size, kernels = str(on_cpu.get("size", "")), swept.get("kernel", [])
     smaller = [f"size={'128x256' if 'x' in size else 2**12}"] if size else []
     smaller += [f"kernel={kernels[0]},{kernels[len(kernels) // 2]},{kernels[-1]}"] if len(kernels) > 3 else []
-    smaller += {
-        "tutorial_reductions": ["size=2**12"],
-        "ladder_reduction": ["block=256", "unroll=4", "blocks=264"],
-        "ladder_transpose": ["block=32x8,256", "pad=1"],
-        "ladder_stencil": ["block=128", "blocks=1056"],
-        "smem_rectangle": ["block=32x16", "pad=1"],
-        "line_costs": ["block=32x8", "pad=1"],
-        "warp_steps": ["delta=16,1"],
-        "block_ladder": ["block=32,256"],
-        "unroll_ladder": ["unroll=1,8"],
-        "width_ladder": ["width=2,32"],
-        "matmul_search": ["size=32x48", *FEW],
-    }.get(path.stem, [])
+    for name, values in swept.items():
+        if name != "kernel" and len(values) > 1:  # the first and the last one; of many parameters the first
+            smaller.append(f"{name}={','.join(values[:: len(values) - 1] if len(swept) < 3 else values[:1])}")
+    smaller += {"tutorial_reductions": ["size=2**12"], "matmul_search": ["size=32x48", *FEW]}.get(path.stem, [])
     counts_lines = path.stem in ("line_costs", "races")
     device = f"device={'checked' if path.stem == 'races' else 'cpu'}"
     name = FORMER if path.stem == "tutorial_reductions" else path.stem  # it consists of the new one

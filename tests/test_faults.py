@@ -5,7 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-from support import case_of, read_kernel, shipped
+from outcomes import all_right, altered
+from support import ROOT, case_of, read_kernel, shipped
 
 from runner.device import Role
 from runner.errors import UsageError
@@ -28,8 +29,7 @@ def test_an_array_changed_in_place_is_restored_before_each_launch(dtype, bench):
 
 def test_constants_dynamic_shared_memory_state_includes_and_own_references_work(bench):
     """A kernel may use all that a YAML can declare."""
-    outcome = bench.run(case_of(own("scaled")))
-    assert (outcome.status, outcome.reason) == ("ok", "")
+    all_right([bench.run(case_of(own("scaled")))])
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
@@ -128,30 +128,18 @@ def test_whichever_launch_is_the_wrong_one(samples, bench):
     assert bench.run(case_of(own("everyOther")), samples=samples).status == "mismatch"
 
 
-def test_too_much_shared_memory_is_skipped(bench, tmp_path):
+def test_too_much_shared_memory_is_skipped(bench):
     """What the device has not got is a skipped case with both numbers."""
-    (tmp_path / "greedy.cu").write_text('extern "C" __global__ void greedy(int* out) { out[0] = 0; }\n')
-    (tmp_path / "greedy.yaml").write_text(
-        "parameters: {kib: 1024}\ngrid: 1\nshared: kib * 1024\nreference: {out: 0 * kib}\n"
-        "arguments: [{name: out, role: out, dtype: int32, shape: 1}]\n"
-    )
-    outcome = bench.run(case_of(read_kernel(tmp_path / "greedy.yaml")))
+    outcome = bench.run(case_of(own("greedy")))
     assert outcome.status == "skipped"
     assert "1048576 bytes of shared memory" in outcome.reason
 
 
 def reference(folder, body):
     """A kernel whose reference is Python code."""
-    (folder / "mine.cu").write_text('extern "C" __global__ void mine(int* out) { out[threadIdx.x] = 1; }\n')
-    (folder / "mine.yaml").write_text(
-        "parameters: {block: 4}\ngrid: 1\nreference: wanted.expected\n"
-        "arguments: [{name: out, role: out, dtype: int32, shape: block}]\n"
-    )
-    (folder / "wanted.py").write_text(
-        "import numpy as np\nfrom runner.kernel.reference import ExpectedArray as Expected\n"
-        f"def expected(inputs, parameters, grid):\n    {body}\n"
-    )
-    return read_kernel(folder / "mine.yaml")
+    head = "import numpy as np\nfrom runner.kernel.reference import ExpectedArray as Expected\n"
+    (folder / "wanted.py").write_text(f"{head}def expected(inputs, parameters, grid):\n    {body}\n")
+    return read_kernel(altered(HERE.parent / "written" / "fourOnes.yaml", folder))
 
 
 @pytest.mark.parametrize(
@@ -226,14 +214,93 @@ class Spoilt:
 
 
 def test_a_kernel_does_not_pay_for_inputs_that_another_has_spoilt(bench):
-    """A mismatch with inputs that were kept on the device is tried again with fresh ones before it is believed."""
-    spoilt = dataclasses.replace(bench, device=Spoilt(bench.device))
-    outcome = spoilt.run(case_of(own("saxpy")))
+    """A mismatch with kept inputs is tried again with fresh ones before it is believed; a wrong kernel stays wrong."""
+    for name, status in (("saxpy", "ok"), ("writesPart", "mismatch")):
+        spoilt = dataclasses.replace(bench, device=Spoilt(bench.device))
+        assert spoilt.run(case_of(own(name))).status == status
+        assert not spoilt.device.spoilt
+
+
+FOLDER = ROOT / "tests" / "kernels" / "strangers"
+
+
+@pytest.fixture
+def kernel(tmp_path):
+    """A case of a kernel of tests/kernels/strangers, with pieces of its YAML replaced."""
+    return lambda name, *pieces: case_of(read_kernel(altered(FOLDER / f"{name}.yaml", tmp_path / name, *pieces)))
+
+
+def test_a_pointer_may_point_behind_the_halo(bench, kernel):
+    """`lead` elements of the array lie before it. The kernel need not be `extern "C"`, nor the constant array full."""
+    outcome = bench.run(kernel("halo"), samples=1)
     assert (outcome.status, outcome.reason) == ("ok", "")
-    assert not spoilt.device.spoilt
 
 
-def test_a_wrong_kernel_stays_wrong_with_fresh_inputs(bench):
-    """Trying again changes nothing about a kernel that is wrong by itself."""
-    spoilt = dataclasses.replace(bench, device=Spoilt(bench.device))
-    assert spoilt.run(case_of(own("writesPart"))).status == "mismatch"
+def test_a_halo_is_compared_and_ends_where_the_array_ends(bench, kernel):
+    """The halo of an output is written, too; an element before it is outside."""
+    right, wrong = (kernel("haloOfOutput", ("FIRST", first)) for first in ("0", "0 - 1"))
+    assert bench.run(right, samples=1).status == "ok"
+    outcome = bench.run(wrong, samples=1)
+    assert outcome.status in ("hazard", "mismatch")
+    assert (
+        "outside 'out', before its start" in outcome.reason
+        or "write of 'out': index -1, but 'out' has 1006" in outcome.reason
+    )
+
+
+def test_the_elements_before_an_offset_are_guarded(bench, kernel):
+    """They belong to nobody: a kernel that writes there is wrong on every device."""
+    outcome = bench.run(kernel("beforeItsArray"), samples=1)
+    assert outcome.status in ("hazard", "mismatch")
+    assert (
+        "outside 'out', before its start" in outcome.reason
+        or "write of 'out': index -2, but 'out' has 1000" in outcome.reason
+    )
+
+
+def test_a_lead_beyond_the_array_is_excluded_and_an_offset_of_a_constant_array_is_a_mistake(kernel):
+    """Before anything runs, or when the YAML is read."""
+    case = kernel("beforeItsArray", ("offset: 5", "lead: size + 1"))
+    assert case.excluded == "the array 'out' of 1000 elements cannot have 1001 before its pointer"
+    with pytest.raises(UsageError, match="offset: not allowed with a __constant__"):
+        kernel("beforeItsArray", ("role: out", "role: in, fill: ones, constant: true"))
+
+
+@pytest.fixture
+def on_cpu(bench):
+    """The device that can run what CUDA leaves open in several orders."""
+    if bench.device.info.is_gpu:
+        pytest.skip("undefined on a GPU")
+    return bench
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        (
+            "noBarrier",
+            r"correct in order, wrong in reverse order: 9\d\d of 1000 elements differ: out\[1\] is -\d+, expec",
+        ),
+        ("noSyncwarp", r"correct in order, wrong in (reverse|a random) order: \d+ of 1000 elements differ"),
+        ("blockByBlock", r"correct in order, wrong in reverse order: \d+ of 1000 elements differ"),
+        (
+            "waitsForTheBlockBefore",
+            r"correct in order after .* s, but in reverse order strangers.cu:\d+: still running",
+        ),
+    ],
+)
+def test_a_result_that_depends_on_the_order_is_a_hazard(on_cpu, kernel, monkeypatch, name, found):
+    """A missing barrier or __syncwarp, and blocks that count on others: another order shows what the usual one hides."""
+    monkeypatch.setattr("runner.sweep.further_checks.MIN_LIMIT_S", 0.5)
+    monkeypatch.setattr(on_cpu.device, "threads", 1)  # so that the usual order is that of the blocks' numbers
+    outcome = on_cpu.run(kernel(name), samples=1)
+    assert outcome.status == "hazard"
+    sentence = "^the result depends on the order in which lanes, warps and blocks run: "
+    assert re.search(sentence + found, outcome.reason), outcome.reason
+
+
+@pytest.mark.parametrize("name", ["ticket", "floatAtomics"])
+def test_what_is_right_in_each_order_is_no_hazard(on_cpu, kernel, name):
+    """Blocks that draw their turn, and floats that atomics add up in another order, with other roundings."""
+    outcome = on_cpu.run(kernel(name), samples=1)
+    assert (outcome.status, outcome.reason) == ("ok", "")

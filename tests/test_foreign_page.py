@@ -1,11 +1,18 @@
-"""docs/foreign.md does what it says: its program is imported, its YAML runs, and its messages are the runner's."""
+"""docs/foreign.md does what it says, its messages are the runner's, and the YAMLs of benchmarks/foreign.py can be read."""
 
 import re
+import shutil
+import sys
 
+import pytest
 import yaml
 from mistakes import write_files
 from processes import run
-from support import ROOT
+from support import ROOT, case_of, read_kernel
+
+sys.path.append(str(ROOT / "benchmarks"))
+
+import foreign
 
 PAGE = (ROOT / "docs" / "foreign.md").read_text(encoding="utf-8")
 
@@ -45,3 +52,15 @@ def test_the_counts_are_those_of_the_tables():
     stated = re.findall(r"^\| \w+/(\S+?),?(?: `dev/cuda`)? \((\w+)\) \| (\d+) \| (\d+) \| (\d+) \|", PAGE, re.MULTILINE)
     assert [row[:4] for row in stated] == devices[0]
     assert [(*row[:3], row[4]) for row in stated] == devices[1]
+
+
+@pytest.mark.parametrize("collection", sorted(p.name for p in foreign.YAMLS.iterdir()))
+def test_the_yamls_of_other_peoples_kernels_can_be_read(collection, tmp_path):
+    """Each gives a case whose constraints hold; their sources need not be there for that, so empty ones take their place."""
+    conf = shutil.copytree(foreign.YAMLS / collection, tmp_path / collection)
+    for path in conf.rglob("*.yaml"):
+        source = yaml.safe_load(path.read_text()).get("source")
+        write_files(conf / "kernel", {source: ""} if source else {})
+    kernels = [read_kernel(path) for path in sorted(conf.glob("kernel/*.yaml"))]
+    assert len(kernels) >= 13
+    assert [case.excluded for case in map(case_of, kernels) if case.excluded] == []

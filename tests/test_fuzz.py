@@ -9,26 +9,10 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import fuzzing as fz
 import numpy as np
 import pytest
 import yaml
-from fuzzing import (
-    INSTEAD,
-    LONG_RUN,
-    SCRIPT,
-    TEXTS,
-    Outside,
-    as_json,
-    bomb,
-    edited,
-    fuzzed,
-    mutated,
-    nested,
-    raises_only_our_errors,
-    replace,
-    scalars,
-    withstands,
-)
 from hypothesis import given
 from hypothesis import strategies as st
 from processes import OWN, run
@@ -78,7 +62,7 @@ def evaluate(text):
             with contextlib.suppress(UsageError):
                 kind(text, "fuzz")(names)
 
-    raises_only_our_errors(each)
+    fz.raises_only_our_errors(each)
 
 
 EXPRESSIONS = [
@@ -90,17 +74,18 @@ EXPRESSIONS = [
 ]  # fmt: skip
 
 
-@fuzzed(120, EXPRESSIONS)
+@fz.fuzzed(120, EXPRESSIONS)
 @given(st.recursive(st.sampled_from([*NUMBERS, *NAMES]), compound, max_leaves=6))
 def test_an_expression_gives_a_value_or_a_sentence(text):
     """Whatever is written for a grid, a constraint, a metric or a reference."""
     evaluate(text)
 
 
-@fuzzed(
-    60, [*TEXTS, "9" * 100_000, "0x" + "f" * 100_000, "1" + "0" * 10_000 + "x2", "1/" + "9" * 5000, "1e-" + "9" * 5000]
+@fz.fuzzed(
+    60,
+    [*fz.TEXTS, "9" * 100_000, "0x" + "f" * 100_000, "1" + "0" * 10_000 + "x2", "1/" + "9" * 5000, "1e-" + "9" * 5000],
 )
-@given(scalars())
+@given(fz.scalars())
 def test_a_value_of_any_kind_is_read_or_told(value):
     """Whatever is written for a parameter."""
 
@@ -109,7 +94,7 @@ def test_a_value_of_any_kind_is_read_or_told(value):
             with contextlib.suppress(UsageError):
                 assert isinstance(canonical("fuzz", kind, value), str | float | int)
 
-    raises_only_our_errors(read)
+    fz.raises_only_our_errors(read)
 
 
 # ---- kernels' YAML
@@ -134,7 +119,7 @@ def understand(name, text):
                 case = make(read_kernel(name, content, path, [path.parents[1], CONF]), {}, 0)
                 assert case.excluded or max(map(abs, (*case.grid, case.shared))) < 2**63
 
-        raises_only_our_errors(read)
+        fz.raises_only_our_errors(read)
 
 
 @st.composite
@@ -142,8 +127,8 @@ def spoilt_kernels(draw):
     """A shipped kernel's YAML with a few values changed, or a few of its bytes."""
     path = draw(st.sampled_from(SHIPPED))
     if draw(st.booleans()):
-        return path.stem, draw(edited(path.read_bytes()))
-    content = draw(mutated(yaml.safe_load(path.read_text(encoding="utf-8"))))
+        return path.stem, draw(fz.edited(path.read_bytes()))
+    content = draw(fz.mutated(yaml.safe_load(path.read_text(encoding="utf-8"))))
     try:
         text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=10**6)
     except RecursionError:
@@ -159,7 +144,7 @@ def saxpy(**lines):
 
 
 KERNELS = [
-    ("saxpy", bomb()),
+    ("saxpy", fz.bomb()),
     ("saxpy", b"a: &a {k: 1}\n" + b"".join(b"a%d: &b%d {<<: [*a%s]}\n" % (i, i, b", *a" * 2000) for i in range(50))),
     ("saxpy", b"[" * 100_000),
     ("saxpy", b"a: " + b"x" * 10_000_000),
@@ -171,11 +156,11 @@ KERNELS = [
     saxpy(bytes={"read": "2**100", "written": "2**120"}), saxpy(operations="2**100"), saxpy(shared="-(2**64)"),
     saxpy(reference={"y": "-" * 100_000 + "x"}), saxpy(reference={"y": None}), saxpy(reference=None), saxpy(reference="1j"),
     saxpy(parameters={"block": "2026-11-22", "size": 1000, "factor": 3}), saxpy(let={"a": "b", "b": "a"}),
-    saxpy(family="x" * 300), saxpy(grid=nested(100)), saxpy(macros=["X" * 100_000]), saxpy(depth="10**30"), saxpy(in_flight="2**100"),
+    saxpy(family="x" * 300), saxpy(grid=fz.nested(100)), saxpy(macros=["X" * 100_000]), saxpy(depth="10**30"), saxpy(in_flight="2**100"),
 ]  # fmt: skip
 
 
-@fuzzed(80, KERNELS)
+@fz.fuzzed(80, KERNELS)
 @given(spoilt_kernels())
 def test_a_kernels_yaml_is_understood_or_told(spoilt):
     """Whatever the YAML of a kernel holds."""
@@ -212,7 +197,7 @@ VALUES = ["range(1,10**9)", "range(1,1000000000)", "choice(1,2)", "glob(*)", "in
 def spoilt_lines(draw, lines):
     """A sound command line with a few words replaced, removed, repeated or put in."""
     words = list(draw(st.sampled_from(lines)))
-    text = st.one_of(st.sampled_from([*TEXTS, *VALUES]), st.text(max_size=8)).filter(lambda t: "\0" not in t)
+    text = st.one_of(st.sampled_from([*fz.TEXTS, *VALUES]), st.text(max_size=8)).filter(lambda t: "\0" not in t)
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(words) - 1))
         key, equals, value = words[at].partition("=")
@@ -230,7 +215,7 @@ def spoilt_lines(draw, lines):
 COMMAND_LINES = [
     ["kernel=" + "a" * 5000], ["block=range(1,10**9)"],
     ["block=range(1,301)", "size=range(1,301)", "width=range(1,301)"],
-    ["block=range(1,10001)", "size=range(1,10001)", "width=range(1,10001)"], ["block=" + ",".join(map(str, range(60_000 if LONG_RUN else 6000)))],
+    ["block=range(1,10001)", "size=range(1,10001)", "width=range(1,10001)"], ["block=" + ",".join(map(str, range(60_000 if fz.LONG_RUN else 6000)))],
     ["device.threads=2**40"], ["hydra/hydra_logging=nope"], ["size=popcount('x')"], ["size='popcount(\"x\")'"], ["hydra.callbacks={}"], ["~hydra.callbacks"],
     ["timing.rounds=10**100"], ["timing.rounds=1e400"], ["seed=" + "9" * 5000],
     ["hydra.sweeper.params={block: 'range(1,1000000000)'}"], ["device.time_limit_s=nan"], ["device.time_limit_s=1e400"],
@@ -238,20 +223,20 @@ COMMAND_LINES = [
 ]  # fmt: skip
 
 
-@fuzzed(10, COMMAND_LINES)
+@fz.fuzzed(10, COMMAND_LINES)
 @given(spoilt_lines(LINES))
 def test_a_command_line_is_planned_or_told(words):
     """Whatever is asked for: `--dry-run` shows a plan, or says in a sentence what is wrong."""
     with tempfile.TemporaryDirectory() as base:
-        withstands(base, "--dry-run", *words, statuses=(0, 2))
+        fz.withstands(base, "--dry-run", *words, statuses=(0, 2))
 
 
-@fuzzed(10)
+@fz.fuzzed(10)
 @given(spoilt_lines(OF_COMMANDS))
 def test_a_subcommand_works_or_tells(words):
     """Whatever is asked of the other commands, where there is no run."""
     with tempfile.TemporaryDirectory() as base:
-        withstands(base, *words, statuses=(0, 2))
+        fz.withstands(base, *words, statuses=(0, 2))
 
 
 # ---- sources
@@ -261,37 +246,22 @@ PIECES = ["{", "}", "(", ")", "[", "]", '"', "'", "/*", "*/", "//", "\\\n", '#in
           "__global__", "extern __shared__ int s[];", "asm volatile(", 'R"(', "\x00", "é", "<<<", ">>>", "__shared__ alignas("]  # fmt: skip
 
 
-@fuzzed(20, [b"__global__ void k(" + b"int a, " * 20_000 + b"int b) {}", b"{" * 200_000, b"(" * 200_000, b'#include "file.cu"\n',
+@fz.fuzzed(20, [b"__global__ void k(" + b"int a, " * 20_000 + b"int b) {}", b"{" * 200_000, b"(" * 200_000, b'#include "file.cu"\n',
              b"__global__ void k(" + b"(" * 5000, b"extern __shared__ " + b"(" * 20_000, b"/*" * 200_000, b"asm(" * 20_000,
              b"__global__ void k() {" + b"{" * 20_000])  # fmt: skip
-@given(st.sampled_from(SOURCES).flatmap(lambda path: edited(path.read_bytes(), PIECES)))
+@given(st.sampled_from(SOURCES).flatmap(lambda path: fz.edited(path.read_bytes(), PIECES)))
 def test_a_source_is_imported_or_told(text):
     """Whatever a `.cu` holds, to write its YAML and to translate it for the CPU device."""
-    raises_only_our_errors(lambda: rewrite(text.decode(errors="replace")))
+    fz.raises_only_our_errors(lambda: rewrite(text.decode(errors="replace")))
     with tempfile.TemporaryDirectory() as base:
         Path(base, "file.cu").write_bytes(text)
-        withstands(base, "import", "file.cu", statuses=(0, 2))
+        fz.withstands(base, "import", "file.cu", statuses=(0, 2))
 
 
 # ---- run folders
 
-CELLS = [
-    "",
-    "nan",
-    "inf",
-    "-1",
-    "1e999",
-    "9" * 5000,
-    "\u0661",
-    "ok,ok",
-    '"',
-    "\n",
-    "x" * 10_000,
-    SCRIPT,
-    "../../x",
-    "=1+1",
-    "\0",
-]
+WORDS = "nan inf -1 1e999 \u0661 ok,ok ../../x =1+1".split()
+CELLS = [*WORDS, "", '"', "\n", "\0", "9" * 5000, "x" * 10_000, fz.SCRIPT]
 
 
 @pytest.fixture(scope="module")
@@ -364,11 +334,11 @@ def damage(draw, run, outside, before):
     if first in before:
         return first
     if how == "instead":
-        replace(path, draw(st.sampled_from(sorted(INSTEAD))), outside)
+        fz.replace(path, draw(st.sampled_from(sorted(fz.INSTEAD))), outside)
     elif how == "JSON" and path.is_file():
-        path.write_bytes(as_json(draw(mutated(json.loads(path.read_text(encoding="utf-8"))))))
+        path.write_bytes(fz.as_json(draw(fz.mutated(json.loads(path.read_text(encoding="utf-8"))))))
     elif how == "bytes" and path.is_file():
-        path.write_bytes(draw(edited(path.read_bytes())))
+        path.write_bytes(draw(fz.edited(path.read_bytes())))
     elif how == "table":
         path.write_bytes(spoilt_table(draw, path.read_text(encoding="utf-8")))
     elif how == "a job's folder":
@@ -382,17 +352,17 @@ def read_by(sweeps, name, damaging, *commands):
         base = Path(place)
         shutil.copytree(sweeps / name, base / "run")
         shutil.copytree(sweeps / "complete", base / "sound")
-        outside = Outside(base / "outside")
+        outside = fz.Outside(base / "outside")
         damaging(base / "run", outside)
         for command, *words in commands:
-            withstands(base, command, *words)
+            fz.withstands(base, command, *words)
             assert outside.is_untouched(), f"{command} {words} read or changed what lies outside"
         for page in (base / "page.html", base / "run" / "report.html"):
             if page.is_file() and not page.is_symlink() and page.stat().st_size < 10**7:
-                assert SCRIPT.encode() not in page.read_bytes()
+                assert fz.SCRIPT.encode() not in page.read_bytes()
 
 
-@fuzzed(30)
+@fz.fuzzed(30)
 @given(st.data())
 def test_a_run_folder_of_others_is_read_or_told(sweeps, data):
     """Whatever lies in it, and whichever command reads it."""

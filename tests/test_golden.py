@@ -9,11 +9,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -21,6 +19,9 @@ from typing import Any
 
 import processes
 import pytest
+
+from runner.record.run import read
+from runner.report.verdict import write
 
 ROOT = Path(__file__).parent.parent
 GOLDEN = ROOT / "tests" / "golden"
@@ -82,18 +83,16 @@ def swept(name: str, place: Path) -> dict[str, str]:
 
 
 def reported(place: Path) -> dict[str, str]:
-    """Draw the report of the sweep that an H200 measured."""
+    """Judge the sweep that an H200 measured."""
     shutil.copytree(H200, place / "out")
-    run(place, "runner.report", str(place / "out"))
+    write(read(place / "out"))
     return {"verdict.json": written(place / "out")["verdict.json"]}
 
 
 def run(place: Path, module: str, *arguments: str) -> None:
     """Run a module; cases that fail are part of what is recorded, a refusal is not."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", module, *arguments]
-    done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode in (0, 1), done.stderr
+    done = processes.run(place, *arguments, module=module, defaults=True)
+    assert done.code in (0, 1), done.err
 
 
 def recorded(name: str) -> dict[str, str]:

@@ -1,14 +1,19 @@
-"""Defects that rounding errors, or inputs where they do not show, could hide. The GPU with `-m gpu`."""
+"""Defects that rounding errors, or inputs where they do not show, could hide, and planted ones. The GPU with `-m gpu`."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support import case_of
+from support import ROOT, case_of
 
 from runner.bounds.array_expression import ArrayExpression
 from runner.bounds.rounding import Arithmetic
 from runner.kernel import from_yaml
+
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+import planted_defects
 
 SOURCE = Path(__file__).parent / "kernels" / "cheats" / "hidden.cu"
 CHAOS = {"x1": "3.99 * in * (1 - in)", **{f"x{i + 1}": f"3.99 * x{i} * (1 - x{i})" for i in range(1, 30)}}
@@ -94,3 +99,34 @@ def test_sums_of_random_signs_have_a_narrow_bound_that_no_order_leaves(dtype, te
         for column in terms[:, order].T:
             sums += column
         assert ((narrow.low <= sums) & (sums <= narrow.high)).all()
+
+
+# By type, kernels of it: sums, branches, indices, integers, half types and kernels of a run-time width.
+QUICK = {
+    "float32": "plantedSum plantedNorm plantedRelu plantedSoftmax plantedSign plantedColumns",
+    "bfloat16": "plantedHalfMap plantedOnline plantedProduct",
+    "float16": "plantedRmsNorm plantedMost",
+    "int32": "plantedQuarter plantedArgsort plantedSign plantedThirds",
+    "int8": "plantedClip6",
+}
+
+
+@pytest.mark.parametrize(("dtype", "name"), [(dtype, name) for dtype, names in QUICK.items() for name in names.split()])
+def test_planted_defects_are_found_and_correct_variants_pass(name, dtype, bench):
+    """In a few thousand elements; the benchmark takes more, of more kernels and types."""
+    kernels = planted_defects.chosen(name)
+    for trial in planted_defects.trials(kernels, [4096], [dtype]):
+        outcome = planted_defects.run(trial, bench.device, bench.compiler)
+        assert not planted_defects.failed(trial, outcome), (trial.label, outcome.status, outcome.reason)
+
+
+def test_a_sum_of_a_million_that_skips_its_last_element_is_found_by_the_further_inputs(bench):
+    """The bound of any order of additions is wider than that element; sums of quarters have no bound."""
+    kernel = planted_defects.read("plantedSum")
+    case = planted_defects.made(kernel, {"size": 2**20, "defect": 2})
+    outcome = planted_defects.run(
+        planted_defects.Trial(case, "sums", "random", "the last"), bench.device, bench.compiler
+    )
+    assert outcome.status == "mismatch"
+    assert "correct for the measured inputs, wrong for exact ones (seed 1)" in outcome.reason
+    assert "(allowed 0: the result is exact)" in outcome.reason

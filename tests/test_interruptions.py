@@ -1,7 +1,8 @@
-"""Whatever ends a sweep: what was finished can be read, nobody is left behind, and nothing is torn."""
+"""Whatever ends a sweep, a signal or a disk that is full: what was finished can be read, nobody is left behind, nothing is torn."""
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -10,7 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
+from mistakes import write_files
 from processes import OWN, PATIENCE_S, call, content, environment, kill_all, members, start, table, wait_until
+
+from runner.sweep.session import Session
 
 SMALL = ("device=cpu", "size=1000")
 LONG = ("block=64,128,256,512", "size=256Ki", "device=cpu", "timing.cpu_samples=20", "hydra.sweep.dir=sweep")
@@ -42,6 +46,16 @@ def started_until(reached, directory, *arguments, **environment):
             return process
         process.communicate()
     raise AssertionError("the sweep was over each time")
+
+
+@pytest.mark.parametrize("left", ["", "3/result.json", "shards/0/1/rows.jsonl"])
+def test_a_folder_from_which_jobs_were_started_stays(left, tmp_path):
+    """Submitted jobs and finished rows keep a new folder; one that nothing was started from goes."""
+    session = Session()
+    folder = session.reserve(tmp_path / "sweep", exactly=True)
+    write_files(folder.path, {"environment.json": "{}", **({left: "{}"} if left else {})})
+    session.discard_if_unused()
+    assert folder.path.exists() == bool(left)
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -98,15 +112,8 @@ except KeyboardInterrupt:
 
 def test_ctrl_c_is_not_lost():
     """The first signal interrupts; one that code of others swallows is raised again where the next case begins."""
-    done = subprocess.run(
-        [sys.executable, "-c", SWALLOWED],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=True,
-    )
-    assert done.stdout.split("\n") == ["swallowed KeyboardInterrupt", "heard again", ""]
+    said = subprocess.check_output([sys.executable, "-c", SWALLOWED], env=environment(), text=True, timeout=PATIENCE_S)
+    assert said.split("\n") == ["swallowed KeyboardInterrupt", "heard again", ""]
 
 
 def test_a_batch_systems_sigterm_is_ctrl_c(tmp_path):
@@ -176,3 +183,103 @@ def test_sweeps_that_start_together_do_not_disturb_each_other(tmp_path):
         assert content(folders[0])[Path(name)] == content(folders[1])[Path(name)]
     assert not list(cache.rglob(".new-*"))
     assert json.loads((folders[0] / "environment.json").read_text())["command"].startswith("python -m runner")
+
+
+TWO_CASES = ("block=64,128", "size=64Ki", "device=cpu", "lines=false", "hydra.sweep.dir=sweep")
+
+FILLING = """
+import subprocess, sys, time
+from pathlib import Path
+here, runner = Path.cwd(), [sys.executable, "-m"]
+subprocess.run(["mount", "-t", "tmpfs", "-o", f"size=3m,{sys.argv[1]}", "tmpfs", here / "disk"], check=True)
+folder = here / "disk" / "sweep"
+sweep = subprocess.Popen([*runner, "runner", *sys.argv[3:], f"hydra.sweep.dir={folder}"], stderr=subprocess.PIPE, text=True)
+while sweep.poll() is None and not (len([*folder.glob("*/result.json")]) > 1 and (folder / "results.csv").exists()):
+    time.sleep(0.002)
+if sys.argv[2] == "full":
+    with open(here / "disk" / "filler", "wb", 0) as filler:
+        try:
+            while True:
+                filler.write(bytes(512))
+        except OSError:
+            pass
+else:
+    sweep.kill()
+    sweep.wait()
+    subprocess.run(["mount", "-o", "remount,ro", here / "disk"], check=True)
+    sweep = subprocess.Popen([*runner, "runner.resume", folder], stderr=subprocess.PIPE, text=True)
+print(sweep.communicate()[1])
+print("status", sweep.returncode)
+print("finished", sum('"ok"' in p.read_text() for p in folder.glob("*/result.json")))
+print("header", (folder / "results.csv").read_text().partition(",")[0])
+if sys.argv[2] == "full":
+    (here / "disk" / "filler").unlink()
+    again = subprocess.run([*runner, "runner.resume", folder], capture_output=True, text=True)
+    print("again", again.returncode, again.stderr)
+    print("rows", (folder / "results.csv").read_text().count(",ok,"))
+print("aside", [p.name for p in folder.rglob(".*") if p.name.startswith(".res")])
+"""
+
+
+def cannot_mount(directory):
+    """Why no small disk can be mounted here; empty if one can be."""
+    done = subprocess.run(
+        ["unshare", "-rm", "mount", "-t", "tmpfs", "tmpfs", str(directory)], capture_output=True, text=True, check=False
+    )
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("how", "words"), [("full", "No space left on device"), ("read-only", "Read-only file system")]
+)
+def test_a_disk_that_takes_no_more_ends_a_sweep_in_one_sentence(how, words, tmp_path):
+    """What and where, status 1, what was finished can be read, and resume does the rest when there is room again."""
+    if why := cannot_mount(tmp_path):
+        pytest.skip(f"no disk can be mounted: {why}")
+    (tmp_path / "disk").mkdir()
+    arguments = ("--config-dir", str(OWN), "kernel=saxpy", "factor=2,3,5,7", "size=512Ki", "device=cpu",
+                 "lines=false", "timing.cpu_samples=50")  # fmt: skip
+    done = subprocess.run(
+        ["unshare", "-rm", sys.executable, "-c", FILLING, "mode=755", how, *arguments],
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (told,) = re.findall(r"^runner: .*", done.stdout, re.MULTILINE)
+    assert f"{tmp_path}/disk/sweep" in told
+    assert words in told
+    assert "Traceback" not in done.stdout
+    assert "status 1\n" in done.stdout
+    assert int(re.search(r"finished (\d)", done.stdout)[1]) >= 1
+    assert "header case" in done.stdout
+    assert "aside []" in done.stdout
+    if how == "full":
+        assert "python -m runner.resume" in told
+        assert "again 0 " in done.stdout
+        assert "rows 4" in done.stdout
+
+
+SMALL_DISK = {  # which folder is on a disk of so many KiB, and what is said, or not said
+    "the cache": (32, "cache", ["the cache of compiled kernels"], []),
+    "the plan": (24, "disk", [], ["resume"]),  # which would refuse the folder
+}
+
+
+@pytest.mark.parametrize("what", SMALL_DISK)
+def test_a_disk_without_room_from_the_first_ends_a_sweep_in_one_sentence(what, tmp_path):
+    """No case counts as one that does not compile, and no command is named that would refuse the folder."""
+    if why := cannot_mount(tmp_path):
+        pytest.skip(f"no disk can be mounted: {why}")
+    kib, name, said, unsaid = SMALL_DISK[what]
+    (tmp_path / name).mkdir()
+    line = f"mount -t tmpfs -o size={kib}k tmpfs {name} && exec {sys.executable} -m runner {' '.join(TWO_CASES)}"
+    further = {"XDG_CACHE_HOME": str(tmp_path / "cache")} if what == "the cache" else {}
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", line.replace("dir=sweep", "dir=disk/sweep") if what == "the plan" else line],
+        cwd=tmp_path, env=environment(**further), capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert all(words in done.stderr for words in said)
+    assert not any(words in done.stderr for words in unsaid)
+    assert not list(tmp_path.glob("sweep/*/result.json"))

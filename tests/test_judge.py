@@ -72,21 +72,3 @@ def test_a_wrong_kernel_is_wrong_however_fast(tmp_path):
                  "timing=quick")  # fmt: skip
     assert done.returncode == 1, done.stderr
     assert "Wrong: writesPart" in done.stdout
-
-
-REFUSED = {
-    "an argument is missing": (["--kernel", "saxpy"], "--baseline"),
-    "itself": (["--kernel", "saxpy", "--baseline", "saxpy"], "the same as --kernel"),
-    "several": (["--kernel", "saxpy,writesPart", "--baseline", "saxpy"], ""),
-    "a pattern": (["--kernel", "saxpy", "--baseline", "glob(red*)"], ""),
-    "another in an override": (["--kernel", "saxpy", "--baseline", "reduceSmem", "kernel=reduceSmem"], ""),
-}
-
-
-@pytest.mark.parametrize("what", REFUSED)
-def test_one_kernel_is_judged_against_another(what, tmp_path):
-    """Anything else is one sentence: the named kernel would be left unjudged, and called wrong."""
-    arguments, words = REFUSED[what]
-    done = judge(tmp_path, *arguments, "device=cpu", "--config-dir", str(OWN))
-    assert (done.returncode, done.stderr.count("\n"), done.stdout) == (2, 1, "")
-    assert words in done.stderr

@@ -89,13 +89,7 @@ def test_an_expression_may_have_a_name(read):
     assert told == "too many (ceil_div(size, block * 2) < 9 does not hold for block=64, size=2000)"
 
 
-FAMILY = """
-finish: host
-parameters: {block: 128, size: 5, extra: 7}
-constraints: {extra > 0: nothing to add}
-grid: ceil_div(size, block)
-let: {twice: 2 * extra}
-"""
+FAMILY = (ROOT / "tests" / "kernels" / "families" / "adders.yaml").read_text()
 
 
 def test_an_argument_may_be_called_as_the_parameter_that_it_is(read):

@@ -53,17 +53,6 @@ def test_a_compiler_that_would_not_end_is_ended(name, tmp_path, monkeypatch):
     assert not list(scratch.iterdir())
 
 
-def test_a_kernel_that_is_too_large_is_refused(runner, tmp_path):
-    """A sparse file of gigabytes as a kernel's source is one sentence, and is not read."""
-    (tmp_path / "own" / "kernel").mkdir(parents=True)
-    shutil.copy(OWN / "kernel" / "saxpy.yaml", tmp_path / "own" / "kernel" / "saxpy.yaml")
-    with (tmp_path / "own" / "kernel" / "saxpy.cu").open("wb") as file:
-        file.truncate(10 << 30)
-    done = runner("--config-dir", "own", "kernel=saxpy", "device=cpu")
-    assert done.code == 2
-    assert "larger than 4 MiB" in done.err
-
-
 def processes_about(text):
     """Processes whose command line names it."""
     found = subprocess.run(["pgrep", "-f", "-r", "R,S,D", "--", str(text)], capture_output=True, text=True, check=False)

@@ -1,39 +1,19 @@
 """Machine code: kept beside the times, shown in the report, and compared."""
 
 import importlib.util
+from types import SimpleNamespace
 
 import pytest
 from outcomes import rows
-from support import case_of, shipped
+from support import ROOT, case_of, shipped
 
 from runner.device import Binary
 from runner.device.cuda import compiler as cuda_compiler
 from runner.device.cuda.compiler import CudaCompiler, Nvrtc
 from runner.record.folder import RunFolder
-from runner.stages.code import machine_code
+from runner.stages.code import machine_code, stage
 
-WRITTEN = """\
-	.target	sm_90
-//--------------------- .text.twice              --------------------------
-	.section	.text.twice,"ax",@progbits
-        .global         twice
-twice:
-.text.twice:
-	//## File "/tmp/own/twice.cu", line 4
-        /*0000*/                   LDC R1, c[0x0][0x28] ;
-        /*0010*/              @!P0 LDG.E R4, desc[UR6][R4.64] ;
-.L_x_7:
-	//## File "/tmp/own/twice.cu", line 5
-        /*0020*/                   FADD R5, R4, R4 ;
-        /*0030*/                   STL [R1], R5 ;
-        /*0040*/                   BRA `(.L_x_7) ;
-.L_x_8:
-        /*0050*/                   BRA `(.L_x_8);
-        /*0060*/                   NOP ;
-        /*0070*/                   NOP ;
-.L_x_9:
-"""
-
+WRITTEN = (ROOT / "tests" / "machine_code" / "twice.txt").read_text()  # as nvdisasm writes it
 disassembler = pytest.mark.skipif(
     cuda_compiler.find_nvdisasm() is None or importlib.util.find_spec("cuda") is None,
     reason="there is no nvdisasm, or no NVRTC",
@@ -88,6 +68,15 @@ def test_only_a_binarys_name_is_read(tmp_path):
     machine_code.keep(folder, "b" * 12, "twice:\n", ".entry twice\n")
     assert [machine_code.read(folder, n, ptx=True) for n in ("../../secret", "b" * 12)] == ["", ".entry twice\n"]
     assert [machine_code.read(folder, n) for n in ("../../secret", "a" * 12, "b" * 12)] == ["", "", "twice:\n"]
+
+
+def test_of_many_binaries_the_fastest_are_kept(monkeypatch):
+    """Those of each size first, and a binary of several cases once."""
+    monkeypatch.setattr(stage, "MAX_BINARIES", 3)
+    found = [("slow", 1, 9.0), ("fast", 1, 1.0), ("same", 1, 2.0), ("other", 2, 8.0), ("same", 2, 5.0)]
+    jobs = [SimpleNamespace(number=n) for n in range(5)]
+    rows = {n: {"binary": b, "size": s, "median_us": us, "family": "f"} for n, (b, s, us) in enumerate(found)}
+    assert {name: job.number for name, job in stage.fastest(jobs, rows).items()} == {"fast": 1, "same": 4, "other": 3}
 
 
 def test_without_nvdisasm_there_is_a_sentence(tmp_path, monkeypatch):

@@ -8,9 +8,14 @@ from pathlib import Path
 
 import pytest
 from mistakes import assert_mistake, assert_refused, write_files
-from processes import environment, run, start
+from processes import OWN, environment, run, start
 from support import Finished
 
+OF_OWN = ("device=cpu", "--config-dir", str(OWN))
+SCALED = ("--config-dir", str(OWN / "own"), "kernel=scaled", "device=cpu")
+JUDGE = ("judge", "--kernel", "saxpy", *OF_OWN)
+GPUS = ("device=cpu", "hydra/launcher=gpus")
+SLURM = ("--dry-run", "device=cpu", "hydra/launcher=slurm")
 # What is wrong: the command line, and phrases of the sentence.
 MISTAKES = {
     # keys
@@ -124,6 +129,35 @@ MISTAKES = {
     "a long key": (["a." * 3000 + "b=1"], ["a key has at most 200 characters"]),
     "a query without a shell": (["-sc", "query"], ["-sc query: expected install=SHELL"]),
     "an unknown package": (["--cfg", "all", "-p", "zzz"], ["--package zzz: not a key of the configuration"]),
+    # parameters of a kernel's own
+    "text for a real number": ([*SCALED, "scale=wide"], ["scale=wide: expected a number such as 8, 2**3, 1.5 or 1e-3"]),
+    "no number": ([*SCALED, "scale=nan"], ["scale=nan: expected a number"]),
+    "half a repetition": ([*SCALED, "repeats=1.5"], ["repeats=1.5: expected an integer"]),
+    "perhaps for a truth value": ([*SCALED, "fused=perhaps"], ["fused=perhaps: expected true or false"]),
+    "a truth value for a number": ([*SCALED, "shift=true"], ["shift=true: expected a number such as 1.5"]),
+    # launchers
+    "no such GPU": ([*GPUS, "hydra.launcher.gpus=[9]"], ["hydra.launcher.gpus=9: no such GPU"]),
+    "a GPU of minus one": ([*GPUS, "hydra.launcher.gpus=[-1]"], ["hydra.launcher.gpus=-1: expected a number"]),
+    "a GPU twice": ([*GPUS, "hydra.launcher.gpus=[GPU-a,GPU-a]"], ["GPU-a is listed twice"]),
+    "no shards": ([*GPUS, "hydra.launcher.shards=0"], ["hydra.launcher.shards=0: expected 1 to 1024"]),
+    "no shards, in a plan": ([*GPUS, "hydra.launcher.shards=0", "--dry-run"], ["hydra.launcher.shards=0: expected 1 to 1024"]),
+    "no waiting for GPUs": ([*GPUS, "hydra.launcher.wait=false"], ["hydra.launcher.wait"]),
+    "a GPU beside those of the launcher": ([*GPUS, "device.index=1"], ["device.index=1: the launcher chooses the GPU"]),
+    "a key of a launcher that is none": ([*GPUS, "hydra.launcher.nope=1"], ["hydra.launcher.nope"]),
+    "no shards of Slurm, without Slurm": ([*SLURM, "hydra.launcher.shards=0"], ["hydra.launcher.shards="]),
+    "no constraint": ([*SLURM, "hydra.launcher.constraint=[]"], ["hydra.launcher.constraint="]),
+    "an array of minus three": ([*SLURM, "hydra.launcher.array_parallelism=-3"], ["hydra.launcher.array_parallelism="]),
+    # other commands
+    "a misspelt subcommand": (["reprot", "latest"], ["reprot: ", "did you mean runner report?"]),
+    "another one": (["lst", "latest"], ["lst: ", "did you mean runner list?"]),
+    "a misspelt kernel to show": (["show", "transposSmem"], ["transposSmem: ", "did you mean transposeSmem"]),
+    "a path to show": (["show", "../kernel/bcast"], ["unknown kernel or experiment"]),
+    "a folder to list that is not there": (["list", "nowhere"], ["nowhere: there is no such folder"]),
+    "no baseline to judge by": ([*JUDGE], ["--baseline"]),
+    "a kernel judged by itself": ([*JUDGE, "--baseline", "saxpy"], ["the same as --kernel"]),
+    "several kernels to judge": (["judge", "--kernel", "saxpy,writesPart", "--baseline", "saxpy", *OF_OWN], [""]),
+    "a pattern of baselines": ([*JUDGE, "--baseline", "glob(red*)"], [""]),
+    "another kernel in an override": ([*JUDGE, "--baseline", "reduceSmem", "kernel=reduceSmem"], [""]),
     # too many cases: their number is known before one is composed
     "a range without end": (["block=range(1,1000000000)"], ["999,999,999 cases (999,999,999 of block), above max_cases=100000"]),
     "a product": (["size=range(1,10001)", "unroll=range(1,10001)"], ["100,000,000 cases (10,000 of size x 10,000 of"]),

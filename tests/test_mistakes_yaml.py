@@ -75,6 +75,7 @@ FILES = {
     "a link to itself": ("mine.yaml", lambda p: p.symlink_to(p.name), "kernel/mine.yaml: cannot be read: Too many levels"),
     "no source": ("mine.cu", lambda _: None, "mine.yaml: source: the file 'mine.cu' was not found"),
     "a source that leads to itself": ("mine.cu", lambda p: p.symlink_to(p.name), "mine.yaml: source: 'mine.cu' cannot be read"),
+    "a source of 10 GB": ("mine.cu", lambda p: p.touch() or os.truncate(p, 10 << 30), "larger than 4 MiB"),
     "an empty source": ("mine.cu", lambda p: p.write_text(" \n"), "mine.yaml: source: 'mine.cu' is empty"),
 }  # fmt: skip
 

@@ -50,29 +50,14 @@ def test_nvrtc_compiles_every_kernel(arch, running, tmp_path):
         assert binary.log == "", kernel.name
 
 
-LIBRARIES = """#include <cooperative_groups.h>
-#include <cooperative_groups/reduce.h>
-#include <cuda/barrier>
-__global__ void k(int* out)
-{
-    __shared__ cuda::barrier<cuda::thread_scope_block> arrived;
-    const auto block = cooperative_groups::this_thread_block();
-    if (block.thread_rank() == 0) init(&arrived, block.size());
-    block.sync();
-    arrived.arrive_and_wait();
-    const auto warp = cooperative_groups::tiled_partition<32>(block);
-    *out = cooperative_groups::reduce(warp, 1, cooperative_groups::plus<int>());
-}
-"""
-
-
 @installed
 @pytest.mark.parametrize("what", ["float16", "bfloat16x2", "libraries"])
-def test_headers_of_the_toolkit_are_found(what, compiler, tmp_path):
+def test_headers_of_the_toolkit_are_found(what, compiler):
     """Those of half types, of cooperative groups and cuda/barrier, which CUDA 13 has in a folder of its own."""
     if not nvrtc.toolkit_headers():
         pytest.skip("there are no CUDA headers")
-    libraries = Source(tmp_path / "k.cu", LIBRARIES, "k")
+    path = ROOT / "tests" / "kernels" / "cuda" / "libraries.cu"
+    libraries = Source(path, path.read_text(), "k")
     assert compiler.compile(
         libraries if what == "libraries" else case_of(shipped("shflUp"), dtype=what).source()
     ).digest

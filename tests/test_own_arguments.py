@@ -1,19 +1,22 @@
 """Whatever a kernel takes, its YAML can declare: small integers, vectors, structures, pointers, variables, three axes.
 
-The kernels and their YAMLs are those of tests/kernels/arguments.
+The kernels and their YAMLs are those of tests/kernels/arguments; programs of several launches, of tests/kernels/launches.
 """
 
 import re
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
+import yaml
 from outcomes import altered, refusal
 from support import ROOT, case_of, read_kernel
 
 from runner.kernel.inputs import contents
 
-FOLDER = ROOT / "tests" / "kernels" / "arguments"
+FOLDER, LAUNCHES = (ROOT / "tests" / "kernels" / name for name in ("arguments", "launches"))
+PROGRAMS = {"twoPasses": 2, "scanWithFixUp": 3, "pingPong": 4}  # and their launches
 RIGHT = sorted(path.stem for path in FOLDER.glob("*.yaml") if path.stem not in ("forgetful", "fp8Bits"))
 
 
@@ -66,11 +69,63 @@ MISTAKES = [
     ("variables", "reference:", "undefined_where: {counts: arange(15) > 3}\nreference:", r"undefined_where gives 'counts' the shape \(15,\), the kernel \(16,\)"),
     ("variables", "in & 15, 16)", "in[in - 300], 16)", r"the index -\d+ is below 0"),
     ("volume", "8x4x2", "4x4x65", "a block of 1040 threads is not within CUDA's 1 to 1024"),
+    # a launch that is missing, or one too far
+    ("twoPasses", "[partial, out, blocks], grid: 1", "[partial, out, blocks], grid: 2", "out-of-bounds write of 'out'|wrote outside"),
+    ("scanWithFixUp", '  - {function: "fixed', '#  - {function: "fixed', "elements differ"),
+    ("pingPong", "twice: 2", "twice: 1", "elements differ"),
+    # a launch that cannot be meant
+    ("scanWithFixUp", "arguments: [data", "arguments: [date", r"launches\[0\]: arguments: 'date' is not an argument; allowed: data, sums"),
+    ("scanWithFixUp", 'function: "fixed', 'kernel: "fixed', r"launches\[2\]: 'kernel' is not a valid key"),
+    ("scanWithFixUp", 'function: "fixed::addBefore<int, block>"', "function: add-before", r"launches\[2\]: function: 'add-before' is not the name of a function"),
+    ("scanWithFixUp", 'function: "fixed::addBefore<int, block>"', "function: addAfter", "addAfter"),
+    ("scanWithFixUp", "grid: ceil_div(size, block)\n", "", r"launches\[0\]: the key 'grid' is missing"),
+    ("scanWithFixUp", "shared: 4 * block, grid: 1", "shared: 4 * block, grid: 0", "a grid of 0 blocks in x"),
+    ("scanWithFixUp", "shared: 4 * block, grid: 1", "shared: 4 * block, grid: 1, block: 2048", "a block of 2048 threads"),
+    ("scanWithFixUp", '- {function: "fixed', '- {for: {size: 2}, function: "fixed', "launches: 'size' is already the name of"),
+    ("scanWithFixUp", '- {function: "fixed', '- {for: {i: 20000}, function: "fixed', "there would be more than 10000 launches"),
+    ("scanWithFixUp", '- {function: "fixed', '- {for: {i: j}, function: "fixed', "names 'j', which is not a parameter"),
+    ("scanWithFixUp", "arguments: [data, sums, counted, n]", "arguments: [data]", "the kernel takes 4 arguments"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "old", "new", "message"), MISTAKES)
 def test_what_cannot_be_meant_is_one_sentence(bench, tmp_path, name, old, new, message):
     """It names the file and the place, the offending value, and what is allowed."""
-    sentence = refusal(bench, altered(FOLDER / f"{name}.yaml", tmp_path, (old, new)))
+    if "takes 4" in message and bench.device.info.kind != "cpu":
+        pytest.skip("a GPU does not know a kernel's parameters")
+    folder = LAUNCHES if name in PROGRAMS else FOLDER
+    sentence = refusal(bench, altered(folder / f"{name}.yaml", tmp_path, (old, new)))
     assert re.search(message, sentence), sentence
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_of_several_launches_is_right(bench, name):
+    """Each launch has its function, its arguments and its grid; what the last one leaves is checked at each sample."""
+    case = case_of(read_kernel(LAUNCHES / f"{name}.yaml"))
+    assert len(case.launches) == PROGRAMS[name]
+    outcome = bench.run(case)
+    assert (outcome.status, outcome.reason) == ("ok", "")
+    assert outcome.measured.checked >= 3
+
+
+EVERYDAY = Path(__file__).parent / "everyday"
+YAMLS = yaml.safe_load((EVERYDAY / "everyday.yaml").read_text())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A YAML for each kernel, and the one source."""
+    path = tmp_path_factory.mktemp("everyday")
+    (path / "everyday.cu").write_text((EVERYDAY / "everyday.cu").read_text())
+    np.save(path / "numbers.npy", np.random.default_rng(7).uniform(-1, 1, 300).astype(np.float32))
+    for name, content in YAMLS.items():
+        (path / f"{name}.yaml").write_text(yaml.safe_dump({**content, "source": "everyday.cu"}, sort_keys=False))
+    return path
+
+
+@pytest.mark.parametrize("name", YAMLS)
+def test_an_everyday_kernel_is_right(bench, folder, name):
+    """A right kernel is within the bound of its reference, for its own inputs and for exact ones."""
+    outcome = bench.run(case_of(read_kernel(folder / f"{name}.yaml")), samples=1)
+    assert (outcome.status, outcome.reason) == ("ok", "")
+    assert not outcome.note, outcome.note

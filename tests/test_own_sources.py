@@ -13,16 +13,8 @@ from runner.device.cuda.nvrtc import Nvrtc
 from runner.errors import CompileError, UsageError
 
 PROGRAMS = ROOT / "tests" / "kernels" / "programs"
+YAML = (PROGRAMS / "mine.yaml").read_text()
 PROGRAM = (PROGRAMS / "program.cu").read_text(encoding="utf-8")
-YAML = """
-source: program.cu
-parameters: {size: 1000, block: 64, shift: 3, dtype: float32}
-macros: [shift, {n0: 4, swap: 5, x0: block}]
-arguments:
-  - {name: out, role: out, dtype: DTYPE, shape: size}
-  - {name: n, scalar: int32, value: size}
-grid: ceil_div(size, block)
-"""
 
 
 @pytest.fixture

@@ -4,13 +4,19 @@ The tools are played by scripts that write what the real ones wrote on an H200 (
 """
 
 import json
+import math
 import os
 import sys
+import types
+from dataclasses import asdict
 
 import pytest
+from outcomes import rows
 from support import ROOT, Told, case_of, shipped
 
+from runner.device import Energy
 from runner.device.config import DeviceConfig
+from runner.device.cuda import energy
 from runner.jobs.job import Job
 from runner.jobs.settings import ProfileConfig, TimingConfig
 from runner.record.folder import RunFolder
@@ -18,7 +24,9 @@ from runner.record.shards import ShardFolder, merge_shard
 from runner.report import bottlenecks
 from runner.stages.lines.costs import LineCost
 from runner.stages.profile import counters, sanitizer
+from runner.stages.profile.energy import batch
 from runner.stages.profile.stage import Tools
+from runner.statistics import mean_interval
 
 RECORDED = ROOT / "tests" / "profile"
 TOOL = """#!{python}
@@ -63,7 +71,7 @@ def jobs(*kernels, **profile):
 
 
 @pytest.fixture
-def bench(tmp_path):
+def tools(tmp_path):
     """What a step works with, in an empty folder whose cases are all right."""
     rows = {number: {"status": "ok", "device": "cuda", "reason": None} for number in range(9)}
     (tmp_path / "run").mkdir()
@@ -72,9 +80,9 @@ def bench(tmp_path):
     return Tools(RunFolder(tmp_path / "run"), rows, Told(), {})
 
 
-def by_job(step, given, bench):
+def by_job(step, given, tools):
     """What a step gives, by the job's number."""
-    return {job.number: result for job, result in step.measure(given, bench)}
+    return {job.number: result for job, result in step.measure(given, tools)}
 
 
 METRICS = "dram__bytes_read.sum", "sm__throughput.avg.pct_of_peak_sustained_elapsed"
@@ -87,63 +95,73 @@ def table(*launches):
     return "==PROF== Connected\n" + "".join(",".join(f'"{cell}"' for cell in line) + "\n" for line in lines)
 
 
-def test_each_case_gets_the_counters_of_its_own_launch(play, bench):
+def test_each_case_gets_the_counters_of_its_own_launch(play, tools):
     """In the order of the launches, in one process; what ncu calls n/a is missing, and said once."""
     play("ncu", table(("bcast", "2,000", "1,024", "50.5"), ("copyGmem", "4,000", "n/a", "12")))
-    found = by_job(counters.Ncu(), jobs("bcast", "copyGmem", metrics=[*METRICS]), bench)
+    found = by_job(counters.Ncu(), jobs("bcast", "copyGmem", metrics=[*METRICS]), tools)
     first, second = (result.columns for result in found.values())
     assert (first["ncu_dram_read"], first["ncu_sm_percent"], second["ncu_sm_percent"]) == (1024, 50.5, 12.0)
     assert "ncu_dram_read" not in second
-    (sentence,) = bench.progress.said
+    (sentence,) = tools.progress.said
     assert "dram__bytes_read.sum" in sentence
 
 
-def test_other_launches_than_ours_are_no_counters(play, bench):
+def test_a_shard_launches_from_the_folder_of_the_sweep(tmp_path, monkeypatch):
+    """Its own folder has no sources."""
+    (tmp_path / "ncu").write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/words\n')
+    (tmp_path / "ncu").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    attempt = ShardFolder(RunFolder(tmp_path / "sweep"), 0).begin()
+    list(counters.Ncu().measure(jobs("bcast", metrics=["default"]), Tools(attempt, {0: {}}, Told(), {})))
+    assert f"runner.stages.profile.launch {tmp_path}/sweep 0 " in (tmp_path / "words").read_text()
+
+
+def test_other_launches_than_ours_are_no_counters(play, tools):
     """A case whose kernel ncu did not see has a reason and no numbers."""
     play("ncu", table(("other", "2,000", "1,024", "50.5")))
-    ((_, result),) = counters.Ncu().measure(jobs("bcast", metrics=["default"]), bench)
+    ((_, result),) = counters.Ncu().measure(jobs("bcast", metrics=["default"]), tools)
     assert "other" in result.record["reason"]
     assert not result.columns
 
 
-def test_after_a_launch_that_failed_the_others_are_counted(play, bench):
+def test_after_a_launch_that_failed_the_others_are_counted(play, tools):
     """The case that the GPU did not survive has a reason; each other case is counted, those behind it anew."""
     play("ncu", table(("bcast", "2,000", "1,024", "50.5")), broken=1)
-    found = by_job(counters.Ncu(), jobs("bcast", "copyGmem", "bcast", metrics=["default"]), bench)
+    found = by_job(counters.Ncu(), jobs("bcast", "copyGmem", "bcast", metrics=["default"]), tools)
     said = {job: result.record.get("reason", "") for job, result in found.items()}
     assert (said[0], said[2]) == ("", "")
     assert "failed under ncu" in said[1]
 
 
 @pytest.mark.parametrize("step", [counters.Ncu(), sanitizer.Sanitizer()])
-def test_without_the_tool_one_sentence_says_so(step, bench, monkeypatch):
+def test_without_the_tool_one_sentence_says_so(step, tools, monkeypatch):
     """No result, so that a later resume tries again."""
     monkeypatch.setenv("PATH", "/nowhere")
-    assert list(step.measure(jobs("bcast", metrics=["default"], sanitizer=True), bench)) == []
-    (sentence,) = bench.progress.said
+    assert list(step.measure(jobs("bcast", metrics=["default"], sanitizer=True), tools)) == []
+    (sentence,) = tools.progress.said
     assert "not on the PATH" in sentence
 
 
 @pytest.mark.parametrize(("tool", "step"), [("ncu", counters.Ncu()), ("compute-sanitizer", sanitizer.Sanitizer())])
-def test_a_tool_that_does_not_work_is_tried_once(tool, step, bench, tmp_path, monkeypatch):
+def test_a_tool_that_does_not_work_is_tried_once(tool, step, tools, tmp_path, monkeypatch):
     """What it said last is told; there is no result, so that a later resume tries again."""
     (tmp_path / tool).write_text(f"#!/bin/sh\necho once >>{tmp_path}/calls\necho the reason >&2\nexit 1\n")
     (tmp_path / tool).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    assert list(step.measure(jobs("bcast", "bcast", metrics=["default"], sanitizer=True), bench)) == []
-    (sentence,) = bench.progress.said
+    assert list(step.measure(jobs("bcast", "bcast", metrics=["default"], sanitizer=True), tools)) == []
+    (sentence,) = tools.progress.said
     assert "the reason" in sentence
     assert (tmp_path / "calls").read_text() == "once\n"
 
 
-def test_without_the_right_to_count_one_sentence_says_who_gives_it(play, bench):
+def test_without_the_right_to_count_one_sentence_says_who_gives_it(play, tools):
     """As ncu says it where counters are for administrators only."""
     play(
         "ncu",
         "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters",
     )
-    assert list(counters.Ncu().measure(jobs("bcast", metrics=["default"]), bench)) == []
-    (sentence,) = bench.progress.said
+    assert list(counters.Ncu().measure(jobs("bcast", metrics=["default"]), tools)) == []
+    (sentence,) = tools.progress.said
     assert "NVreg_RestrictProfilingToAdminUsers=0" in sentence
 
 
@@ -164,18 +182,6 @@ def test_what_ncu_wrote_on_an_h200_is_read():
     assert counters.operations(values, "float32") == 2 * 2**20
 
 
-OUTSIDE = """\
-========= COMPUTE-SANITIZER
-========= Invalid __global__ read of size 4 bytes
-=========     at {kernel}+0xb0 in {kernel}.cu:17
-=========     by thread (37,0,0) in block (1,0,0)
-=========     Access at 0x7f2a1a000194 is out of bounds
-=========     and is 1 bytes after the nearest allocation at 0x7f2a1a000000 of size 404 bytes
-=========
-========= ERROR SUMMARY: 1 error
-"""
-
-
 @pytest.mark.parametrize(
     ("file", "tool", "kernel", "found"),
     [
@@ -193,13 +199,13 @@ def test_what_compute_sanitizer_wrote_on_an_h200_becomes_one_finding_for_each_mi
     assert got == ([found] if found else [])
 
 
-def test_an_error_belongs_to_the_case_that_makes_it_alone(play, bench):
+def test_an_error_belongs_to_the_case_that_makes_it_alone(play, tools):
     """Two cases of one kernel: each is launched again by itself, and only one of them fails there."""
-    play("compute-sanitizer", OUTSIDE.format(kernel="bcast"), alone=[2])
-    found = by_job(sanitizer.Sanitizer(), jobs("copyGmem", "bcast", "bcast", sanitizer=["memcheck"]), bench)
+    play("compute-sanitizer", (RECORDED / "outside.txt").read_text(), alone=[2])
+    found = by_job(sanitizer.Sanitizer(), jobs("copyGmem", "bcast", "bcast", sanitizer=["memcheck"]), tools)
     assert [result.columns.get("status") for result in found.values()] == [None, None, "hazard"]
     assert "bcast.cu:17" in found[2].columns["reason"]
-    (kept,) = json.loads(bench.folder.hazards(2).read_text())
+    (kept,) = json.loads(tools.folder.hazards(2).read_text())
     assert (kept["kind"], kept["line"], kept["thread"], kept["block"]) == (
         "outside",
         "bcast.cu:17",
@@ -214,6 +220,7 @@ def test_nothing_is_profiled_on_the_cpu_device(runner):
     assert done.code == 0, done.err
     assert done.err.count("profile: ") == 1
     assert not (done.folder / "0" / "profile.json").exists()
+    assert [(row["status"], row["joules"]) for row in rows(done.folder)] == [("ok", "")]
     assert "complete" in runner(str(done.folder), module="runner.resume").err
 
 
@@ -282,3 +289,122 @@ def test_what_a_shard_profiled_enters_the_sweep(tmp_path):
     assert merge_shard(sweep, shard, [4]) == {}
     assert sweep.json(sweep.line_costs(4)) == {"reason": "it has no column"}
     assert sweep.json(sweep.profile(4)) == {"of": "a further step"}
+
+
+class Gpu:
+    """A GPU whose launches take 10 us at 300 W, behind a clock of its own; its counter is updated every 100 ms."""
+
+    US, WATTS, PERIOD = 10.0, 300.0, 0.1
+
+    def __init__(self, monkeypatch):
+        self.now, self.free, self.launches = 0.0, 0.0, 0
+        clock = types.SimpleNamespace(perf_counter=lambda: self.now, monotonic=lambda: self.now, sleep=self.sleep)
+        monkeypatch.setattr(energy, "time", clock)
+
+    def sleep(self, seconds):
+        """Let time pass."""
+        self.now += seconds
+
+    def read(self):
+        """A reading takes 3 ms."""
+        self.now += 0.003
+        return self.WATTS * math.floor(self.now / self.PERIOD) * self.PERIOD
+
+    def call(self, launches):
+        """Queue launches behind those that run."""
+        self.free = max(self.free, self.now) + launches * self.US * 1e-6
+
+    def record(self):
+        """An event behind what is queued."""
+        at = self.free
+        return types.SimpleNamespace(
+            at=at, query=lambda: self.now >= at, time_till=lambda other: (other.at - at) * 1000.0
+        )
+
+    def queue(self):
+        """Calls of as many launches as the device would queue in one."""
+        count = energy.launches_per_call(self.US)
+        return energy.Queue(self.record, lambda: self.call(count), count, 1.0)
+
+
+def test_a_batch_gives_power_and_time_of_a_launch(monkeypatch):
+    """Between two updates of the counter, however long a reading takes; the duration is that of launches without gaps."""
+    gpu = Gpu(monkeypatch)
+    found = energy.measure(gpu.read, gpu.queue(), 2.0, 120.0)
+    assert isinstance(found, Energy)
+    assert found.watts == pytest.approx(gpu.WATTS, rel=0.01)
+    assert found.us == pytest.approx(gpu.US, rel=1e-6)
+    assert found.joules == pytest.approx(3e-3, rel=0.01)
+    assert 2.0 <= found.seconds < 2.3
+    assert energy.idle_watts(gpu.read) == pytest.approx(gpu.WATTS, rel=0.01)
+
+
+@pytest.mark.parametrize(("reading", "words"), [(None, "no energy counter"), (7.0, "has not changed")])
+def test_a_counter_that_does_not_count_is_a_sentence(reading, words, monkeypatch):
+    """Neither a missing counter nor one that stands still gives a number."""
+    gpu = Gpu(monkeypatch)
+
+    def read():
+        gpu.now += 0.003
+        return reading
+
+    for found in (energy.measure(read, gpu.queue(), 2.0, 120.0), energy.idle_watts(read)):
+        assert isinstance(found, str)
+        assert words in found
+
+
+def test_the_interval_is_students():
+    """Half the 95 % interval of a mean of five; unknown for one value."""
+    mean, half = mean_interval([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert (mean, half) == (3.0, pytest.approx(1.9632, abs=1e-4))  # 2.7764 * sqrt(2.5 / 5)
+    assert math.isnan(mean_interval([4.0])[1])
+
+
+@pytest.mark.gpu
+def test_a_sweep_measures_joules(runner):
+    """Each case has its energy and the figure; without NVML, one sentence says so, and the times stay."""
+    given = ("kernel=copyVector", "size=4096x4096", "block=128,256", "device=cuda", "timing=quick", "profile=energy")
+    given += ('+metrics.above_idle_j="(energy_w - idle_w) * energy_us / 1e6"',)
+    done = runner(*given)
+    assert done.code == 0, done.err
+    for row in rows(done.folder):
+        assert float(row["energy_w"]) > float(row["idle_w"]) > 0
+        profile = json.loads((done.folder / row["job"] / "profile.json").read_text())
+        batches = profile["energy"]["batches"]
+        joules = [batch["watts"] * batch["us"] * 1e-6 for batch in batches]
+        assert float(row["joules"]) == pytest.approx(sum(joules) / len(joules))
+        assert 0 < float(row["joules_ci"]) < float(row["joules"])
+        assert 0 < float(row["above_idle_j"]) < float(row["joules"])
+    assert (done.folder / "figures" / "energy.csv").is_file()
+    (done.directory / "broken").mkdir()
+    (done.directory / "broken" / "pynvml.py").write_text("raise ImportError('there is no NVML')\n")
+    (done.directory / "other").mkdir()
+    first = [str(done.directory / "broken"), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    again = runner(*given, "hydra.sweep.dir=other/run", PYTHONPATH=os.pathsep.join(first))
+    assert again.code == 0, again.err
+    assert "no energy" in again.out + again.err
+    assert {row["joules"] for row in rows(done.directory / "other" / "run")} == {""}
+
+
+class _Metered:
+    """A device whose energy counter works."""
+
+    def __init__(self, device, found):
+        self._device, self._found = device, found
+
+    def __getattr__(self, name):
+        return getattr(self._device, name)
+
+    def energy(self, *_):
+        return self._found
+
+
+@pytest.mark.parametrize("found", [Energy(300.0, 2.0, 10.0, 120.0, exclusive=False), "the counter stands still"])
+def test_a_batch_gives_the_parent_plain_data(found, bench):
+    """What a worker measured crosses the pipe as numbers, or as the reason why there are none."""
+    case = case_of(shipped("reduceShfl"), size="1000")
+    binary = bench.compiler.compile(case.source())
+    steps = []
+    given = batch(_Metered(bench.device, found), steps.append, case, binary, 10.0, 2.0)
+    assert given == (found if isinstance(found, str) else asdict(found))
+    assert steps == ["inputs", "checking", "energy"]

@@ -3,8 +3,6 @@
 import contextlib
 import re
 import shlex
-import subprocess
-import sys
 
 import pytest
 from support import ROOT
@@ -74,10 +72,3 @@ def test_the_best_are_those_of_the_report():
         peers = peers[(peers["dtype"] == row["dtype"]) & (peers.finish == row.finish)]
         assert row.median_us == peers.median_us.min()
     assert str(run.table.iloc[0].kernel) in run._repr_html_()
-
-
-def test_importing_the_package_is_fast():
-    """Nothing heavy is imported before a run is opened."""
-    slow = "numpy", "pandas", "hydra", "omegaconf", "matplotlib", "rich", "yaml"
-    code = f"import sys, runner; runner.open; print([m for m in {slow} if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -20,7 +20,7 @@ from runner.kernel.resolve import make
 from runner.record.folder import RunFolder
 from runner.stages.races import stage as looking
 from runner.stages.races.stage import Races
-from runner.stages.races.variants import format_changed_parameters, small_case
+from runner.stages.races.variants import format_changed_parameters, in_order, small_case, variants
 from runner.sweep.pool import Pool
 from runner.sweep.stage import Bench
 
@@ -157,7 +157,7 @@ def test_an_interrupted_look_leaves_the_rows_and_a_resumed_sweep_looks_again(tmp
     hangs = "#ifdef __SANITIZE_THREAD__\n    while (*(volatile const int*)in == 0) ;\n#endif\n    if (i < n) out[i] = in[i] + 1;"
     source = shutil.copytree(FOLDER, tmp_path / "own") / "kernel" / "own.cu"
     source.write_text(SOURCE.replace("if (i < n) out[i] = in[i] + 1;", hangs, 1))
-    arguments = ("--config-dir", "own", "kernel=honest", "device=cpu", "device.time_limit_s=5", "racecheck=all")
+    arguments = ("--config-dir", "own", "kernel=honest", "device=cpu", "device.time_limit_s=2", "racecheck=all")
     process = processes.start(tmp_path, *arguments, QUIET_S="0")
     assert any("looking for races" in line for line in iter(process.stderr.readline, ""))
     process.send_signal(signal.SIGINT)
@@ -169,7 +169,7 @@ def test_an_interrupted_look_leaves_the_rows_and_a_resumed_sweep_looks_again(tmp
     assert processes.resume(tmp_path, folder).returncode == 0
     again = rows_of(folder)["honest", 6400]
     assert (again["status"], again["emulated_us"]) == ("ok", row["emulated_us"])
-    assert again["races_skipped"] == "a launch takes more than 5 s on the checked CPU device"
+    assert again["races_skipped"] == "a launch takes more than 2 s on the checked CPU device"
 
 
 def rows_on_gpu(names, sizes, **given):
@@ -177,6 +177,16 @@ def rows_on_gpu(names, sizes, **given):
     cases = [make(shipped(name), {"size": size, **given}, 0) for size in sizes for name in names]
     jobs = [Job(case, DeviceConfig(), TimingConfig(), "nvcc", n) for n, case in enumerate(cases)]
     return [(job, {"device": "cuda", "status": "ok", "median_us": 100.0 - job.number % len(names)}) for job in jobs]
+
+
+def test_the_fastest_variant_of_each_kernel_comes_first():
+    """At the largest size, where times say something about the kernel."""
+    given = []
+    for block, times in {128: (1.0, 9.0), 256: (5.0, 5.0), 512: (9.0, 1.0)}.items():
+        cases = rows_on_gpu(["reduceSmem"], [2**14, 2**20], block=block)
+        given += [(job, {**row, "median_us": us}) for (job, row), us in zip(cases, times, strict=True)]
+    first, others = in_order(variants(given))
+    assert [dict(v.job.case.parameters)["block"] for v in (*first, *others)] == ["512", "128", "256"]
 
 
 def test_on_a_gpu_the_time_ends_it_and_what_was_not_reached_says_so(monkeypatch, tmp_path):

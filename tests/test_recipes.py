@@ -1,4 +1,4 @@
-"""Fills with arguments: what they hold, what follows from what, and what cannot be."""
+"""Fills, with arguments and without: what they hold, what follows from what, and what cannot be."""
 
 import json
 import re
@@ -9,6 +9,7 @@ from outcomes import altered
 from support import ROOT, case_of, read_kernel
 
 from runner.errors import UsageError
+from runner.kernel.arrays import DTYPES, FILLS, fill, glibc_rand
 from runner.kernel.extra_inputs import exact_set
 from runner.kernel.inputs import contents, second_contents
 
@@ -126,3 +127,42 @@ def test_a_sweep_keeps_its_files_and_a_changed_one_is_another_source(write, runn
     again = runner("run2", "hydra.sweep.dir=again", module="runner.repeat")
     assert again.code == 0, again.err
     assert "ok" in (path.parents[1] / "again" / "results.csv").read_text()
+
+
+def test_rand_is_that_of_the_gnu_library():
+    """The numbers are those that an unseeded `rand()` prints (these were printed by a C program, glibc 2.36)."""
+    numbers = glibc_rand(1_000_001)
+    assert list(numbers[:5]) == [1804289383, 846930886, 1681692777, 1714636915, 1957747793]
+    assert numbers[1_000_000] == 771126689
+    tutorial = fill("c_rand", (2**24,), DTYPES["int32"], 0, "in")  # whose sum is in the listing of tutorial 000
+    assert tutorial.sum(dtype=np.int64) == 2139353471
+
+
+@pytest.mark.parametrize("name", FILLS)
+def test_a_fill_follows_from_what_it_is_given(name):
+    """The same name, shape, dtype, seed and label give the same bytes, in the asked-for shape, in each type."""
+    for dtype in DTYPES.values():
+        first, second = (fill(name, (3, 5), dtype, 7, "in") for _ in range(2))
+        assert first.dtype == dtype.numpy
+        assert first.shape == ((3, 5, dtype.numbers) if dtype.numbers > 1 else (3, 5))
+        assert first.nbytes == 15 * dtype.itemsize
+        assert first.tobytes() == second.tobytes()
+
+
+def test_random_differs_by_seed_and_by_array():
+    """Another seed, or another array of the same kernel, gets other numbers, over the type's whole range: sums overflow."""
+    a, b, c = (fill("random", (10_000,), DTYPES["int32"], s, n) for s, n in ((0, "a"), (1, "a"), (0, "b")))
+    assert (a != b).any()
+    assert (a != c).any()
+    assert a.min() < -(2**30)
+    assert a.max() > 2**30
+
+
+def test_the_other_fills_are_what_they_say():
+    """Ones, zeros, counting from 0, from 1, and backwards; or the numbers themselves, in the array's own type."""
+    dtype = DTYPES["float32"]
+    made = {name: list(fill(name, (3,), dtype, 0, "in")) for name in ("zeros", "ones", "index", "count", "reverse")}
+    assert made == {"zeros": [0, 0, 0], "ones": [1, 1, 1], "index": [0, 1, 2], "count": [1, 2, 3], "reverse": [2, 1, 0]}
+    assert list(fill((0.0, 4 / 105), (2,), dtype, 0, "in")) == [0, np.float32(4 / 105)]
+    large = (2**53 + 1, -(2**63))  # beyond a double's 53 bits
+    assert list(fill(large, (2,), DTYPES["int64"], 0, "in")) == list(large)

@@ -9,23 +9,9 @@ from pathlib import Path
 
 import pytest
 from processes import OWN, PATIENCE_S, content, run, start, table, wait_until
+from sharded import rows
 
 SMALL = ("device=cpu", "size=2000")
-MEASURED = (
-    "reference_us",
-    *("checked_launches", "size_launches", "order_launches"),  # fewer on a busy machine
-    "emulated_us",
-    "median_us",
-    "ci_low_us",
-    "ci_high_us",
-    "min_us",
-    "q1_us",
-    "q3_us",
-    "gflops",
-    "compile_s",
-    "wall_s",
-    "stop_reason",
-)
 
 
 def swept(directory, *arguments, to="first", status=0):
@@ -49,11 +35,6 @@ def repeated(directory, *arguments):
     assert (found / "report.html").is_file()
     assert (found / "compare.html").is_file()
     return found
-
-
-def rows(folder):
-    """A table without what was measured, as text."""
-    return table(folder).drop(columns=list(MEASURED)).to_csv()
 
 
 @pytest.fixture(scope="module")
@@ -229,15 +210,11 @@ def refused(done, words):
     assert not (done.directory / "outputs").exists()
 
 
-def test_a_sweep_that_is_running_is_refused(original, tmp_path):
-    """While a process holds the folder, it is not repeated: its rows would be compared half done."""
+def test_one_run_is_expected_that_has_ended(original, tmp_path):
+    """A pattern that several runs match or none, a name that is not there, and a running sweep, are refused."""
     with (original / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         refused(repeat(tmp_path, "first"), "a sweep is running in this folder right now")
-
-
-def test_one_run_is_expected(original, tmp_path):
-    """A pattern that several runs match, none, or a name that is not there are refused."""
     shutil.copytree(original, tmp_path / "firsts")
     refused(repeat(tmp_path, "first*"), "2 runs match")
     refused(repeat(tmp_path, "second*"), "no run folder matches")

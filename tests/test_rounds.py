@@ -1,5 +1,6 @@
 """Cases are measured in rounds: all of them in each, in an order of its own."""
 
+import json
 from collections import Counter
 
 import numpy as np
@@ -116,7 +117,9 @@ def test_hot_launches_stand_beside_the_cold_ones(tmp_path, monkeypatch):
 
 
 def test_cases_that_are_measured_otherwise_are_rounds_of_their_own(runner):
-    """A sweep over the way of timing measures each way's cases by themselves, and each row has its rounds."""
+    """A sweep over the way of timing measures each way's cases by themselves; rows and environment have their rounds."""
     done = runner("block=64,128", "size=4096", "device=cpu", "timing.cpu_rounds=1,2")
     assert done.code == 0, done.err
     assert list(pd.read_csv(done.folder / "results.csv")["rounds"]) == [1, 2, 1, 2]
+    devices = json.loads((done.folder / "environment.json").read_text())["devices"]
+    assert sorted(device["timing"]["rounds"] for device in devices.values()) == [1, 2]

@@ -7,10 +7,10 @@ import shutil
 
 import numpy as np
 import pytest
-from mistakes import assert_refused, write_files
+from mistakes import assert_refused
 from outcomes import rows as table
 from processes import run
-from support import read_kernel
+from support import ROOT, read_kernel
 
 from runner.compose.search import declared
 from runner.device.config import DeviceConfig
@@ -40,44 +40,16 @@ def cost(tile, vector, unroll):
     return 1.0 + abs(np.log2(tile / 8)) + 0.5 * abs(np.log2(vector / 4)) + 0.1 * abs(unroll - 6)
 
 
-# Whether a case is right, and what its objective is, follow from its parameters alone.
-CU = """extern "C" __global__ void theirs(int* out, int tile, int vector, int many)
-{
-    out[0] = tile * vector > 64;
-}
-"""
-YAML = """parameters:
-  block: 32
-  tile: {default: 1, allowed: [1, 2, 4, 8, 16, 32]}
-  vector: {default: 1, allowed: [1, 2, 4]}
-  many: {default: 1, allowed: [1, 2, 3, 4, 5, 6, 7, 8]}
-arguments:
-  - {name: out, role: out, dtype: int32, shape: 1}
-  - {name: tile, scalar: int32, value: tile}
-  - {name: vector, scalar: int32, value: vector}
-  - {name: many, scalar: int32, value: many}
-grid: 1
-reference: {out: "arange(1)"}
-"""
-SEARCH = (
-    "--config-dir",
-    "mine",
-    "kernel=theirs",
-    "device=cpu",
-    "hydra/sweeper=search",
-    "lines=false",
-    "racecheck=none",
-)
+OWN = ROOT / "tests" / "kernels" / "searched"
+SEARCH = ("--config-dir", OWN, "kernel=theirs", "device=cpu", "hydra/sweeper=search", "lines=false", "racecheck=none")
 SPACE = ("tile=1,2,4,8,16,32", "vector=1,2,4", "many=6,7")
 AWAY = "1+abs(log2(tile/8))+abs(log2(vector/4))/2+abs(many-6)/10"
 
 
 @pytest.fixture(scope="module")
 def mine(tmp_path_factory):
-    """A folder with a kernel of 144 combinations, of which those with large tiles are wrong."""
-    folder = tmp_path_factory.mktemp("mine")
-    write_files(folder, {"mine/kernel/theirs.cu": CU, "mine/kernel/theirs.yaml": YAML})
-    return folder
+    """A folder for searches of a kernel of 144 combinations, of which those with large tiles are wrong."""
+    return tmp_path_factory.mktemp("mine")
 
 
 def told(folder):
@@ -167,7 +139,7 @@ def test_a_search_measures_on_a_device_beside_the_best_so_far(tmp_path):
     assert {"2"} < {row["rounds"] for row in rows} <= {"1", "2"}
     assert {"3", "18"} <= {row["samples"] for row in rows} <= {"3", "9", "18"}
     assert len(json.loads((tmp_path / "found" / "environment.json").read_text())["devices"]) == 1
-    assert not list((tmp_path / "found" / "search").glob("batch*"))
+    assert not (tmp_path / "found" / "gpus").exists()
 
 
 @pytest.mark.parametrize(
@@ -426,9 +398,9 @@ class Measured:
         return {**row, "ci_high_us": s.ci_high, "min_us": s.min, "q1_us": s.q1, "q3_us": s.q3}
 
 
-def test_all_that_cannot_be_told_from_the_best_are_measured_anew(mine, tmp_path):
+def test_all_that_cannot_be_told_from_the_best_are_measured_anew(tmp_path):
     """Whoever ends near the best has all samples, the others have a look at three or ten."""
-    kernel = read_kernel(mine / "mine" / "kernel" / "theirs.yaml")
+    kernel = read_kernel(OWN / "kernel" / "theirs.yaml")
     space = kernel_space(kernel, {"block": "32", "vector": 4}, {"tile": TILES[:5], "many": range(1, 9)})
     objective = Metric("median_us", RealExpression("median_us", "here", number=True), "us", "lower")
 

@@ -12,7 +12,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from processes import call
+from processes import call, table, wait_until
 from processes import environment as child_environment
 from sharded import measured, rows, shard_of
 from support import case_of, shipped
@@ -26,12 +26,13 @@ from runner.record import environment
 from runner.record.folder import RunFolder
 from runner.record.shards import ShardFolder, append_line, merge, require_one_toolchain
 from runner.record.stored_sweep import jobs_of
+from runner.report.__main__ import page
 from runner.shards import parent
 from runner.shards.watch import State, WatchedShard, Watcher
 from runner.sweep import case_row, split
 from runner.sweep.ledger import Ledger
 
-ROUNDS = 40
+ROUNDS = 16
 
 
 def jobs(kernels, sizes, **further):
@@ -130,11 +131,11 @@ def undisturbed(tmp_path_factory):
     return RunFolder(directory / "sweep")
 
 
-def run_shards(plan, folder, cluster=None, *, whole=False):
+def run_shards(plan, folder, cluster=None, *, whole=False, wait=True):
     """Run what a sweep's folder lacks in shards; whether none ended early."""
     with SweepProgress(quiet=True) as progress:
         known = {"record_host": False}
-        return parent.Parent(plan, folder, progress, cluster or Processes(), known, whole, wait=True).run()
+        return parent.Parent(plan, folder, progress, cluster or Processes(), known, whole, wait).run()
 
 
 @pytest.fixture
@@ -149,14 +150,25 @@ def sweep(undisturbed, tmp_path):
 
 
 def test_shards_give_the_rows_of_one_process(sweep, undisturbed):
-    """Two shards leave one table with the rows of one process, in one folder with samples; each size is whole."""
+    """Two shards leave one table with the rows of one process, in one folder with samples; each size is whole.
+
+    With `wait=false` they run on, and the report shows what is there. The next parent waits, and measures nothing again.
+    """
     plan, folder = sweep
-    assert run_shards(plan, folder)
+    cluster = Processes()
+    assert run_shards(plan, folder, cluster, wait=False)
+    wait_until(lambda: measured(folder.path).total() >= 8)
+    reported = call(folder.path.parent, folder.path, module="runner.report")
+    assert "the sweep is still running" in reported.stderr
+    assert "Running: " in page(folder.path)
+    assert (len(table(folder.path)), len(cluster.started)) == (4, 2)
+    assert run_shards(plan, folder, cluster)
     assert rows(folder.path) == rows(undisturbed.path)
     assert max(measured(folder.path).values()) == 1
     assert {shard_of(folder.path, n) for n in range(4)} == {0, 1}
     assert [shard_of(folder.path, n) for n in (0, 1)] == [shard_of(folder.path, n) for n in (2, 3)]
     assert len(list(folder.path.glob("samples/*.npy"))) == 4
+    assert len(list(folder.path.glob("shards/*/shard.json"))) == 2
     assert "cpu" in folder.json(folder.environment)["devices"]
 
 

@@ -12,7 +12,7 @@ import time
 
 import pytest
 import slurm_cluster
-from processes import PATIENCE_S, call, kill_all, start, table, wait_until
+from processes import OWN, PATIENCE_S, call, kill_all, start, table, wait_until
 from sharded import kill_shard, measured, rows
 
 pytest.importorskip("submitit", reason="submitit is not installed")
@@ -22,28 +22,6 @@ if why := slurm_cluster.missing():
 ROUNDS = 2
 ALONE = "+hydra.launcher.additional_parameters.exclusive=true"  # a node for each task
 UNDISTURBED = {}  # the rows of one process, by the number of sizes
-FILES = {
-    "waits.cu": """extern "C" __global__ void waits(float *out) { out[blockIdx.x * blockDim.x + threadIdx.x] = 1; }\n""",
-    "waits.yaml": """summary: ones; the reference waits for the gate
-parameters: {block: 32, size: 1Ki}
-arguments: [{name: out, role: out, dtype: float32, shape: size}]
-grid: size // block
-constraints: {size % block == 0: whole blocks}
-reference: gate.ones
-""",
-    "gate.py": """import os
-import pathlib
-import time
-
-import numpy as np
-
-
-def ones(inputs, parameters, grid):
-    while parameters["block"] == 128 and not pathlib.Path(os.environ["RUNNER_TEST_GATE"]).exists():
-        time.sleep(0.05)
-    return {"out": np.ones(int(parameters["size"]), np.float32)}
-""",
-}
 
 
 @pytest.fixture(scope="module")
@@ -57,19 +35,14 @@ def cluster(tmp_path_factory):
 class Sweep:
     """A sweep with a shard for each size. The third case of each shard's first round waits for the gate."""
 
-    def __init__(self, cluster, own, directory, shards):
+    def __init__(self, cluster, directory, shards):
         directory.mkdir(exist_ok=True)
         self.cluster, self.directory, self.shards = cluster, directory, shards
         self.folder, self.gate = directory / "sweep", directory / "gate"
         sizes = ",".join(f"{n + 1}Ki" for n in range(shards))
-        self.cases = ("--config-dir", own, "kernel=waits", f"size={sizes}", "block=32,64,128,256", "device=cpu")
-        self.cases += (
-            f"timing.cpu_rounds={ROUNDS}",
-            "device.threads=1",
-            "lines=false",
-            "racecheck=none",
-            "hydra.sweep.dir=sweep",
-        )
+        own = f"kernel=waits size={sizes} block=32,64,128,256 device=cpu device.threads=1 timing.cpu_rounds={ROUNDS}"
+        further = ("lines=false", "racecheck=none", "hydra.sweep.dir=sweep")
+        self.cases = ("--config-dir", OWN / "gated", *own.split(), *further)
 
     def begin(self, *further):
         """Start it, and wait until each shard has measured a case."""
@@ -120,22 +93,7 @@ class Sweep:
 @pytest.fixture
 def sweep(cluster, tmp_path):
     """Makes a sweep of some shards."""
-    own = tmp_path / "own" / "kernel"
-    own.mkdir(parents=True)
-    for name, content in FILES.items():
-        (own / name).write_text(content)
-    return lambda shards, name="": Sweep(cluster, own.parent, tmp_path / name, shards)
-
-
-def test_an_array_of_four_shards(sweep):
-    """A task a shard, one array, nodes and states are told; the rows are those of one process."""
-    four = sweep(4)
-    code, err = four.end(four.begin())
-    assert code == 0, err
-    assert len({four.job(n).partition("_")[0] for n in range(4)}) == 1
-    assert re.search(r"shard \d on n[12]", err)
-    assert four.starts() == [1] * 4
-    four.check_whole()
+    return lambda shards, name="": Sweep(cluster, tmp_path / name, shards)
 
 
 def test_killed_cancelled_and_requeued(cluster, sweep):
@@ -220,7 +178,7 @@ def test_each_model_measures_all_cases(cluster, sweep):
 
 
 def test_a_killed_parent_and_a_second_sweep(cluster, sweep):
-    """Two sweeps share the cluster. One parent is killed: its tasks run on, and resume measures nothing again."""
+    """Two sweeps share the cluster, an array each. One parent is killed: its tasks run on, resume measures nothing again."""
     first, second = sweep(2, "a"), sweep(2, "b")
     killed = first.begin()
     kill_all(killed)
@@ -231,6 +189,9 @@ def test_a_killed_parent_and_a_second_sweep(cluster, sweep):
     assert first.starts() == [1, 1]
     code, err = second.end(other)
     assert code == 0, err
+    assert len({second.job(n).partition("_")[0] for n in range(2)}) == 1
+    assert re.search(r"shard \d on n[12]", err)
+    assert second.starts() == [1, 1]
     for one in (first, second):
         one.check_whole()
 

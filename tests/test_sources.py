@@ -1,44 +1,19 @@
 """What a sweep is made of: kept beside it, and noticed when it changes."""
 
 import json
+import shutil
 import subprocess
 
 import pandas as pd
 import pytest
-from processes import resume
-
-YAML = """
-parameters: {block: 64, size: 1000}
-arguments:
-  - {name: y, role: out, dtype: int32, shape: size}
-  - {name: n, scalar: int32, value: size}
-grid: ceil_div(size, block)
-reference: REFERENCE
-"""
-CU = """
-#define HEADER "number.cuh"
-#include HEADER
-extern "C" __global__ void numbers(int* y, int n)
-{
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) y[i] = i + NUMBER;
-}
-"""
+from processes import OWN, resume
+from support import MINE_CU, mine_yaml
 
 
 @pytest.fixture
 def own(tmp_path):
     """A folder with a kernel that includes a file by a macro, and whose reference imports another module."""
-    folder = tmp_path / "own" / "kernel"
-    folder.mkdir(parents=True)
-    (folder / "numbers.yaml").write_text(YAML.replace("REFERENCE", "outputs_of.numbers"))
-    (folder / "numbers.cu").write_text(CU)
-    (folder / "number.cuh").write_text("#define NUMBER 0\n")
-    (folder / "outputs_of.py").write_text(
-        "from helper import first\ndef numbers(inputs, p, grid): return {'y': first(p['size'])}\n"
-    )
-    (folder / "helper.py").write_text("import numpy as np\ndef first(n): return np.arange(n, dtype=np.int32)\n")
-    return folder
+    return shutil.copytree(OWN / "kept_sources", tmp_path / "own") / "kernel"
 
 
 def status(done):
@@ -58,9 +33,9 @@ def test_a_file_that_a_macro_includes_is_looked_at(own, runner, tmp_path):
 def test_everything_that_is_needed_is_kept(own, runner, tmp_path):
     """With its own folder gone, a kernel runs again from what was kept: headers above it and the reference's modules."""
     (own / "number.cuh").rename(own.parent / "number.cuh")
-    (own / "numbers.cu").write_text(
-        CU.replace('#define HEADER "number.cuh"\n#include HEADER', '#include "../number.cuh"')
-    )
+    source = own / "numbers.cu"
+    text = source.read_text().replace('#define HEADER "number.cuh"\n#include HEADER', '#include "../number.cuh"')
+    source.write_text(text)
     done = runner("--config-dir", str(own.parent), "kernel=numbers", "device=cpu")
     assert status(done) == ["ok"]
     own.parent.rename(tmp_path / "gone")
@@ -96,11 +71,8 @@ def test_a_kernel_outside_of_a_commit_is_told(runner, tmp_path):
     """A folder in no repository, an untracked file and a changed one are named; a committed kernel is not."""
     folder = tmp_path / "k" / "kernel"
     folder.mkdir(parents=True)
-    (folder / "mine.cu").write_text("__global__ void mine(int* out) { out[threadIdx.x] = 1; }\n")
-    (folder / "mine.yaml").write_text(
-        "parameters: {block: 32}\narguments: [{name: out, role: out, dtype: int32, shape: block}]\ngrid: 1\n"
-        'reference: {out: "full(1, block)"}\n'
-    )
+    (folder / "mine.cu").write_text(MINE_CU)
+    (folder / "mine.yaml").write_text(mine_yaml())
     git = ("git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b")
 
     def told(name):
@@ -118,5 +90,5 @@ def test_a_kernel_outside_of_a_commit_is_told(runner, tmp_path):
     for command in (["add", "k"], ["commit", "-qm", "two"]):
         subprocess.run([*git, *command], check=True)
     assert told("c") == ([], [], False)
-    (folder / "mine.cu").write_text("__global__ void mine(int* out) { out[threadIdx.x] = 2 - 1; }\n")
+    (folder / "mine.cu").write_text(MINE_CU + "// changed\n")
     assert told("d") == ([], ["mine.cu"], True)

@@ -1,11 +1,14 @@
-"""The worker that is started before the configuration is read."""
+"""The worker that is started before the configuration is read, the device that it opens, and programs as users start them."""
 
+import re
 import subprocess
 import sys
 
 import pytest
+from processes import fresh, run
 
 from runner.device.config import DeviceConfig
+from runner.device.kinds import kind_of, open_device
 from runner.sweep import session
 
 
@@ -60,29 +63,62 @@ def test_a_worker_opens_the_device_that_it_is_told_later():
         worker.kill()
 
 
-def test_starting_the_worker_imports_nothing_slow():
-    """Neither NumPy nor anything else that takes long is imported before the worker is started."""
-    slow = "numpy", "pandas", "hydra", "omegaconf", "matplotlib", "rich", "yaml"
-    code = f"import sys, runner.sweep.session; print([m for m in {slow} if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+IMPORTS = {  # what is imported, and what is not needed for it
+    "runner": "numpy pandas hydra omegaconf matplotlib rich yaml",
+    "runner.sweep.session": "numpy pandas hydra omegaconf matplotlib rich yaml",  # it starts the worker
+    "runner.sweep.run_case": "pandas hydra omegaconf matplotlib rich yaml scipy",  # the worker
+    "runner.compose.app": "pandas scipy matplotlib submitit",  # the launchers and the search are known in every run
+    "runner.report": "matplotlib pandas jinja2",
+    "runner.report.page, runner.report.figures": "matplotlib",
+}
 
 
-def test_a_report_without_figures_needs_no_matplotlib():
-    """It is imported by what draws."""
-    code = "import sys, runner.report.page, runner.report.figures; print([m for m in sys.modules if 'matplotlib' in m])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+@pytest.mark.parametrize("modules", IMPORTS)
+def test_nothing_is_imported_before_it_is_needed(modules):
+    """What takes long is imported by what uses it."""
+    code = f"import sys, {modules}; print({set(IMPORTS[modules].split())} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
 
 
-def test_the_worker_needs_neither_configuration_nor_tables():
-    """The worker imports what runs a case, not Hydra and pandas."""
-    slow = "pandas", "hydra", "omegaconf", "matplotlib", "rich", "yaml", "scipy"
-    code = f"import sys, runner.sweep.run_case; print([m for m in {slow} if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+@pytest.mark.parametrize("index", [0, 99])
+def test_the_device_that_will_be_opened_is_known_beforehand(index):
+    """`auto` is a GPU if there is one of that number, else the CPU device; `kind_of` opens neither."""
+    config = DeviceConfig(kind="auto", index=index, threads=1)
+    device = open_device(config)
+    assert kind_of(config) == device.info.kind
+    device.close()
+    assert [kind_of(DeviceConfig(kind=kind)) for kind in ("cpu", "cuda")] == ["cpu", "cuda"]  # without a search
 
 
-def test_a_sweep_imports_nothing_that_few_runs_need():
-    """The launchers and the search are known in every run; SciPy and submitit are imported where one is used."""
-    slow = "pandas", "scipy", "matplotlib", "submitit"
-    code = f"import runner.compose.app, sys; print([m for m in {slow} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+SMALL = ("size=1000", "device=cpu", "timing.cpu_samples=3")
+
+
+def really(directory, *arguments, **more):
+    """Start a process of its own; give what it says."""
+    process = fresh(directory, *arguments, **more)
+    out, err = process.communicate()
+    return process.returncode, out, err
+
+
+def without_numbers(text):
+    """Times differ from run to run, and so do the widths of their columns; what takes long is told in lines of its own."""
+    text = re.sub(r"^(\w+ )?\d+/\d+\b.*\n", "", text, flags=re.MULTILINE)
+    return re.sub(r" +", " ", re.sub(r"\s*\d[\d.,:-]*", " #", text))
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [("runner", SMALL), ("runner", ("no_such_key=1",)), ("runner", ("--help",)), ("runner.list", ("nowhere",))],
+    ids=["a sweep", "a mistake", "help", "another command"],
+)
+def test_a_fork_does_what_a_fresh_process_does(module, arguments, tmp_path):
+    """The same exit status, words and files."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    left = []
+    for folder, way in ((here, really), (there, run)):
+        folder.mkdir()
+        done = way(folder, *arguments, module=module)
+        code, out, err = done if way is really else (done.code, done.out, done.err)
+        words = without_numbers(out.replace(str(folder), "")), without_numbers(err.replace(str(folder), ""))
+        left.append((code, *words, sorted(path.name for path in folder.glob("outputs/*/*/*"))))
+    assert left[0] == left[1]

@@ -55,14 +55,6 @@ def test_each_fault_costs_its_own_row(device, runner):
         assert pd.isna(rows.loc[name, "median_us"])
 
 
-def test_a_worker_that_dies_each_time_is_replaced_each_time(runner):
-    """Three killed workers are three rows; the fourth worker runs the cases that are left."""
-    done = runner("--config-dir", str(OWN), "kernel=killsItself,speaks", "block=32,64,128", "device=cpu")
-    assert done.code == 1, done.err
-    rows = pd.read_csv(done.folder / "results.csv")
-    assert list(rows["status"]) == ["crashed"] * 3 + ["ok"] * 3
-
-
 @EACH_DEVICE
 def test_too_much_memory_costs_its_own_row(device, runner):
     """An array that no machine has is refused before it is made, and the cases beside it run."""

@@ -78,14 +78,10 @@ def test_a_sweep_leaves_everything_in_its_folder(grid):
 
 
 def test_the_terminal_lists_what_a_cuda_program_prints(grid):
-    """The terminal shows the CPU's sum and, for each kernel, time, sum, grid and block; then where the report is."""
+    """The CPU's sum and, for each kernel, time, sum, grid and block; an override without effect, and where the report is."""
     assert re.search(r"cpu reduce.*cpu sum: *\d+", grid.out)
     assert re.search(r"reduceSmem.*sum: *\d+.*<<<grid 8 block 128>>>", grid.out)
     assert "report.html" in grid.out
-
-
-def test_a_parameter_that_nobody_reads_is_named(grid):
-    """An override without effect is reported."""
     assert "unroll: " in grid.err
 
 

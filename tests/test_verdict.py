@@ -1,10 +1,12 @@
 """What a kernel's YAML says about its verdict: `tolerance`, `compute`, `fast_math`, `refill`; and what is reported."""
 
+import shutil
+
 import ml_dtypes
 import numpy as np
 import pytest
 import yaml
-from support import case_of
+from support import ROOT, case_of
 
 from runner.bounds.expected import Tolerance
 from runner.device.config import DeviceConfig
@@ -16,28 +18,15 @@ from runner.kernel.reference import ExpectedArray, expect
 from runner.sweep.proof import why_unproven
 from runner.sweep.trial import contents
 
-YAML = """
-parameters: {block: 32, size: 64, dtype: {default: float32, allowed: [float32, float64, float16]}}
-arguments:
-  - {name: x, role: in, dtype: dtype, shape: size, fill: random}
-  - {name: at, role: in, dtype: int32, shape: size, fill: index}
-  - {name: w, role: in, dtype: float32, shape: size, fill: random, refill: false}
-  - {name: y, role: out, dtype: dtype, shape: size}
-grid: 1
-reference: {y: x * 0.1}
-"""
-CODE = 'extern "C" __global__ void scaled(const float* x, const int* at, const float* w, float* y) {}'
+FOLDER = ROOT / "tests" / "kernels" / "verdicts"
+DECLARED = yaml.safe_load((FOLDER / "scaled.yaml").read_text())
 
 
 @pytest.fixture
 def declared(tmp_path):
     """A kernel of that YAML, with further keys."""
-
-    def declare(code=CODE, **keys):
-        (tmp_path / "scaled.cu").write_text(code)
-        return from_yaml.read("scaled", {**yaml.safe_load(YAML), **keys}, tmp_path / "scaled.yaml")
-
-    return declare
+    shutil.copy(FOLDER / "scaled.cu", tmp_path)
+    return lambda **keys: from_yaml.read("scaled", {**DECLARED, **keys}, tmp_path / "scaled.yaml")
 
 
 @pytest.mark.parametrize(
@@ -161,7 +150,7 @@ def test_cases_share_a_reference_unless_it_differs(declared):
         case = case_of(declared(**keys))
         return expect(case, contents(case))
 
-    parameters = yaml.safe_load(YAML)["parameters"]
+    parameters = DECLARED["parameters"]
     first = reference(parameters=parameters)
     assert reference(parameters={**parameters, "block": 64}) is first
     assert reference(parameters=parameters, depth=3) is not first

@@ -1,9 +1,10 @@
-"""What the comparison says of lines that cost something else, in runs written here."""
+"""What the comparison says of lines that cost something else, and of other machine code, in runs written here."""
 
 import compare_runs
 import pytest
 
 from runner.record.folder import RunFolder
+from runner.stages.code import machine_code
 from runner.stages.lines import costs as lines
 from runner.stages.lines.costs import LineCost
 
@@ -63,3 +64,40 @@ def test_equal_costs_are_not_told(two, compare):
     """A run compared with one that costs the same has no such part."""
     put(two / "B", AFTER, costs(1, 32.0, 1.0))
     assert "cost changed" not in compare.folders("A", "B").out
+
+
+CODE = "k:\n @ k.cu:4\n 0000 LDC R1, c[0x0][0x28]\n 0010 FADD R5, R4, R4\n.L_x_2:\n 0020 BRA `(.L_x_2)\n"
+MOVED = CODE.replace("R4", "R7").replace(".L_x_2", ".L_x_9").replace(" 00", " 11").replace(":4", ":8")
+
+
+@pytest.fixture
+def coded(compare, tmp_path):
+    """Two runs of three cases: the first has the same binary, the second an equal one, the third another one."""
+    for name, other in (("A", "a"), ("B", "b")):
+        binaries = ["0" * 12, other * 12, f"{other}1" * 6]
+        rows = [compare_runs.timed(n, 10.0 + n, kernel="k", binary=b) for n, b in enumerate(binaries)]
+        compare.write(name, rows)
+        codes = [CODE, CODE, CODE] if name == "A" else [CODE, MOVED, MOVED.replace("FADD", "FMUL")]
+        for binary, code in zip(binaries, codes, strict=True):
+            machine_code.keep(RunFolder(tmp_path / name), binary, code, "")
+    return tmp_path
+
+
+def test_a_changed_binary_shows_its_instructions(coded, compare):
+    """Told as a sentence and shown folded; equal code in other bytes is told, and the same binary is not mentioned."""
+    done = compare.folders("A", "B", "--html", "page.html")
+    said = " ".join(done.out.split())
+    assert "1 instruction removed, 1 added" in said
+    assert said.count("the same instructions") == 1
+    page = (coded / "page.html").read_text("utf-8")
+    assert "-FADD R5, R4, R4\n+FMUL R5, R7, R7" in page
+    assert page.count("<summary>k, ") + page.count("<summary>k:") == 1
+
+
+def test_folders_without_code_are_compared_as_before(coded, compare):
+    """Where one of them has no code, nothing is said of it."""
+    for path in (coded / "B" / "machine").iterdir():
+        path.unlink()
+    done = compare.folders("A", "B", "--html", "page.html")
+    assert "Machine code in" not in done.out
+    assert "<h2>Machine code" not in (coded / "page.html").read_text("utf-8")

@@ -1,9 +1,9 @@
 import re
-from html.parser import HTMLParser
 
 import compare_runs
 import pytest
 from compare_runs import WILD, failed, timed
+from drawing import PageParts
 
 PHONE = {"width": 390, "height": 844}
 
@@ -14,42 +14,15 @@ AFTER = [
 ]  # fmt: skip
 
 
-class Tags(HTMLParser):
-    """The tags and the text of a page."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.found, self.text = [], ""
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):  # noqa: ARG002 - the base's signature
-        """A tag begins."""
-        self.found.append(tag)
-
-    def handle_data(self, data):
-        """Some text."""
-        self.text += data
-
-
 @pytest.fixture
-def visit(browser, page, tmp_path):
-    """Opens the page of a comparison; it notes what it asks for and what goes wrong in it."""
-    opened = []
+def visit(open_page, page, tmp_path):
+    """Opens the page of a comparison."""
 
     def go(*runs, **options):
         page(*runs)
-        seen = browser.new_page(**options)
-        opened.append(seen)
-        seen.asked, seen.wrong = [], []
-        seen.on("request", lambda request: seen.asked.append(request.url))
-        seen.on("console", lambda message: seen.wrong.append(message.text))
-        seen.on("pageerror", lambda error: seen.wrong.append(str(error)))
-        seen.goto((tmp_path / "result.html").as_uri())
-        return seen
+        return open_page(tmp_path / "result.html", **options)
 
-    yield go
-    for one in opened:
-        one.close()
+    return go
 
 
 def test_the_same_runs_give_the_same_bytes(page, compare, tmp_path):
@@ -84,14 +57,14 @@ def test_hostile_text_is_shown_and_not_obeyed(page, compare, tmp_path):
     """Markup in kernels, reasons, sources, environments and the names of runs stays text."""
     evil = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\u202egnol\x1b[31m"
     rows = [timed(0, 100, kernel=evil), timed(1, 100)], [failed(0, reason=evil, kernel=evil), timed(1, 120)]
-    plain = Tags(page(*rows, sources={"A": {"kernels/a.cu": "1"}, "B": {"kernels/a.cu": f"</pre>{evil}"}}))
-    assert plain.found.count("script") == 1
-    assert plain.found.count("img") == 1
+    plain = PageParts(page(*rows, sources={"A": {"kernels/a.cu": "1"}, "B": {"kernels/a.cu": f"</pre>{evil}"}}))
+    assert plain.tags.count("script") == 1
+    assert plain.tags.count("img") == 1
     assert "<script>alert(1)</script>" in plain.text
     (tmp_path / "A").rename(tmp_path / "<script>a")
     compare.folders("<script>a", "B", "--html", "b.html")
     text = (tmp_path / "b.html").read_text("utf-8")
-    assert Tags(text).found.count("script") == 1
+    assert PageParts(text).tags.count("script") == 1
     assert not {"\u202e", "\x1b"} & set(text)
 
 
@@ -99,12 +72,11 @@ def test_hostile_text_is_shown_and_not_obeyed(page, compare, tmp_path):
 def test_a_comparison_without_changes_or_times_has_a_page(page, us):
     """The table is always there, the figure only with times."""
     rows = [[timed(0, 100)] if us else [failed(0)]] * 2
-    tags = Tags(page(*rows))
-    assert tags.found.count("img") == (1 if us else 0)
+    tags = PageParts(page(*rows))
+    assert tags.tags.count("img") == (1 if us else 0)
     assert "reduceShfl" in tags.text
 
 
-@pytest.mark.browser
 @pytest.mark.browser
 @pytest.mark.parametrize("runs", [(BEFORE, AFTER), (BEFORE, BEFORE), (BEFORE, AFTER, BEFORE)])
 def test_no_request_leaves_the_page(visit, runs):
@@ -122,7 +94,6 @@ def _cells(seen, name):
 
 
 @pytest.mark.browser
-@pytest.mark.browser
 def test_cases_sort_and_filter(visit):
     """The worst case comes first and same cases are folded; a click sorts by value, and words filter."""
     seen = visit(BEFORE, AFTER)
@@ -137,7 +108,6 @@ def test_cases_sort_and_filter(visit):
     seen.locator("tr:target").wait_for(state="visible")
 
 
-@pytest.mark.browser
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_follows_the_reader(visit, scheme):

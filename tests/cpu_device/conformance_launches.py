@@ -21,17 +21,11 @@ KINDS = ("idx", "up", "down", "xor")
 
 @dataclass(frozen=True)
 class Out:
-    """An array that a kernel writes.
-
-    Attributes:
-        dtype: Type of its elements.
-        count: How many.
-        initial: What all of them are before the launch.
-    """
+    """An array that a kernel writes."""
 
     dtype: str
     count: int
-    initial: int = 0
+    initial: int = 0  # what all elements are before the launch
 
     def array(self) -> np.ndarray[Any, Any]:
         """Its content before the launch."""
@@ -43,23 +37,14 @@ Argument = Out | np.ndarray[Any, Any] | np.generic
 
 @dataclass(frozen=True)
 class ConformanceLaunch:
-    """One launch.
-
-    Attributes:
-        function: The kernel.
-        grid: Blocks.
-        block: Threads of a block.
-        arguments: Input arrays, outputs and scalars, in order.
-        file: The file in `kernels/`.
-        label: Tells launches of the same kernel apart.
-    """
+    """One launch."""
 
     function: str
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
-    arguments: tuple[Argument, ...] = field(repr=False)
-    file: str = "conformance.cu"
-    label: str = ""
+    arguments: tuple[Argument, ...] = field(repr=False)  # inputs, outputs and scalars, in order
+    file: str = "conformance.cu"  # in `kernels/`
+    label: str = ""  # tells launches of the same kernel apart
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""Record what a real GPU computes, for the CPU device to be compared with (test_cpu_recorded.py).
+"""Record what a real GPU computes, for the CPU device to be compared with (test_cpu_language.py).
 
     python tests/cpu_device/record_on_gpu.py tests/cpu_device/recorded/h200.npz
 

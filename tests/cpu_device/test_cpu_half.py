@@ -462,34 +462,19 @@ def test_nvcc_compiles_all_that_is_offered(fmt, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-AMBIGUOUS = """#include <cuda_bf16.h>
-extern "C" __global__ void kernel() {
-    half h = 1; half2 h2 = {h, h}; __nv_bfloat16 b = 2; float x = 1; (void)h2; (void)b; (void)x;
-    h + 1;
-    h < 0;
-    h * 2.0f;
-    h = b;
-    b = h;
-    h2 = h2 + h;
-    h = 1L;
-    x += h;
-    h = max(h, h);
-}
-"""
+AMBIGUOUS = KERNELS / "misuse" / "ambiguous.cu"
 REFUSED = {str(line) for line in range(4, 13)}
 
 
-def test_what_cuda_finds_ambiguous_is_ambiguous_here(bench, tmp_path):
+def test_what_cuda_finds_ambiguous_is_ambiguous_here(bench):
     """A kernel that runs here is not refused by nvcc for its conversions."""
     with pytest.raises(CompileError) as caught:
-        bench.load(bench.text(tmp_path, AMBIGUOUS))
-    assert set(re.findall(r"own\.cu:(\d+):.* error: ", caught.value.log)) == REFUSED
+        bench.load(bench.source(AMBIGUOUS, "kernel"))
+    assert set(re.findall(r"ambiguous\.cu:(\d+):.* error: ", caught.value.log)) == REFUSED
 
 
 @pytest.mark.nvcc
 def test_nvcc_refuses_the_same(tmp_path):
     """These lines are nvcc's."""
-    (tmp_path / "own.cu").write_text(AMBIGUOUS)
-    assert (
-        set(re.findall(r"own\.cu\((\d+)\): error", compiled_by_nvcc(tmp_path / "own.cu", tmp_path).stderr)) == REFUSED
-    )
+    said = compiled_by_nvcc(AMBIGUOUS, tmp_path).stderr
+    assert set(re.findall(r"ambiguous\.cu\((\d+)\): error", said)) == REFUSED

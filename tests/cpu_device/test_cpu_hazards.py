@@ -40,135 +40,89 @@ def out(bench):
 
 
 BROKEN_RULES = {
-    "a lane that its mask does not name": (
-        "notInMask",
-        (
-            r"hazards\.cu:<notInMask>: lane 16 calls __shfl_sync with mask 0x0000ffff, which does not name it; "
-            r"block \(0,0,0\), thread \(16,0,0\) \[warp 0, lane 16\]"
-        ),
-        {},
+    "notInMask": (  # a lane that its mask does not name
+        r"hazards\.cu:<notInMask>: lane 16 calls __shfl_sync with mask 0x0000ffff, which does not name it; block "
+        r"\(0,0,0\), thread \(16,0,0\) \[warp 0, lane 16\]"
     ),
-    "lanes that never arrive": (
-        "neverArrives",
-        (
-            r"hazards\.cu:<neverArrives>: deadlock: lanes 0-15 of warp 0 wait in __shfl_down_sync\(mask=0xffffffff\), "
-            r"which also names lanes 16-31; these wait at __syncthreads on line <neverArrives-barrier>; block \(0,0,0\)"
-        ),
-        {"block": 64},
+    "neverArrives": (  # lanes that never arrive
+        r"hazards\.cu:<neverArrives>: deadlock: lanes 0-15 of warp 0 wait in "
+        r"__shfl_down_sync\(mask=0xffffffff\), which also names lanes 16-31; these wait at __syncthreads on "
+        r"line <neverArrives-barrier>; block \(0,0,0\)"
     ),
-    "barriers on two lines": (
-        "divergesAtBarrier",
-        (
-            r"hazards\.cu:<divergesAtBarrier>: barrier divergence: this thread waits at __syncthreads on line "
-            r"<divergesAtBarrier> while other threads of the block wait at __syncthreads on line "
-            r"<divergesAtBarrier-first>; block \(0,0,0\), thread \(16,0,0\) \[warp 0, lane 16\]"
-        ),
-        {},
+    "divergesAtBarrier": (  # barriers on two lines
+        r"hazards\.cu:<divergesAtBarrier>: barrier divergence: this thread waits at __syncthreads on line "
+        "<divergesAtBarrier> while other threads of the block wait at __syncthreads on line "
+        r"<divergesAtBarrier-first>; block \(0,0,0\), thread \(16,0,0\) \[warp 0, lane 16\]"
     ),
-    "a named barrier to which too few threads come": (
-        "tooFewAtBarrier",
-        (
-            r"hazards\.cu:<tooFewAtBarrier>: deadlock: 32 threads wait in bar\.sync 2, at which 32 of 64 threads have "
-            r"arrived; thread \(32,0,0\) waits at __syncthreads on line <tooFewAtBarrier-other>; block \(0,0,0\)"
-        ),
-        {"block": 64},
+    "tooFewAtBarrier": (  # a named barrier to which too few threads come
+        r"hazards\.cu:<tooFewAtBarrier>: deadlock: 32 threads wait in bar\.sync 2, at which 32 of 64 threads "
+        r"have arrived; thread \(32,0,0\) waits at __syncthreads on line <tooFewAtBarrier-other>; block "
+        r"\(0,0,0\)"
     ),
-    "a part of a warp at a named barrier": (
-        "halfAWarpAtBarrier",
-        (
-            r"hazards\.cu:<halfAWarpAtBarrier>: deadlock: lanes 0-15 of warp 0 wait in bar\.arrive\(mask=0xffffffff\), "
-            r"which also names lanes 16-31; .*"
-        ),
-        {"block": 64},
+    "halfAWarpAtBarrier": (  # a part of a warp at a named barrier
+        r"hazards\.cu:<halfAWarpAtBarrier>: deadlock: lanes 0-15 of warp 0 wait in "
+        r"bar\.arrive\(mask=0xffffffff\), which also names lanes 16-31; .*"
     ),
-    "a barrier that a block does not have": (
-        "noSuchBarrier",
-        r"hazards\.cu:<noSuchBarrier>: bar\.sync: there is no barrier 16, a block has 0 to 15; .*",
-        {},
+    "noSuchBarrier": (  # a barrier that a block does not have
+        r"hazards\.cu:<noSuchBarrier>: bar\.sync: there is no barrier 16, a block has 0 to 15; .*"
     ),
-    "a barrier of a part of a warp": (
-        "brokenWarpAtBarrier",
-        r"hazards\.cu:<brokenWarpAtBarrier>: bar\.sync: 48 threads; the number must be a multiple of 32 and not 0; .*",
-        {},
+    "brokenWarpAtBarrier": (  # a barrier of a part of a warp
+        r"hazards\.cu:<brokenWarpAtBarrier>: bar\.sync: 48 threads; the number must be a multiple of 32 and not 0; .*"
     ),
-    "barriers of two kinds": (
-        "differentBarriers",
-        r".*: barrier divergence: .* at __syncthreads on .* at __syncthreads_count on .*",
-        {},
+    "differentBarriers": (  # barriers of two kinds
+        ".*: barrier divergence: .* at __syncthreads on .* at __syncthreads_count on .*"
     ),
-    "barriers on the same line of two files": (
-        "otherFile",
-        r"barrier_here\.cuh:2: barrier divergence: .* thread \(16,0,0\) \[warp 0, lane 16\]",
-        {},
+    "otherFile": (  # barriers on the same line of two files
+        r"barrier_here\.cuh:2: barrier divergence: .* thread \(16,0,0\) \[warp 0, lane 16\]"
     ),
-    "masks that differ": (
-        "masksDiffer",
-        (
-            r"hazards\.cu:<masksDiffer>: lane 31 waits in __any_sync\(mask=0xffffffff\), but lane 0, named in that mask, "
-            r"waits in __any_sync\(mask=0xffff5555\) on line <masksDiffer>: all lanes named in a mask must execute the "
-            r"same intrinsic with the same mask; block \(0,0,0\), thread \(31,0,0\) \[warp 0, lane 31\]"
-        ),
-        {},
+    "masksDiffer": (  # masks that differ
+        r"hazards\.cu:<masksDiffer>: lane 31 waits in __any_sync\(mask=0xffffffff\), but lane 0, named in that "
+        r"mask, waits in __any_sync\(mask=0xffff5555\) on line <masksDiffer>: all lanes named in a mask must "
+        r"execute the same intrinsic with the same mask; block \(0,0,0\), thread \(31,0,0\) \[warp 0, lane "
+        r"31\]"
     ),
-    "operations that differ": (
-        "operationsDiffer",
-        (
-            r"hazards\.cu:<operationsDiffer>: lane 31 waits in __any_sync\(mask=0xffffffff\), but lane 0, named in that "
-            r"mask, waits in __all_sync\(mask=0xffffffff\) on line <operationsDiffer-other>: .*"
-        ),
-        {},
+    "operationsDiffer": (  # operations that differ
+        r"hazards\.cu:<operationsDiffer>: lane 31 waits in __any_sync\(mask=0xffffffff\), but lane 0, named in "
+        r"that mask, waits in __all_sync\(mask=0xffffffff\) on line <operationsDiffer-other>: .*"
     ),
-    "an atomic beyond the end, at the kernel's line": (
-        "addsBeyond",
-        r"hazards\.cu:<addsBeyond>: out-of-bounds \w+ of 'o': index 5000, but 'o' has 64 elements; .*",
-        {},
+    "addsBeyond": (  # an atomic beyond the end, at the kernel's line
+        r"hazards\.cu:<addsBeyond>: out-of-bounds \w+ of 'o': index 5000, but 'o' has 64 elements; .*"
     ),
-    "an address in no array": (
-        "writesNowhere",
-        rf"hazards\.cu:<writesNowhere>: memory fault: write at 0x40, in no array of the kernel; {FIRST_THREAD}",
-        {},
+    "writesNowhere": (  # an address in no array
+        rf"hazards\.cu:<writesNowhere>: memory fault: write at 0x40, in no array of the kernel; {FIRST_THREAD}"
     ),
-    "a misaligned vector": (
-        "misaligned",
-        rf"hazards\.cu:<misaligned>: misaligned access to a vector type.*; {FIRST_THREAD}",
-        {},
+    "misaligned": (  # a misaligned vector
+        rf"hazards\.cu:<misaligned>: misaligned access to a vector type.*; {FIRST_THREAD}"
     ),
-    "endless recursion": (
-        "recurses",
-        rf"hazards\.cu:\d+: local variables need more than 64 KiB of stack; {FIRST_THREAD}",
-        {},
+    "recurses": (  # endless recursion
+        rf"hazards\.cu:\d+: local variables need more than 64 KiB of stack; {FIRST_THREAD}"
     ),
-    "__trap": (
-        "traps",
-        r"hazards\.cu:<traps>: __trap\(\) was called; .*thread \(9,0,0\) \[warp 0, lane 9\]",
-        {},
+    "traps": r"hazards\.cu:<traps>: __trap\(\) was called; .*thread \(9,0,0\) \[warp 0, lane 9\]",  # __trap
+    "neverEnds": (  # an endless loop, with the thread that does not end
+        r"hazards\.cu:<neverEnds>: still running after the time limit of 0\.3 s; block \(1,0,0\), thread "
+        r"\(5,0,0\) \[warp 0, lane 5\]"
     ),
-    "an endless loop, with the thread that does not end": (
-        "neverEnds",
-        (
-            r"hazards\.cu:<neverEnds>: still running after the time limit of 0\.3 s; "
-            r"block \(1,0,0\), thread \(5,0,0\) \[warp 0, lane 5\]"
-        ),
-        {"grid": 4, "error": LaunchTimeout},
+    "waitsInBlock": (  # waiting for a thread of the same block, which never gets its turn
+        rf"hazards\.cu:<waitsInBlock>: still running after .*; {FIRST_THREAD}"
     ),
-    "waiting for a thread of the same block, which never gets its turn": (
-        "waitsInBlock",
-        rf"hazards\.cu:<waitsInBlock>: still running after .*; {FIRST_THREAD}",
-        {"block": 64, "error": LaunchTimeout},
+    "barriersForEver": (  # endless barriers
+        r"hazards\.cu:<barriersForEver>: still running after the time limit of 0\.3 s; .*"
     ),
-    "endless barriers": (
-        "barriersForEver",
-        r"hazards\.cu:<barriersForEver>: still running after the time limit of 0\.3 s; .*",
-        {"block": 256, "error": LaunchTimeout},
-    ),
+}
+LAUNCHED = {  # others than as one block of a warp
+    "neverArrives": {"block": 64},
+    "tooFewAtBarrier": {"block": 64},
+    "halfAWarpAtBarrier": {"block": 64},
+    "neverEnds": {"grid": 4, "error": LaunchTimeout},
+    "waitsInBlock": {"block": 64, "error": LaunchTimeout},
+    "barriersForEver": {"block": 256, "error": LaunchTimeout},
 }
 
 
-@pytest.mark.parametrize("case", BROKEN_RULES.values(), ids=BROKEN_RULES)
-def test_a_broken_rule_is_reported(provoke, out, case):
+@pytest.mark.parametrize("kernel", BROKEN_RULES)
+def test_a_broken_rule_is_reported(provoke, out, kernel):
     """With its line, block and thread."""
-    kernel, expected, shape = case
-    provoke(kernel, expected, out, **shape)
+    provoke(kernel, BROKEN_RULES[kernel], out, **LAUNCHED.get(kernel, {}))
 
 
 @pytest.mark.parametrize(

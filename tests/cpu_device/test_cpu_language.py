@@ -1,7 +1,11 @@
 """CUDA C++ as kernels use it runs unmodified."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
+from conformance_launches import launches, shuffle_cases, source_lane
 
 FILE = "language.cu"
 
@@ -25,13 +29,9 @@ def test_fresh_shared_memory_is_garbage(bench):
 
 
 def test_printf(bench):
-    """What the kernel prints is in the findings, not on the terminal."""
+    """What a kernel prints is in the findings, not on the terminal; if it prints without end, the missing bytes are counted."""
     found = bench.launch(bench.load(bench.source(FILE, "hello")), np.int32(2))
     assert found.printed == "hello from 0: 0.00 there\nhello from 1: 0.50 there\n"
-
-
-def test_printing_is_bounded(bench):
-    """A kernel that prints without end does not fill the memory; the message counts the missing bytes."""
     found = bench.launch(bench.load(bench.source(FILE, "chatter")), grid=100, block=256)
     assert len(found.printed) < 70000
     assert found.printed.startswith("0123456789" * 100)
@@ -81,3 +81,54 @@ def test_resources(bench):
     assert resources.shared_bytes >= 32 * 33 * 4
     assert (resources.registers, resources.local_bytes) == (None, None)
     assert bench.load(bench.source("conformance.cu", "votes")).resources.shared_bytes == 0
+
+
+RECORDINGS = sorted((Path(__file__).parent / "recorded").glob("*.npz"))
+POISON = 0x7FFBADC07FFBADC0
+LAUNCHES = {launch.name: launch for launch in launches()}
+
+
+def defined(computed):
+    """Which elements do not come from an undefined read of a lane."""
+    size = min(computed.itemsize, 8)
+    poison = np.array([POISON], np.uint64).view(np.uint8)[:size].view(computed.dtype)
+    return computed != poison[0] if computed.dtype.kind in "iu" and size >= 4 else np.ones(computed.shape, bool)
+
+
+@pytest.mark.skipif(not RECORDINGS, reason="no recording of a GPU yet: record_on_gpu.py makes one")
+@pytest.mark.parametrize("launch", LAUNCHES.values(), ids=LAUNCHES)
+def test_same_as_the_recorded_gpu(bench, launch):
+    """Each defined element is what the GPU computed."""
+    outputs, _ = bench.conformance(launch)
+    for path in RECORDINGS:
+        with np.load(path) as recorded:
+            about = json.loads(recorded["about"].tobytes())
+            for number, computed in enumerate(outputs):
+                there = recorded[f"{launch.name}/{number}"].astype(computed.dtype)
+                differs = defined(computed) & (computed != there)
+                assert not differs.any(), f"{about['gpu']}: output {number}, element {np.flatnonzero(differs)[0]}"
+
+
+def test_shuffles_read_the_lane_that_the_ptx_manual_names(bench):
+    """All kinds, widths, masks and arguments, also beyond 31 and negative; a lane outside the mask is poison, and counted."""
+    (out,), findings = bench.conformance(LAUNCHES["shuffleCases"])
+    out = out.reshape(-1, 32)
+    expected = np.full_like(out, -1)
+    undefined = 0
+    for row, (kind, width, argument, mask) in zip(expected, shuffle_cases(), strict=True):
+        for lane in (lane for lane in range(32) if mask >> lane & 1):
+            source = source_lane(kind, width, argument, lane)
+            named = mask >> source & 1
+            row[lane] = 100 + source if named else POISON & 0xFFFFFFFF
+            undefined += not named
+    wrong = np.flatnonzero((out != expected).any(axis=1))
+    assert wrong.size == 0, [shuffle_cases()[i] for i in wrong[:5]]
+    assert findings.undefined_reads == undefined > 10000
+    assert "which is not named in the mask: the value is undefined on a GPU" in findings.first_undefined_read
+
+
+@pytest.mark.parametrize("alive", [1, 17, 20, 31, 32])
+def test_returned_lanes_may_stay_in_the_mask(bench, alive):
+    """Collectives complete without them; reading one is undefined, and counted."""
+    _, findings = bench.conformance(LAUNCHES[f"exitedLanes-{alive}"])
+    assert findings.undefined_reads == sum(lane ^ 16 >= alive for lane in range(alive))

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from conformance_launches import KERNELS
 
-from runner.device.cpu.translate import MARK, blank_comments_and_literals, mark_host_only
+from runner.device.cpu.translate import MARK, blank_comments_and_literals, mark_host_only, rewrite_dynamic_shared
 from runner.errors import CompileError, Hazard
 
 FILE = "strangers.cu"
@@ -69,24 +70,7 @@ def test_a_write_beside_a_shared_array_is_a_hazard(bench, lines, out, kernel, sh
         bench.launch(program, out, np.int32(shift), block=N, shared=4 * N)
 
 
-HOST_ONLY = """
-#include <algorithm>
-#include <limits>
-#include <type_traits>
-constexpr int LIMIT = std::max(3, 4);  // on the host, before a kernel runs
-int onTheHost(int a) { return std::min(a, rand()); }
-template <class T>
-__device__ T random(T x) { return x * T(0.5); }  // its own, not the host's
-// std::min in a comment, "std::sort" in a literal
-__global__ void kernel(float* o, int n) {
-#ifdef NEVER
-    std::sort(o, o + n);
-#endif
-    static_assert(std::is_same<std::remove_const<const int>::type, int>::value, "traits");
-    const float x = std::sqrt(std::abs(o[0])) + std::move(o[1]) + random(o[2]) + LIMIT;
-    o[0] = x; HERE
-}
-"""
+HOST_ONLY = (KERNELS / "misuse" / "host_only.cu").read_text()
 
 
 @pytest.mark.parametrize(
@@ -135,19 +119,63 @@ def test_code_of_the_host_is_left_alone(text):
     assert mark_host_only(text, blank_comments_and_literals(text)) == text
 
 
-def test_a_reset_brings_back_variables_and_leaves_the_shim_alone(bench, tmp_path):
+def test_a_reset_brings_back_variables_and_leaves_the_shim_alone(bench):
     """Also those of a function; shared memory at file scope is there in the next launch, too."""
-    text = """extern __shared__ int all[];
-    __device__ int counted = 7;
-    __global__ void kernel(int* o) {
-        static __device__ int own;
-        all[threadIdx.x] = threadIdx.x;
-        __syncthreads();
-        if (threadIdx.x == 0) { o[0] = ++counted; o[1] = ++own; o[2] = all[63]; }
-    }"""
-    program, out = bench.load(bench.text(tmp_path, text)), bench.place(np.zeros(3, np.int32))
+    program, out = bench.load(bench.source("misuse/counted.cu", "kernel")), bench.place(np.zeros(3, np.int32))
     for reset, expected in ((True, [8, 1, 63]), (False, [9, 2, 63]), (True, [8, 1, 63])):
         if reset:
             program.reset()
         bench.launch(program, out, block=N, shared=4 * N)
         assert list(out.read()) == expected
+
+
+REWRITTEN = {
+    "extern __shared__ int s[];": "int *s = ::simt::dynamic_shared<int>();",
+    "extern __shared__ float4 tile[];": "float4 *tile = ::simt::dynamic_shared<float4>();",
+    "extern __shared__ unsigned char raw[];": "unsigned char *raw = ::simt::dynamic_shared<unsigned char>();",
+    "extern  __shared__  T  s [ ] ;": "T *s = ::simt::dynamic_shared<T>();",
+    "extern __shared__ Pair<int, float> s[];": "Pair<int, float> *s = ::simt::dynamic_shared<Pair<int, float>>();",
+    "extern __shared__ volatile int s[];": "volatile int *s = ::simt::dynamic_shared<int>();",
+    "extern volatile __shared__ int s[];": "volatile int *s = ::simt::dynamic_shared<int>();",
+    "extern __shared__ __align__(16) char s[];": "char *s = ::simt::dynamic_shared<char>();",
+    "extern __align__(16) __shared__ char s[];": "char *s = ::simt::dynamic_shared<char>();",
+    "extern __shared__ char __align__(16) s[];": "char *s = ::simt::dynamic_shared<char>();",
+    "extern __shared__ alignas(16) char s[];": "char *s = ::simt::dynamic_shared<char>();",
+    "__shared__ extern int s[];": "int *s = ::simt::dynamic_shared<int>();",
+    "extern int __shared__ s[];": "int *s = ::simt::dynamic_shared<int>();",
+    "extern __shared__ __align__(sizeof(T)) T s[];": "T *s = ::simt::dynamic_shared<T>();",
+    "extern __shared__ __attribute__((aligned(16))) T s[];": "T *s = ::simt::dynamic_shared<T>();",
+    "extern __shared__ int s[] __attribute__((aligned(16)));": "int *s = ::simt::dynamic_shared<int>();",
+    "extern __shared__ int *s[];": "int* *s = ::simt::dynamic_shared<int*>();",
+    "extern __shared__ int s[][N + 1];": "int (*s)[N+1] = ::simt::dynamic_shared<int[N+1]>();",
+    "extern __shared__ int s[], t[];": (
+        "int *s = ::simt::dynamic_shared<int>(); int *t = ::simt::dynamic_shared<int>();"
+    ),
+}
+LEFT_ALONE = (
+    "__shared__ int s[32];",
+    "extern int s[];",
+    "// extern __shared__ int s[];",
+    "/* extern __shared__ int s[]; */",
+    'printf("extern __shared__ int s[];");',
+)
+
+
+@pytest.mark.parametrize("text", REWRITTEN, ids=range(len(REWRITTEN)))
+def test_dynamic_shared_becomes_a_pointer(text):
+    """In each form that CUDA accepts."""
+    assert rewrite_dynamic_shared(f"void f() {{ {text} // here\n}}") == f"void f() {{ {REWRITTEN[text]} // here\n}}"
+
+
+@pytest.mark.parametrize("around", ["", "namespace a::b { ", 'extern "C" {\n', "void f() { g({1}); }\n"])
+def test_at_file_scope_the_pointer_waits_for_a_block(around):
+    """In no function there is no value yet; a macro is expanded in functions."""
+    text = "extern __shared__ int s[];"
+    assert "static thread_local int *s; " in rewrite_dynamic_shared(around + text)
+    assert "thread_local" not in rewrite_dynamic_shared(f"{around}\n#define X \\\n {text}")
+
+
+@pytest.mark.parametrize("text", LEFT_ALONE, ids=range(len(LEFT_ALONE)))
+def test_other_text_stays_as_it_is(text):
+    """Other declarations, comments and literals."""
+    assert rewrite_dynamic_shared(text) == text

@@ -20,27 +20,6 @@ def run_folder(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def open_page(browser):
-    """Opens a file; the page notes what it asks for and what goes wrong in it."""
-    opened = []
-
-    def go(path, anchor="", **options):
-        page = browser.new_page(**options)
-        opened.append(page)
-        page.asked, page.wrong = [], []
-        page.on("request", lambda request: page.asked.append(request.url))
-        page.on("console", lambda message: page.wrong.append(message.text))
-        page.on("pageerror", lambda error: page.wrong.append(str(error)))
-        page.on("dialog", lambda dialog: (page.wrong.append(dialog.message), dialog.dismiss()))
-        page.goto(path.as_uri() + anchor)
-        return page
-
-    yield go
-    for page in opened:
-        page.close()
-
-
-@pytest.fixture
 def without_figures(monkeypatch):
     """Leaves the figures out of pages, as most tests do not need what takes longest."""
     monkeypatch.setattr("runner.report.figures.draw_all", lambda *_: [])

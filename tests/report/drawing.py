@@ -1,10 +1,11 @@
-"""What a run's figures are and what they show, for tests."""
+"""What a run's figures and its page are and show, for tests."""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,29 @@ from runner.record.ranking import ratios
 from runner.record.run import read
 from runner.report.figures import choose, draw_all, drawing
 from runner.report.figures.figure import Figure, as_csv
+
+
+class PageParts(HTMLParser):
+    """The tags, ids, links and text of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note a tag with its id and its links."""
+        given = {name: value or "" for name, value in attrs}
+        self.tags.append(tag)
+        self.ids += [given["id"]] if "id" in given else []
+        self.links += [given[name] for name in ("href", "src") if name in given]
+
+    def handle_data(self, data: str) -> None:
+        """Note text."""
+        self.text += data
 
 
 def chosen(folder: Path, section: str = "") -> list[Figure]:

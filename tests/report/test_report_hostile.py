@@ -2,10 +2,10 @@
 
 import json
 import re
-from html.parser import HTMLParser
 
 import pytest
 import report_runs as runs
+from drawing import PageParts
 
 from runner.report import build
 
@@ -73,14 +73,6 @@ def test_no_name_is_obeyed(open_page, run_folder, name):
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def tags(text):
-    """The tags of a page."""
-    found, reader = [], HTMLParser()
-    reader.handle_starttag = lambda tag, _: found.append(tag)
-    reader.feed(text)
-    return found
-
-
 def test_all_of_them_make_no_tag(run_folder):
     """The page has its four scripts, one style and its own images; no override and no escape stands in it."""
     name = "".join(NAMES.values())
@@ -88,7 +80,7 @@ def test_all_of_them_make_no_tag(run_folder):
     (folder / "sources" / "kernels").mkdir()
     (folder / "sources" / "kernels" / "a.cu").write_bytes(b"</pre><script>alert(1)</script>\xff")
     text = build(folder).read_text("utf-8")
-    found = tags(text)
+    found = PageParts(text).tags
     assert [found.count(tag) for tag in ("script", "style", "b")] == [4, 1, 0]
     assert found.count("img") == text.count('src="data:image/svg+xml,')
     assert not re.search("[\u200f\u202a-\u202e\u2066-\u2069\x1b\0\x07]", text)

@@ -4,11 +4,11 @@ import re
 import shutil
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 import report_runs as runs
+from drawing import PageParts
 from shuffle_rows import COLUMNS, butterfly, tour
 
 import runner.report
@@ -17,26 +17,6 @@ from runner.record.run import read
 from runner.report import build
 from runner.report.__main__ import main
 from runner.report.page import heading
-
-
-class Reader(HTMLParser):
-    """Collects tags, ids, links and text of a page."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.ids, self.links, self.words = [], [], [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        """Notes a tag with its id and its links."""
-        given = dict(attrs)
-        self.tags.append(tag)
-        self.ids += [given["id"]] if "id" in given else []
-        self.links += [given[name] for name in ("href", "src") if name in given]
-
-    def handle_data(self, data):
-        """Notes text."""
-        self.words.append(data)
 
 
 def page(folder):
@@ -158,7 +138,7 @@ def test_failures_come_first_and_link_to_their_rows(run_folder):
     assert text.index("Failures") < text.index("How to repeat")
     for row in runs.failures():
         assert row["status"].replace("_", " ") in text
-    reader = Reader(text)
+    reader = PageParts(text)
     inner = {link[1:] for link in reader.links if link.startswith("#")}
     assert inner <= set(reader.ids)
     assert len([link for link in inner if link.startswith("case-")]) >= 13
@@ -168,15 +148,16 @@ def test_failures_come_first_and_link_to_their_rows(run_folder):
 def test_ids_are_unique_even_where_cases_are_not(run_folder):
     """Two rows of one case, or of ids that read alike in a link, keep their own anchors."""
     rows = [runs.row(case=case) for case in ("a b", "a-b", "a-b")]
-    ids = Reader(page(run_folder(rows))).ids
+    ids = PageParts(page(run_folder(rows))).ids
     assert len(ids) == len(set(ids))
 
 
 def test_nothing_is_loaded_from_elsewhere(built):
-    """Links of the page are its own rows, embedded images, and files of the folder."""
+    """Links of the page are its own rows, embedded images, and files of the folder, in which no temporary one stays."""
     report = built(runs.sweep())
-    for link in Reader(report.read_text("utf-8")).links:
+    for link in PageParts(report.read_text("utf-8")).links:
         assert link.startswith(("#", "data:")) or (report.parent / link).is_file()
+    assert not list(report.parent.rglob(".*"))
 
 
 def test_the_same_results_give_the_same_bytes_in_any_process(run_folder, tmp_path):
@@ -194,11 +175,6 @@ def test_the_same_results_give_the_same_bytes_in_any_process(run_folder, tmp_pat
     first, second = ({p.relative_to(f): p.read_bytes() for p in f.rglob("*") if p.is_file()} for f in (folder, copy))
     assert first == second
     assert str(tmp_path).encode() not in first[next(p for p in first if p.name == "report.html")]
-
-
-def test_nothing_is_left_behind(built):
-    """Files are written whole: no temporary one stays."""
-    assert not list(built(runs.sweep()).parent.rglob(".*"))
 
 
 def test_a_page_can_be_mailed(run_folder):

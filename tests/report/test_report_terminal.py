@@ -1,12 +1,19 @@
+"""What the terminal gets, a page that grows while a sweep runs, and the summary for pull requests."""
+
+import http.client
 import io
 import subprocess
 import sys
+import threading
 
 import pytest
 import report_runs as runs
 from rich.console import Console
 
-from runner.report import print_summary
+from runner.record import run as reader
+from runner.record.folder import RunFolder
+from runner.report import as_markdown, print_summary
+from runner.report.__main__ import main, page, server
 
 
 def summary(folder, width=80):
@@ -76,16 +83,146 @@ def test_hostile_names_reach_no_terminal(run_folder):
     assert "[red]" in text
 
 
-def test_importing_the_package_loads_no_drawing():
-    """The runner imports the report at its start, so the heavy libraries wait until they are needed."""
-    code = "import sys, runner.report; print({'matplotlib', 'pandas', 'jinja2'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
-
-
 def test_many_cases_without_a_time_are_listed_by_their_status(run_folder):
     """A long run of which one group was skipped as a whole still has its summary."""
     skipped = [runs.failed(n, "skipped", "too wide", width=64 + n, dtype="float16") for n in range(30)]
     text = summary(run_folder([*runs.sweep(sizes=(24,), blocks=(256,)), *skipped]))
     assert text.count("skipped") > 5
     assert "6 of 36 cases match" in text
+
+
+ROWS = [
+    {name: value for name, value in row.items() if value != ""} | {"job": n}
+    for n, row in enumerate(runs.sweep(sizes=(20, 24), blocks=(128, 256)))
+]
+
+
+@pytest.fixture
+def running(tmp_path):
+    """A folder in which a sweep has finished four of its cases."""
+    folder = RunFolder(tmp_path / "run")
+    for row in ROWS:
+        folder.job(row["job"]).mkdir(parents=True)
+        unrun = {**row, "status": "not_run", "median_us": None}
+        known = {name: row[name] for name in ("case", "kernel", "seed", "device")}
+        record = {"run": [row["case"], str(row["job"])], "parameters": {}, "asked": {}, "row": unrun}
+        folder.write_json(folder.case(row["job"]), known | record)
+    for row in ROWS[:4]:
+        folder.write_json(folder.result(row["job"]), row)
+    folder.lock()
+    return folder
+
+
+@pytest.fixture
+def served(running):
+    """The server of that folder."""
+    with server(running.path) as serving:
+        thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        yield serving
+        serving.shutdown()
+        thread.join()
+
+
+def asked(serving, path, host):
+    """The status of the answer to a request that names a host."""
+    connection = http.client.HTTPConnection("127.0.0.1", serving.server_port, timeout=30)
+    connection.request("GET", path, headers={"Host": host})
+    answer = connection.getresponse()
+    answer.read()
+    connection.close()
+    return answer.status
+
+
+@pytest.mark.browser
+def test_the_page_grows_with_the_sweep(browser, served, running):
+    """New results come into the open page, the filter stays, and nothing is written into the folder."""
+    before = sorted(path.name for path in running.path.iterdir())
+    page = browser.new_page()
+    wrong = []
+    page.on("console", lambda message: wrong.append(message.text))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.goto(f"http://127.0.0.1:{served.server_port}/")
+    assert "4 of 24 cases so far" in page.locator("#live").inner_text()
+    page.locator("#filter").fill("block=128")
+    for row in ROWS[4:10]:
+        running.write_json(running.result(row["job"]), row)
+    page.get_by_text("10 of 24 cases so far").wait_for(timeout=60_000)
+    page.get_by_text("5 of 10 cases", exact=True).wait_for(timeout=60_000)
+    assert page.locator("#explorer .chart svg").first.is_visible()
+    assert wrong == []
+    page.close()
+    assert sorted(path.name for path in running.path.iterdir()) == before
+
+
+def test_a_sweep_may_end_while_it_is_read(running, monkeypatch):
+    """Cases that were finished after the folder was read are not shown as if the sweep had ended without them."""
+    read = reader.read
+
+    def end(*arguments, **options):
+        run = read(*arguments, **options)
+        (running.path / ".lock").unlink()
+        return run
+
+    monkeypatch.setattr(reader, "read", end)
+    assert "4 of 24 cases so far" in page(running.path)
+
+
+def test_only_this_machine_is_answered(served):
+    """A name of another host, and any other path, is refused; the server listens on the loopback address alone."""
+    here = f"localhost:{served.server_port}"
+    assert served.server_address[0] == "127.0.0.1"
+    assert [asked(served, path, host) for path, host in (
+        ("/state", here), ("/state", f"evil.example:{served.server_port}"), ("/results.csv", here), ("/../x", here),
+    )] == [200, 403, 404, 404]  # fmt: skip
+
+
+def test_a_port_in_use_is_one_sentence(served, running, capsys):
+    """A port that is taken is a mistake of the user."""
+    assert main([str(running.path), "--live", "--port", str(served.server_port)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_pull_request_gets_markdown(run_folder):
+    """Verdict, the fastest by size, failures and environment, the same in every process, with no markup of a name."""
+    folder = run_folder([*runs.failures(), runs.failed(200, "crashed", "a | <b> `c`", kernel="odd")])
+    text = as_markdown(folder)
+    assert text.startswith("### 10 kernels on NVIDIA H200 and the CPU device, 2026-01-02\n\n**Failed:** 12 of 26 cases")
+    assert "| 2^24 | reduceGmemUnroll | 256 |" in text
+    assert "a \\| \\<b\\> \\`c\\`" in text
+    assert text.endswith("Environment: NVIDIA H200; commit 0123456789ab.\n")
+    again = [sys.executable, "-m", "runner.report", str(folder), "--format", "md"]
+    assert subprocess.run(again, capture_output=True, text=True, check=True, timeout=120).stdout == text
+    assert not (folder / "report.html").exists()
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_a_page_that_is_passed_on_links_to_no_file(run_folder, tmp_path, capsys):
+    """With `--to` the page stands alone, and the command says where it is."""
+    to = tmp_path / "alone.html"
+    assert main([str(run_folder(runs.sweep()[:3])), "--to", str(to)]) == 0
+    assert f"Written: {to}" in capsys.readouterr().out
+    assert "results.csv" not in to.read_text("utf-8")
+    assert "figures/" not in to.read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["results.csv", "verdict.json", "0/result.json"])
+def test_a_page_is_not_written_over_a_file_of_the_run(run_folder, capsys, name):
+    """It would be lost: `--to` refuses, and nothing is written."""
+    folder = run_folder(runs.sweep()[:3])
+    before = (folder / "results.csv").read_bytes()
+    assert main([str(folder), "--to", str(folder / name)]) == 2
+    assert "belongs to the run itself" in capsys.readouterr().err
+    assert (folder / "results.csv").read_bytes() == before
+    assert not (folder / "0" / "result.json").exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--to", "x", "--format", "md"], ["--to", "x", "--live"], ["--format", "md", "--live"], ["--port", "8000"]],
+)
+def test_no_option_is_ignored(run_folder, capsys, monkeypatch, options):
+    """Options that exclude each other are a mistake."""
+    monkeypatch.setattr("runner.report.__main__._serve", lambda *_: 0)  # it would not end
+    assert main([str(run_folder(runs.sweep()[:3])), *options]) == 2
+    assert options[0] in capsys.readouterr().err

@@ -1,4 +1,4 @@
-// What test_advice.py needs besides tests/kernels/races. BROKEN is 0 or 1.
+// What test_checked.py needs besides tests/kernels/races. BROKEN is 0 or 1.
 #include <cuda_pipeline.h>
 
 #if BROKEN

@@ -1,0 +1,4 @@
+__global__ void addsToAll(int* out)
+{
+    out[threadIdx.x] += 1;
+}

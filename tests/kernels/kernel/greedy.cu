@@ -1,0 +1,1 @@
+extern "C" __global__ void greedy(int* out) { out[0] = 0; }

@@ -1,0 +1,1 @@
+extern "C" __global__ void fourOnes(int* out) { out[threadIdx.x] = 1; }
