@@ -189,7 +189,7 @@ def is_half(dtype: np.dtype[Any] | None) -> bool:
 
 
 def with_halves(fp: Arithmetic, halves: Halves) -> Arithmetic:
-    """The arithmetic of a kernel under an assumption on half types; `how` itself for other types."""
+    """The arithmetic of a kernel under an assumption on half types; `fp` itself for other types."""
     if not is_half(fp.dtype) or halves is Halves.NARROW:
         return fp
     single = np.dtype(np.float32)
