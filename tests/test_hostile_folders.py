@@ -14,7 +14,7 @@ import runner
 from runner.errors import UsageError
 from runner.files import limited_yaml, safe
 from runner.record.folder import RunFolder
-from runner.report import __main__ as live
+from runner.report import live
 from runner.stages.lines import costs as lines
 
 UNSEEN = "the-content-of-another-file"

@@ -26,7 +26,7 @@ from runner.record import environment
 from runner.record.folder import RunFolder
 from runner.record.shards import ShardFolder, append_line, merge, require_one_toolchain
 from runner.record.stored_sweep import jobs_of
-from runner.report.__main__ import page
+from runner.report.live import page
 from runner.shards import parent
 from runner.shards.watch import State, WatchedShard, Watcher
 from runner.sweep import case_row, split

@@ -10,10 +10,10 @@ import pytest
 import report_runs as runs
 from rich.console import Console
 
-from runner.record import run as reader
 from runner.record.folder import RunFolder
-from runner.report import as_markdown, print_summary
-from runner.report.__main__ import main, page, server
+from runner.report import as_markdown, live, print_summary
+from runner.report.__main__ import main
+from runner.report.live import page, server
 
 
 def summary(folder, width=80):
@@ -157,14 +157,14 @@ def test_the_page_grows_with_the_sweep(browser, served, running):
 
 def test_a_sweep_may_end_while_it_is_read(running, monkeypatch):
     """Cases that were finished after the folder was read are not shown as if the sweep had ended without them."""
-    read = reader.read
+    read = live.read
 
     def end(*arguments, **options):
         run = read(*arguments, **options)
         (running.path / ".lock").unlink()
         return run
 
-    monkeypatch.setattr(reader, "read", end)
+    monkeypatch.setattr(live, "read", end)
     assert "4 of 24 cases so far" in page(running.path)
 
 
@@ -223,6 +223,6 @@ def test_a_page_is_not_written_over_a_file_of_the_run(run_folder, capsys, name):
 )
 def test_no_option_is_ignored(run_folder, capsys, monkeypatch, options):
     """Options that exclude each other are a mistake."""
-    monkeypatch.setattr("runner.report.__main__._serve", lambda *_: 0)  # it would not end
+    monkeypatch.setattr(live, "serve", lambda *_: 0)  # it would not end
     assert main([str(run_folder(runs.sweep()[:3])), *options]) == 2
     assert options[0] in capsys.readouterr().err
