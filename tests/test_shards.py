@@ -57,7 +57,7 @@ def test_cases_that_are_compared_share_a_gpu(shape, count, monkeypatch):
     for seed in range(5):
         drawn = random.Random(seed)
         seconds = {job.number: drawn.uniform(0.1, 9.0) for job in SHAPES[shape]}
-        monkeypatch.setattr(split, "weight", lambda job, seconds=seconds: seconds[job.number])
+        monkeypatch.setattr(split, "estimated_cost", lambda job, seconds=seconds: seconds[job.number])
         shares = split.split(SHAPES[shape], count)
         numbers = [[job.number for job in share] for share in shares]
         assert sorted(itertools.chain(*numbers)) == sorted(seconds)
