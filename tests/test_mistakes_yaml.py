@@ -178,7 +178,7 @@ def test_a_name_that_no_function_can_have_is_told(what, tmp_path):
 GROUPS = {
     "a device": ("device", "colour: red\n", "device/mine.yaml: device.colour: unknown key"),
     "a device of no kind": ("device", "kind: gpu\n", "device.kind=gpu: expected one of auto, cuda, cpu"),
-    "a timing": ("timing", "cpu_samples: x\n", "timing/mine.yaml: timing.cpu_samples: expected an integer from 3 to 100000, not 'x'"),
+    "a timing": ("timing", "cpu_samples: x\n", "timing/mine.yaml: timing.cpu_samples: expected an integer from 1 to 100000, not 'x'"),
     "a timing that is a list": ("timing", "- a\n", "timing/mine.yaml: expected a mapping (key: value)"),
 }  # fmt: skip
 

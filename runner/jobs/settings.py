@@ -43,7 +43,7 @@ class TimingConfig(Protocol):
     """The group `timing`. The CPU device takes a fixed number of samples, since its times say nothing about a GPU."""
 
     cpu_rounds: int = 1
-    cpu_samples: int = 3  # of a round
+    cpu_samples: int = 1  # of a round
 
     def __post_init__(self) -> None:
         for name, (least, most) in LIMITS.items():
@@ -57,14 +57,14 @@ class TimingConfig(Protocol):
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(Protocol)}
         if not is_gpu(kind):
             samples = {"min_samples": self.cpu_samples, "max_samples": self.cpu_samples}
-            values |= {**samples, "rounds": self.cpu_rounds, "min_time_ms": 0.0}
+            values |= {**samples, "rounds": self.cpu_rounds, "min_time_ms": 0.0, "warmup_ms": 0.0}
         return Protocol(**values)
 
 
 LIMITS: dict[str, tuple[float, float]] = {
     "rounds": (1, 100), "order_seed": (0, 2**63 - 1), "warmup_ms": (0, 100_000), "min_samples": (30, 100_000),
     "max_samples": (30, 100_000), "min_time_ms": (0, 100_000), "max_time_s": (0, 86_400),
-    "precision_percent": (0, 100), "cpu_rounds": (1, 100), "cpu_samples": (3, 100_000),
+    "precision_percent": (0, 100), "cpu_rounds": (1, 100), "cpu_samples": (1, 100_000),
 }  # fmt: skip
 
 

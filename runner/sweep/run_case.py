@@ -45,7 +45,7 @@ from runner.sweep.proof import undetected, why_unproven
 from runner.sweep.trial import Trial, WrongLater, set_constants, trials
 from runner.sweep.worker import Answer, Call, Outcome, Task
 
-UNPREPARED_LAUNCHES = 4  # launches without a reset after the timed ones; two if a launch takes longer than SLOW_MS
+UNPREPARED_LAUNCHES = 4  # without a reset, after the timed ones; two on the CPU device, and if one takes over SLOW_MS
 SLOW_MS = 200.0
 DESCRIPTORS = 1 << 16
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -248,7 +248,7 @@ def _measure(work: Work, turns: Sequence[Trial], spent_ms: float) -> Round:
         cold_us = float(np.median(unthrottled(measured.samples)["us"]))
         measured = dataclasses.replace(measured, hot_us=measure.measure_hot(batch, cold_us, heartbeat))
     # Check that a launch leaves its state ready for the next one, and overwrites the outputs of an earlier launch.
-    launches = UNPREPARED_LAUNCHES if spent_ms < SLOW_MS else 2
+    launches = UNPREPARED_LAUNCHES if device.info.is_gpu and spent_ms < SLOW_MS else 2
     for number, trial in enumerate(itertools.islice(itertools.cycle(turns), launches)):
         if number == 0 or len(turns) == 1:  # otherwise the outputs hold the other trial's answer
             trial.blank()
