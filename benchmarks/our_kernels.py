@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from side_by_side import Contender, alternate, progress, tried
 from sweeps import stop, swept
 
+from runner.compose.names import CONF
 from runner.device import Launch, Role
 from runner.errors import CompileError, UsageError
-from runner.jobs.job import CONF
 from runner.kernel import from_yaml
 from runner.kernel.arrays import cached, fill
 from runner.kernel.case import ArraySpec, Case, ScalarSpec

@@ -14,12 +14,12 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
+from runner.compose.names import CONF
 from runner.device import Binary, Compiler, Device, Launch, LaunchDiagnostics, Role, Source
 from runner.device.checked.device import CheckedDevice
 from runner.device.limits import Limits
 from runner.display.terminal import SweepProgress
 from runner.errors import CompileError
-from runner.jobs.job import CONF
 from runner.jobs.settings import Protocol, TimingConfig
 from runner.kernel import from_yaml
 from runner.kernel.case import Case

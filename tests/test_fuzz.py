@@ -20,9 +20,10 @@ from support import ROOT
 
 from runner.bounds.array_expression import ArrayExpression
 from runner.compose import contents
+from runner.compose.names import CONF
 from runner.device.cpu.translate import rewrite
 from runner.errors import UsageError
-from runner.jobs.job import CONF, read_kernel
+from runner.jobs.job import read_kernel
 from runner.kernel.declaration import Kind, canonical
 from runner.kernel.expression import Expression, RealExpression
 from runner.kernel.resolve import make

@@ -18,7 +18,7 @@ from runner.compose import launchers, loading, schema, sweeps
 from runner.compose import overrides as grammar
 from runner.compose.arguments import quote
 from runner.compose.composer import Composer
-from runner.jobs.job import CONF
+from runner.compose.names import CONF
 from runner.record.folder import RunFolder
 from runner.sweep import engine
 from runner.sweep.session import Session

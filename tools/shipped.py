@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from runner.jobs.job import CONF
+from runner.compose.names import CONF
 from runner.kernel import from_yaml
 from runner.kernel.declaration import Kernel
 

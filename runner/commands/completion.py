@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 
 from runner.cli import COMMANDS, COMPLETION, OPTIONS_WITH_VALUE, SWEEP_OPTIONS, options, split
+from runner.compose.names import CONF
 from runner.errors import UsageError
 from runner.record import runs
 from runner.sweep.session import Session
@@ -92,8 +93,6 @@ def _options_of(command: str) -> list[str]:
 
 
 def _names(*groups: str) -> list[str]:
-    from runner.jobs.job import CONF  # noqa: PLC0415  (NumPy is slow to import)
-
     return sorted(path.stem for group in groups for path in (CONF / group).glob("*.yaml"))
 
 

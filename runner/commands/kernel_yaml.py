@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from runner.compose import arguments, checks, contents, schema, search_path
+from runner.compose import arguments, checks, contents, names, schema, search_path
 from runner.display.console import short_path
 from runner.errors import UsageError
 from runner.jobs.job import read_kernel
@@ -30,7 +30,7 @@ def show(name: str | None, config_dir: str | None) -> None:
         schema.register(folders)
         sys.stdout.write(contents.choices(folders))
         return
-    kernels, experiments = (contents.by_name(folders, group) for group in ("kernel", "experiment"))
+    kernels, experiments = (names.by_name(folders, group) for group in ("kernel", "experiment"))
     path = kernels.get(name) or experiments.get(name)
     if path is None:
         near = difflib.get_close_matches(name, [*kernels, *experiments], n=MAX_SUGGESTIONS, cutoff=MIN_SIMILARITY)

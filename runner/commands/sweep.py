@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from runner import __version__, interruption
 from runner.cli import options
+from runner.compose.names import CONF, help_text
 from runner.sweep.session import Session, start_worker
 
 
@@ -15,6 +16,9 @@ def main(arguments: Sequence[str]) -> int:
     chosen, rest = options(arguments)
     if "--version" in rest:
         sys.stdout.write(f"runner {__version__}\n")
+        return 0
+    if rest in (["--help"], ["-h"]):
+        sys.stdout.write(help_text([CONF]))
         return 0
     session = Session(options=chosen, worker=None if chosen.dry_run else start_worker(rest))
     try:

@@ -18,7 +18,19 @@ from hydra.plugins.completion_plugin import CompletionPlugin
 from hydra.types import RunMode
 from omegaconf import Container, DictConfig, OmegaConf, open_dict, read_write
 
-from runner.compose import arguments, checks, contents, errors, launchers, loading, schema, search, search_path, sweeps
+from runner.compose import (
+    arguments,
+    checks,
+    contents,
+    errors,
+    launchers,
+    loading,
+    names,
+    schema,
+    search,
+    search_path,
+    sweeps,
+)
 from runner.compose import overrides as grammar
 from runner.compose.arguments import Arguments
 from runner.errors import UsageError
@@ -48,7 +60,7 @@ def run(words: Sequence[str], session: Session) -> None:
     launchers.register()
     search.register()
     if parsed.help:
-        sys.stdout.write(contents.help_text(folders))
+        sys.stdout.write(names.help_text(folders, contents.mistakes_in(folders)))
         return
     environment.ask_git()  # git runs while the configuration is read
     try:

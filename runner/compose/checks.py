@@ -19,8 +19,9 @@ from hydra.errors import OverrideParseException
 from runner.cli import COMMANDS
 from runner.compose import errors
 from runner.compose import overrides as grammar
+from runner.compose.names import CONF
 from runner.errors import KernelMistake, UsageError
-from runner.jobs.job import CONF, LAUNCHERS
+from runner.jobs.job import LAUNCHERS
 from runner.kernel.yaml_reader import config_text, read_yaml, require_few_parameters, shown
 
 FILES = ("kernel", "device", "timing", "profile", "experiment")  # groups whose choices are files

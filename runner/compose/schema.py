@@ -19,10 +19,11 @@ from omegaconf import DictConfig, OmegaConf
 
 from runner.compose import overrides as grammar
 from runner.compose.loading import SCHEME
+from runner.compose.names import CONF
 from runner.device.config import DeviceConfig
 from runner.device.kinds import KINDS, is_gpu, kind_of
 from runner.errors import KernelMistake, UsageError
-from runner.jobs.job import CONF, Job, Origin, read_kernel
+from runner.jobs.job import Job, Origin, read_kernel
 from runner.jobs.settings import RACES_DEFAULT, ProfileConfig, TimingConfig
 from runner.kernel import from_yaml
 from runner.kernel.case import Case

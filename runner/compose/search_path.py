@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.compose.arguments import Arguments
+from runner.compose.names import CONF
 from runner.errors import UsageError
-from runner.jobs.job import CONF
 from runner.kernel.yaml_reader import read_yaml
 
 

@@ -1,6 +1,6 @@
 """A job: one case and how to run it. `compose` makes jobs from YAML, `record.stored_sweep` from a run folder.
 
-Also what both of them need: the shipped configuration folder, the names of the launchers, and `read_kernel`.
+Also what both of them need: the names of the launchers, and `read_kernel`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,6 @@ from runner.kernel.case import Case
 from runner.kernel.declaration import Kernel
 from runner.kernel.metrics import TIME, Metric
 from runner.kernel.reference import find
-
-_PACKAGE = Path(__file__).resolve().parents[1]
-_CHECKOUT_CONF = _PACKAGE.parent / "conf"
-# A checkout has the configuration beside the package; a wheel has it inside.
-CONF = _CHECKOUT_CONF if (_CHECKOUT_CONF / "config.yaml").is_file() else _PACKAGE / "_data" / "conf"
 
 LAUNCHERS = ("batch", "gpus", "slurm")
 """The launchers. Each gets all jobs at once, so that it can measure cases that are compared side by side."""
