@@ -150,6 +150,28 @@ def test_a_mistake_is_one_sentence_and_nothing_is_written(arguments, message, tm
     assert_mistake(tmp_path, ["import", *arguments], message)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"[8*i for i in range(1, 3)]"', '"[8*"', "t1.json: not a T1 file: SyntaxError"),
+        ('"[8*i for i in range(1, 3)]"', "[]", "t1.json: BX: expected at least one value"),
+        ('"[8*i for i in range(1, 3)]"', '["wide"]', "t1.json: BX: expected positive integers, as it sets the block, not 'wide'"),
+        ('"Conditions": [', '"Conditions": ["BX", ', "t1.json: not a T1 file: AttributeError"),
+    ],
+)  # fmt: skip
+def test_a_damaged_t1_file_is_one_sentence(old, new, message, tmp_path):
+    """Its values may be text that is no Python, none at all, or no lengths of a block; an entry may be of another kind."""
+    assert old in T1
+    write_files(tmp_path, {"filters.cu": CU, "t1.json": T1.replace(old, new)})
+    assert_mistake(tmp_path, ["import", "t1.json"], message)
+
+
+def test_parameters_that_are_not_a_dictionary_are_left_out(tmp_path):
+    """Kernel Tuner takes a dictionary; what else a script calls so gives no parameters."""
+    write_files(tmp_path, {"tune.py": SCRIPT.replace("dict(tile_size=[1, 2, 4])", "[1]")})
+    assert run(tmp_path, "import", "tune.py").code == 0
+
+
 @pytest.mark.parametrize("name", ["pipe.cu", "pipe.json", "pipe.py"])
 def test_a_pipe_is_not_waited_for(tmp_path, name):
     """Nobody may ever write into it."""

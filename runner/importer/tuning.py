@@ -61,7 +61,7 @@ def read_script(path: Path) -> Tuning:
     for node in _statements(tree):
         call = next((c for c in ast.walk(node) if isinstance(c, ast.Call) and _name(c.func) == "tune_kernel"), None)
         if call is not None:
-            return _of_call(call, known, path, tree)
+            return _refuse_unusable(_of_call(call, known, path, tree), path)
         _assign(node, known)
     raise UsageError(f"{path}: it does not call tune_kernel")
 
@@ -69,18 +69,20 @@ def read_script(path: Path) -> Tuning:
 def read_t1(path: Path) -> Tuning:
     """Read a T1 file. Raises UsageError if the file is not T1."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        space, kernel = content["ConfigurationSpace"], content["KernelSpecification"]
-        parameters = {p["Name"]: _listed(p["Values"]) for p in space["TuningParameters"]}
-        function, file = str(kernel["KernelName"]), str(kernel.get("KernelFile", ""))
-    except (ValueError, KeyError, TypeError, AttributeError) as e:
+        return _refuse_unusable(_of_t1(json.loads(path.read_text(encoding="utf-8")), path.parent), path)
+    except (SyntaxError, ValueError, KeyError, TypeError, AttributeError) as e:
         raise UsageError(f"{path}: not a T1 file: {type(e).__name__}: {e}") from None
-    local = kernel.get("LocalSize") or {}
+
+
+def _of_t1(content: Any, folder: Path) -> Tuning:
+    space, kernel = content["ConfigurationSpace"], content["KernelSpecification"]
+    parameters = {p["Name"]: _listed(p["Values"]) for p in space["TuningParameters"]}
+    file, local = str(kernel.get("KernelFile", "")), kernel.get("LocalSize") or {}
     arguments = [a for a in kernel.get("Arguments") or () if a.get("MemType") != "Constant"]
     access = {"ReadOnly": "in", "WriteOnly": "out", "ReadWrite": "inout"}
     return Tuning(
-        function=function,
-        source=path.parent / file if file else None,
+        function=str(kernel["KernelName"]),
+        source=folder / file if file else None,
         block=tuple(name for axis in "XYZ" if (name := str(local.get(axis, ""))) in parameters),
         values=parameters,
         defaults={p["Name"]: p["Default"] for p in space["TuningParameters"] if "Default" in p},
@@ -96,6 +98,17 @@ def read_t1(path: Path) -> Tuning:
             if a.get("MemoryType") != "Scalar" and a.get("AccessType") in access
         },
     )
+
+
+def _refuse_unusable(tuning: Tuning, path: Path) -> Tuning:
+    """Refuse parameters without values, and lengths of a block that are no positive integers."""
+    for name, values in tuning.values.items():
+        if not values:
+            raise UsageError(f"{path}: {name}: expected at least one value")
+        for value in values if name in tuning.block else ():
+            if not isinstance(value, int) or value < 1:
+                raise UsageError(f"{path}: {name}: expected positive integers, as it sets the block, not {value!r}")
+    return tuning
 
 
 def _listed(values: Any) -> list[Any]:
@@ -135,7 +148,8 @@ def _of_call(call: ast.Call, known: Mapping[str, Any], path: Path, tree: ast.AST
     def argument(name: str, default: Any) -> Any:
         return _try_value(nodes[name], known, default) if name in nodes else default
 
-    values = {str(n): list(v) for n, v in argument("tune_params", {}).items() if isinstance(v, list)}
+    declared = argument("tune_params", {})
+    values = {str(n): v for n, v in declared.items() if isinstance(v, list)} if isinstance(declared, dict) else {}
     text, source = str(argument("kernel_source", "")), None
     if "__global__" not in text:
         # `kernel_source` is a file name, or text that the script reads from a file it names elsewhere.
@@ -191,7 +205,7 @@ def _value(node: ast.AST, known: Mapping[str, Any]) -> Any:  # noqa: C901  (one 
         case ast.UnaryOp() if type(node.op) in _OPERATORS:
             return _OPERATORS[type(node.op)](_value(node.operand, known))
         case ast.BinOp() if type(node.op) in _OPERATORS:
-            return _computed(node, known)
+            return _calculate(node, known)
         case ast.Compare() if len(node.ops) == 1 and type(node.ops[0]) in _OPERATORS:
             return _OPERATORS[type(node.ops[0])](_value(node.left, known), _value(node.comparators[0], known))
         case ast.Call() if _name(node.func) in _FUNCTIONS:
@@ -204,7 +218,7 @@ def _value(node: ast.AST, known: Mapping[str, Any]) -> Any:  # noqa: C901  (one 
     raise ValueError(f"{ast.unparse(node)[:60]} is not a number, a text, a list or a dictionary")
 
 
-def _computed(node: ast.BinOp, known: Mapping[str, Any]) -> Any:
+def _calculate(node: ast.BinOp, known: Mapping[str, Any]) -> Any:
     left, right = _value(node.left, known), _value(node.right, known)
     if isinstance(node.op, ast.Pow | ast.LShift) and not (isinstance(right, int | float) and abs(right) < 64):
         raise ValueError("too large")
