@@ -230,7 +230,7 @@ class _Difference:
         low, high = math.exp(self.value - self.half), math.exp(self.value + self.half)
         return Decision(word, math.exp(self.value), low, high, math.expm1(self.threshold), note, advice)
 
-    def change(self, note: str = "") -> Decision:
+    def decide(self, note: str = "") -> Decision:
         return self.decision("slower" if self.value > 0 else "faster", note)
 
 
@@ -330,7 +330,7 @@ def _significant(p_values: Sequence[float], comparisons: int) -> list[bool]:
 
 def _by_rounds(pair: tuple[Side, Side], d: _Difference, *, sure: bool, firm: bool) -> Decision:
     if sure and abs(d.value) > d.threshold:
-        return d.change()
+        return d.decide()
     widest = min(d.threshold, math.log1p(MAX_TIE))
     if abs(d.value) + d.half <= widest:
         return d.decision("tied")
@@ -350,7 +350,7 @@ def _by_samples(pair: tuple[Side, Side], d: _Difference) -> Decision:
     small = math.log1p(THRESHOLD_FEW_ROUNDS) / 4
     gap = max(math.log(other.min_us / base.q3_us), math.log(base.min_us / other.q3_us))
     if gap >= small and abs(d.value) > d.threshold:
-        return d.change(NO_INTERVAL)
+        return d.decide(NO_INTERVAL)
     widest = max((side.q3_us - side.q1_us) / side.median_us for side in pair)
     if abs(d.value) <= small and widest <= THRESHOLD_FEW_ROUNDS:
         return d.decision("tied", NO_INTERVAL)

@@ -159,9 +159,9 @@ def _widened(
     return with_bounds(value, low - below, high + above, fp, growth=growth, **more)
 
 
-def exact(value: Any, fp: Arithmetic | None, multiples: tuple[float, float] | None = None, **more: Any) -> Bounded:
-    """A result that is exact in every order of operations; `multiples` is its grain, if it has one."""
-    return Bounded(value, value, value, fp, multiples, **more)
+def exact(value: Any, fp: Arithmetic | None, own_grain: tuple[float, float] | None = None, **more: Any) -> Bounded:
+    """A result that is exact in every order of operations; `own_grain` is its grain, if it has one."""
+    return Bounded(value, value, value, fp, own_grain, **more)
 
 
 def to_own_type(total: Bounded, fp: Arithmetic) -> Bounded:
@@ -181,9 +181,9 @@ def to_own_type(total: Bounded, fp: Arithmetic) -> Bounded:
     return Bounded(total.value, low, high, fp, summed=total.summed)
 
 
-def fits(multiples: tuple[float, float], fp: Arithmetic) -> bool:
+def fits(grain: tuple[float, float], fp: Arithmetic) -> bool:
     """Whether the type holds all multiples of the grain up to the magnitude."""
-    step, largest = multiples
+    step, largest = grain
     return largest <= step * fp.digits and largest <= fp.largest and step >= fp.tiny
 
 
@@ -238,9 +238,9 @@ def apply_monotonic(function: Operation, parts: tuple[Bounded, ...]) -> Bounded:
     return Bounded(value, function(*(x.low for x in parts)), function(*(x.high for x in parts)), fp)
 
 
-def move(x: Bounded, move: Operation) -> Bounded:
+def move(x: Bounded, function: Operation) -> Bounded:
     """Apply a function that moves or selects elements, such as a transposition or a maximum along an axis."""
-    return apply_monotonic(move, (x,))
+    return apply_monotonic(function, (x,))
 
 
 def _add(sign: int) -> Callable[[Bounded, Bounded, Arithmetic], Bounded]:
@@ -249,9 +249,9 @@ def _add(sign: int) -> Callable[[Bounded, Bounded, Arithmetic], Bounded]:
         s, t = a.terms(), b.terms()
         magnitude, count = s.magnitude + t.magnitude, s.count + t.count
         if a.grain and b.grain:
-            multiples = (min(a.grain[0], b.grain[0]), a.grain[1] + b.grain[1])
-            if fits(multiples, fp):
-                return exact(value, fp, multiples, chain=Chain(value, value, magnitude, count))
+            own_grain = (min(a.grain[0], b.grain[0]), a.grain[1] + b.grain[1])
+            if fits(own_grain, fp):
+                return exact(value, fp, own_grain, chain=Chain(value, value, magnitude, count))
         low, high = (s.low + t.low, s.high + t.high) if sign > 0 else (s.low - t.high, s.high - t.low)
         chain = Chain(low, high, magnitude, count)
         # The kernel may add the other operand to a part of the sum, so the terms behind that part round once more.
@@ -288,8 +288,8 @@ def _scaled(a: Bounded, by: float, fp: Arithmetic) -> Bounded | None:
         return None
     fields: dict[str, Any] = {"factors": a.factors, "rounded": a.rounded, "growth": a.growth}
     if a.certain:
-        multiples = (a.grain[0] * abs(by), a.grain[1] * abs(by)) if a.grain else None
-        return exact(value, fp, multiples, **fields)
+        own_grain = (a.grain[0] * abs(by), a.grain[1] * abs(by)) if a.grain else None
+        return exact(value, fp, own_grain, **fields)
     low, high = (a.low * by, a.high * by) if by > 0 else (a.high * by, a.low * by)
     return with_bounds(value, low - fp.tiny / 2, high + fp.tiny / 2, fp, **fields)
 
@@ -306,9 +306,9 @@ def _multiply(a: Bounded, b: Bounded, fp: Arithmetic) -> Bounded:
             return scaled
     value = a.value * b.value
     if a.grain and b.grain:
-        multiples = (a.grain[0] * b.grain[0], a.grain[1] * b.grain[1])
-        if fits(multiples, fp):
-            return exact(value, fp, multiples, factors=a.factors + b.factors, growth=a.magnifies() * b.magnifies())
+        own_grain = (a.grain[0] * b.grain[0], a.grain[1] * b.grain[1])
+        if fits(own_grain, fp):
+            return exact(value, fp, own_grain, factors=a.factors + b.factors, growth=a.magnifies() * b.magnifies())
     low, high = _corners(np.multiply, a, b)
     growth = a.magnifies() * b.magnifies() if a.factors + b.factors > 2 else 1.0
     return _product(value, low, high, a, b, fp, growth)
@@ -322,9 +322,9 @@ def divide(a: Bounded, b: Bounded, fp: Arithmetic) -> Bounded:
         return scaled
     value = np.divide(a.value, b.value)
     if a.grain and b.grain and b.grain[0] == b.grain[1] and np.all(b.value != 0):  # by powers of two
-        multiples = (a.grain[0] / b.grain[0], a.grain[1] / b.grain[1])
-        if fits(multiples, fp):
-            return exact(value, fp, multiples)
+        own_grain = (a.grain[0] / b.grain[0], a.grain[1] / b.grain[1])
+        if fits(own_grain, fp):
+            return exact(value, fp, own_grain)
     low, high = _corners(np.divide, a, b)
     if not b.certain:
         through = (b.low <= 0) & (b.high >= 0) & (b.low != b.high)

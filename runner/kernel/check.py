@@ -26,7 +26,7 @@ INT_BYTES = 4  # shorter integers may equal the poison by chance
 MAX_LISTED = 5  # mismatches listed one by one
 # Errors that rounding may explain: up to 10^4 ulp in a quarter of the elements, or 64 ulp in all of them, and at most
 # 1 % (4 ulp in types with fewer digits).
-FAR_ULP, NEAR_ULP, FEW, FAR, LEAST_ULP = 1e4, 64.0, 0.25, 0.01, 4.0
+FAR_ULP, NEAR_ULP, FEW, FAR, MIN_ULP = 1e4, 64.0, 0.25, 0.01, 4.0
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def _rounding(got: Array, values: Array, share: float) -> tuple[bool, float, int
         errors = np.abs(found - exact) / ulp(exact, got.dtype)
     errors = np.where(np.isfinite(errors), errors, 0)
     worst = int(np.argmax(errors))
-    most = min(FAR_ULP if share <= FEW else NEAR_ULP, max(LEAST_ULP, FAR / Arithmetic(got.dtype).eps))
+    most = min(FAR_ULP if share <= FEW else NEAR_ULP, max(MIN_ULP, FAR / Arithmetic(got.dtype).eps))
     is_likely = bool(np.all(np.isfinite(exact) & np.isfinite(found)) and errors[worst] <= most)
     return is_likely, float(errors[worst]), worst
 
@@ -159,15 +159,15 @@ def _judge(got: Array, known: Elements) -> tuple[Mask, Mask, float]:
 
 def _judge_floats(got: Array, known: Elements) -> tuple[Mask, Mask | bool, float]:
     values = known.values
-    how = Arithmetic(got.dtype)
+    fp = Arithmetic(got.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         if got.dtype.itemsize == 1:  # conversions to 8 bits saturate
-            values = np.clip(values, -how.largest, how.largest)
+            values = np.clip(values, -fp.largest, fp.largest)
         rounded = values.astype(got.dtype, copy=False)
         free = known.open()
         if np.array_equal(got, rounded):
             return np.zeros(got.shape, np.bool_), free, 0.0
-        wide = np.promote_types(values.dtype, how.wide) if values.dtype.kind == "f" else how.wide
+        wide = np.promote_types(values.dtype, fp.wide) if values.dtype.kind == "f" else fp.wide
         exact, found = values.astype(wide), got.astype(wide)
         same = (found == exact) | (got == rounded) | (np.isnan(found) & np.isnan(exact))
         differs = np.isfinite(found) & np.isfinite(exact) & (found != exact)
@@ -178,7 +178,7 @@ def _judge_floats(got: Array, known: Elements) -> tuple[Mask, Mask | bool, float
             return wrong, False, error
         wrong &= ~free
         if wrong.any():  # a result in a wider type than the output's is rounded once more
-            low, high = (np.clip(b, -how.largest, how.largest) if got.dtype.itemsize == 1 else b for b in (low, high))
+            low, high = (np.clip(b, -fp.largest, fp.largest) if got.dtype.itemsize == 1 else b for b in (low, high))
             ends = (b.astype(got.dtype).astype(wide) for b in (low, high))
             wrong &= ~((next(ends) <= found) & (found <= next(ends)))
         return wrong, free, error

@@ -155,7 +155,7 @@ def sentences(run: Run) -> list[tuple[int, str]]:
     best, numbered = best_of(run), []
     for ranking in headline_groups(run):
         first, size = [ranking.fastest, *ranking.tied], size_of(ranking.fastest)
-        others = [rows[size] for rows in best.values() if size in rows and _is_rival(rows[size], first)]
+        others = [rows[size] for rows in best.values() if size in rows and _is_other_kernel(rows[size], first)]
         for row in [*first, *sorted(others, key=lambda row: float(row["cost"]))][:MAX_CASES]:
             if row["row"] in counted:
                 stalls = counters.stalls(profiled.numbers(counted[row["row"]].get("metrics")))
@@ -165,7 +165,7 @@ def sentences(run: Run) -> list[tuple[int, str]]:
     return numbered
 
 
-def _is_rival(row: Mapping[str, Any], first: Sequence[Mapping[str, Any]]) -> bool:
+def _is_other_kernel(row: Mapping[str, Any], first: Sequence[Mapping[str, Any]]) -> bool:
     """Whether a case belongs to the same ranking, but to another kernel, which is not a ceiling."""
     same = all(row[name] == first[0][name] for name in PEERS)
     return same and row["kernel"] not in {rival["kernel"] for rival in first} and str(row["ceiling"]) != "True"

@@ -13,7 +13,7 @@ MAX_NAMES = 4  # parameters in a sentence
 
 def sentences(run: Run) -> list[str]:
     """Describe which parameters mattered, one sentence per objective; empty for a rehearsal."""
-    return [] if run.search is None or run.search.rehearsal else list(map(importance, run.search.importance))
+    return [] if run.search is None or run.search.rehearsal else list(map(importance_sentence, run.search.importance))
 
 
 def section(run: Run) -> list[str]:
@@ -22,11 +22,14 @@ def section(run: Run) -> list[str]:
     if search is None:
         return []
     if search.rehearsal:
-        return [course(search), "Times of the CPU device are neither ranked nor drawn."]
-    return [course(search), *(importance(objective) for objective in search.importance if not objective.shares)]
+        return [course_sentence(search), "Times of the CPU device are neither ranked nor drawn."]
+    return [
+        course_sentence(search),
+        *(importance_sentence(objective) for objective in search.importance if not objective.shares),
+    ]
 
 
-def course(search: Searched) -> str:
+def course_sentence(search: Searched) -> str:
     """Describe how many cases were measured, how they were chosen, and why the search ended."""
     share = "" if search.legal is None else f" of {search.legal:,} legal combinations"
     settings = search.settings
@@ -39,7 +42,7 @@ def course(search: Searched) -> str:
     return f"{count(len(search.cases), 'case')}{share}; {', '.join(choice)}{'; ' * bool(choice)}{end}{failures}"
 
 
-def importance(model: Importance) -> str:
+def importance_sentence(model: Importance) -> str:
     """Describe which parameters mattered for an objective."""
     objective, shares = one_line(model.objective, 40), model.shares
     if not shares:

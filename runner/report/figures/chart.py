@@ -190,7 +190,7 @@ class Chart:
 
     @property
     def plain(self) -> dict[str, Any]:
-        """The panels as plain values for the page, without what is empty or false."""
+        """The panels as plain values for the page, without fields that are False, None or empty."""
         return {"panels": [_plain(panel) for panel in self.panels]}
 
 
