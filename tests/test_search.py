@@ -115,9 +115,9 @@ def check_report(folder, rows):
         (row,) = [row for row in rows if wanted.items() <= row.items()] or [{"status": "not measured"}]
         assert shown[AWAY] == ("" if row["status"] != "ok" else shown[AWAY])
         assert row["status"] != "ok" or float(shown[AWAY]) == pytest.approx(away(row))
-        state = shown["state"].removesuffix(" anew")
+        state = shown["state"].removesuffix(" again")
         assert state == {"ok": "measured", "mismatch": "failed"}.get(row["status"], row["status"])
-        assert shown["state"] == "measured anew" or near != wanted  # as the best case was, at least
+        assert shown["state"] == "measured again" or near != wanted  # as the best case was, at least
 
 
 def is_a_trade_off(best):
@@ -127,7 +127,7 @@ def is_a_trade_off(best):
 
 
 def test_a_search_measures_on_a_device_beside_the_best_so_far(tmp_path):
-    """On the CPU device: kernels are compiled and checked, an excluded block is never asked for, the winner is anew."""
+    """On the CPU device: kernels are compiled and checked, an excluded block is never asked for, the winner is measured again."""
     done = run(tmp_path, "kernel=reduceShfl", "block=range(32,257,16)", "size=1000", "device=cpu", "timing.cpu_rounds=2",
                "timing.cpu_samples=9", "hydra/sweeper=search", "hydra.sweeper.max_cases=6", "hydra.sweeper.batch=3",
                "hydra.sweep.dir=found")  # fmt: skip

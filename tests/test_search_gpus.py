@@ -166,7 +166,7 @@ class Unequal:
 
 
 def test_a_slower_gpu_does_not_decide(tmp_path):
-    """What it measures is scaled by the case that each GPU measures; the best are measured anew on one GPU."""
+    """What it measures is scaled by the case that each GPU measures; the best are measured again on one GPU."""
     plan, gpus, folder = jobs(range(1024, 7168, 1024)), Unequal(), RunFolder(tmp_path)
     folder.write_json(folder.environment, {})
     (time,) = metrics.read({"time": "1 * median_us"}, "metrics", plan[0].case.variables)

@@ -44,7 +44,7 @@ def shortened(text: str) -> str:
 def product(overrides: Iterable[Override]) -> list[list[str]]:
     """The overrides of each job: all combinations of the swept values, the last key varying fastest.
 
-    If a key occurs twice, the last one prevails.
+    If a key occurs twice, the last one counts.
     """
     choices: dict[str, list[str]] = {}
     for override in overrides:

@@ -185,7 +185,7 @@ def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str],
     if plain["on_cpu"] and not is_gpu(kind_of(device)):
         if twice := [name for name in plain["on_cpu"] if name in composed.swept]:
             raise UsageError(f"on_cpu.{twice[0]}: the experiment sweeps {twice[0]}; on_cpu cannot set it, too")
-        overridden = {grammar.key_of(override) for override in overrides}  # these prevail
+        overridden = {grammar.key_of(override) for override in overrides}  # these override the others
         plain |= {name: value for name, value in plain["on_cpu"].items() if name not in overridden}
     for name, kind in VOCABULARY.items():  # also parameters that only other kernels read
         if plain[name] is not None:

@@ -86,7 +86,7 @@ def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: Ru
 
 
 def sweep_overrides(config: DictConfig, *, resolve: bool = False) -> list[str]:
-    """The overrides that define the jobs: those of an experiment, then those of the command line, which prevail."""
+    """The overrides that define the jobs: an experiment's, then those of the command line, which override them."""
     params: Any = OmegaConf.to_container(config.hydra.sweeper.get("params") or OmegaConf.create({}), resolve=resolve)
     return [*(f"{key}={value}" for key, value in params.items()), *grammar.as_written(config.hydra.overrides.task)]
 

@@ -24,7 +24,7 @@ MEANINGS = {head: f"{head}: {meaning}. Counted from the addresses." for head, me
 
 
 def absent(value: Any) -> bool:
-    """Whether a cell is empty: `None`, NA, NaN or an empty text."""
+    """Whether a cell is empty: `None`, NA, NaN or ""."""
     if value is None or type(value).__name__ == "NAType":  # pandas.NA, without the slow import of pandas
         return True
     return value == "" or (isinstance(value, float) and math.isnan(value))

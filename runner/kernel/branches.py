@@ -319,7 +319,7 @@ def explain_by_ties(
 
 
 def _equal_keys(inputs: Mapping[str, Array], found: Array, expected: Array) -> str:
-    """The name of an input whose elements at the found and at the expected indices are equal, or an empty text."""
+    """The name of an input whose elements at the found and at the expected indices are equal, or ""."""
     if found.dtype.kind not in "iu" or expected.dtype.kind not in "iu":
         return ""
     found, expected = found.reshape(-1).astype(np.int64), expected.reshape(-1).astype(np.int64)

@@ -125,7 +125,7 @@ def value_text(kind: Kind, value: Canonical) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-# The range of a kind of number, without its end.
+# The half-open range [first, end) of a kind of number.
 _RANGES = {Kind.INTEGER: (-(2**63), 2**63), Kind.SIZE: (0, 2**63), Kind.BLOCK: (0, 2**31), Kind.MASK: (0, 2**32)}
 _EXPECTED = {
     Kind.INTEGER: "an integer such as 8, -2 or 2**3",

@@ -76,7 +76,7 @@ class Column:
 
     @functools.cached_property
     def exact(self) -> Fill:
-        """The fill of exact numbers of both signs within the range of a float column's own, or an empty text."""
+        """The fill of exact numbers of both signs within the range of a float column's own, or ""."""
         name = self.fill if isinstance(self.fill, str) else ""
         if self.kind in ("normal", "range"):
             first, end = self._center

@@ -183,7 +183,7 @@ def _require_distinct(d: Reader, arguments: Sequence[Argument], parameters: Sequ
 
 
 def _blank(content: Any) -> str:
-    """The path of the first blank (`BLANK`) in the content, or an empty text."""
+    """The path of the first blank (`BLANK`) in the content, or ""."""
     if isinstance(content, dict | list):
         entries = content.items() if isinstance(content, dict) else ((f"[{i}]", e) for i, e in enumerate(content))
         found = ((key, below) for key, entry in entries if (below := _blank(entry)))

@@ -64,7 +64,7 @@ class Exchange:
 
     source: Lanes  # the index in the block of the element that each one receives, shape (block * per_thread,)
     defined: NDArray[np.bool_]  # whether CUDA defines what it receives
-    calls: NDArray[np.bool_]  # whether its lane takes part
+    calls: NDArray[np.bool_]  # whether its lane participates
 
 
 def exchange(
@@ -85,7 +85,7 @@ def exchange(
         operation: One of `INTRINSICS`, with the argument and the width as for `source_lanes`.
         argument: Of `swap` a power of two.
         width: Lanes of a segment.
-        mask: The lanes that take part.
+        mask: The participating lanes.
         block: Threads of the block. The last warp may be partial.
         per_thread: Elements of a thread, each shuffled by itself.
         swapped: For `swap`: the elements that the lower and the upper lane of a pair give.

@@ -80,7 +80,7 @@ class Value:
     legal: bool
     failed: bool
     measured: Three | None
-    anew: bool
+    remeasured: bool
     is_best: bool
     model: Three | None
 
@@ -97,7 +97,7 @@ class Searched:
     parameters: tuple[str, ...]
     values: tuple[tuple[str, ...], ...]  # of each parameter
     cases: tuple[SearchedCase, ...]
-    anew: Mapping[Point, tuple[Three, ...]]  # the objectives of the best points, measured again at the end
+    remeasured: Mapping[Point, tuple[Three, ...]]  # the objectives of the best points, measured again at the end
     importance: tuple[Importance, ...]
     slices: Mapping[str, tuple[Value, ...]]
     rehearsal: bool  # whether it minimized times of the CPU device, which do not show the best case
@@ -154,8 +154,8 @@ def _searched(content: Mapping[str, Any], measured: Sequence[Trial]) -> Searched
     for n, trial in enumerate(measured, 1):
         pairs = zip(higher, trial.values or (), strict=trial.values is not None)
         cases.append(SearchedCase(n, trial.seconds, trial.point, tuple(-v if high else v for high, v in pairs)))
-    anew = {tuple(map(int, e["point"])): tuple(map(_three, e["values"])) for e in content.get("anew") or ()}
-    for point, results in [*((case.point, case.results or objectives) for case in cases), *anew.items()]:
+    remeasured = {tuple(map(int, e["point"])): tuple(map(_three, e["values"])) for e in content.get("anew") or ()}
+    for point, results in [*((case.point, case.results or objectives) for case in cases), *remeasured.items()]:
         require_within(point, list(map(len, values)))
         if len(results) != len(objectives):
             raise ValueError(f"{point} has {len(results)} values")
@@ -172,7 +172,7 @@ def _searched(content: Mapping[str, Any], measured: Sequence[Trial]) -> Searched
         parameters=parameters,
         values=values,
         cases=tuple(cases),
-        anew=anew,
+        remeasured=remeasured,
         importance=tuple(_importance(name, entry) for name, entry in importance if entry),
         slices={
             name: tuple(_value(entry, value) for entry in slices["along"][name])
@@ -190,8 +190,8 @@ def _importance(name: str, entry: Mapping[str, Any]) -> Importance:
 def _value(entry: Mapping[str, Any], best: str) -> Value:
     value = one_line(str(entry["value"]), 40)
     measured, model = (None if entry[name] is None else _three(entry[name]) for name in ("measured", "model"))
-    legal, failed, anew = (bool(entry[name]) for name in ("legal", "failed", "anew"))
-    return Value(value, legal, failed, measured, anew, value == best, model)
+    legal, failed, remeasured = (bool(entry[name]) for name in ("legal", "failed", "anew"))
+    return Value(value, legal, failed, measured, remeasured, value == best, model)
 
 
 def _texts(names: Sequence[Any], width: int = 40) -> tuple[str, ...]:

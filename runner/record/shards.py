@@ -136,7 +136,7 @@ def merge(sweep: RunFolder) -> dict[int, Row]:
 
 
 def merge_shard(sweep: RunFolder, shard: ShardFolder, numbers: Sequence[int]) -> dict[int, Row]:
-    """Merge some jobs of one shard, as `merge`. The latest start prevails, since it began with earlier rows."""
+    """Merge some jobs of one shard, as `merge`. The latest start counts, since it began with earlier rows."""
     new: dict[int, Row] = {}
     for attempt in reversed(shard.attempts()):
         for number, row in rows_of(attempt, [n for n in numbers if n not in new]):

@@ -47,7 +47,7 @@ def keep(folder: RunFolder, plan: Sequence[Job]) -> None:
     for root in dict.fromkeys(root for job in plan for root in job.origin.folders):
         for path in sorted(root.rglob("*.yaml")):
             if path.parent.name != "kernel" and _is_configuration(path, root):
-                files.setdefault(path.relative_to(root), path)  # the first folder with a file prevails
+                files.setdefault(path.relative_to(root), path)  # the first folder with a file counts
     kernels = sorted(path.stem.encode() for path in (conf / "kernel").glob("*.yaml"))
     for name, path in files.items():
         if name.parts[0] in ("experiment", name.name):

@@ -3,7 +3,7 @@
 Each batch has one short round, so a case has few samples until it is among the best; `looks` gives the samples of each
 level. A batch also measures the best case so far again, and the values of the others are scaled by the ratio of its two
 measurements: a GPU that becomes warmer slows down both. At the end the best case and all cases that are tied with it
-are measured anew, together and with the whole protocol.
+are measured again, together and with the whole protocol.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Batches:
         return [measured[point] for point in contenders({p: c.side for p, c in candidates.items()}, of_best)]
 
     def finish(self, best: Sequence[Point]) -> list[Point]:
-        """Measure the best points anew, with all that the table would otherwise rank ahead of them; returns all."""
+        """Measure the best points again, with all that the table would otherwise rank ahead of them; returns all."""
         chosen, new = list(best), list(best)
         while new:
             jobs = {point: self._jobs[self._numbers[point]] for point in chosen}

@@ -5,7 +5,7 @@ the fraction of the variance over all legal combinations that remains if all oth
 Saltelli 1996; the estimator is Jansen's, 1999). If parameters interact, the shares add up to more than 1.
 
 The intervals come from models of random halves of the cases (the delete-half jackknife: Shao and Wu 1989), each with a
-prior drawn anew. Each model contributes a function drawn from its posterior, at combinations drawn anew (Le Gratiet,
+prior drawn again. Each model contributes a function drawn from its posterior, at combinations drawn again (Le Gratiet,
 Cannamela and Iooss 2014). So the intervals cover the choice of cases, of the model and of the combinations.
 """
 
@@ -27,7 +27,7 @@ MIN_CASES = 12  # for shares
 MAX_MODELLED = 300  # cases in the model
 EVALUATED = 500  # combinations at which a function is drawn
 REFITS = 32
-PRIORS = 8  # models of all cases, each with a prior drawn anew
+PRIORS = 8  # models of all cases, each with a prior drawn again
 MIN_EXPLAINED = 0.2  # fraction of the variance of left-out cases that a model must explain
 ATTEMPTS = 100  # to change one parameter to a legal value
 

@@ -117,7 +117,7 @@ def _open_device(jobs: Sequence[Job]) -> tuple[Job, Worker]:
 
 
 def _copy_earlier_rows(earlier: Sequence[RunFolder], attempt: Attempt, jobs: Sequence[Job], info: DeviceInfo) -> None:
-    """Copy each job's row from the first folder that has it. A partly measured case of another GPU is measured anew."""
+    """Copy each job's row from the first folder that has it. One partly measured on another GPU starts again."""
     left = {job.number: job for job in jobs}
     for folder in earlier:
         for number, row in rows_of(folder, list(left)):

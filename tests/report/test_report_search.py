@@ -32,7 +32,7 @@ def us(point):
 
 
 def searched(folder, objectives=(US,), points=POINTS, device="cuda"):
-    """A run folder of a search that measured these points, the first ones anew at the end."""
+    """A run folder of a search that measured these points, the first ones again at the end."""
 
     def times(taken):
         return runs.timing(taken, 2**20) if device == "cuda" else {"emulated_us": f"{taken:.6g}"}
@@ -86,12 +86,12 @@ def test_the_report_says_which_parameters_mattered_and_which_hardly(tmp_path):
 
 
 def test_slices_have_what_was_measured_and_what_was_not(tmp_path):
-    """Around the case that was best when measured anew: no value is invented, and a failed case is marked."""
+    """Around the case that was best when measured again: no value is invented, and a failed case is marked."""
     folder = searched(tmp_path / "a", points=[p for p in POINTS if p != (2, 1, 1)])
     rows = {(row["parameter"], row["value"]): row for row in table(figures(folder)["slices"])}
     assert {value for name, value in rows if name == "pad"} == {"none", "row", "xor"}
     best = rows["unroll", "2"]
-    assert best["state"] == "measured anew"
+    assert best["state"] == "measured again"
     assert float(best["median_us"]) == pytest.approx(0.9 * us(ANEW[1]), rel=1e-5)
     assert float(best["low"]) < float(best["median_us"]) < float(best["high"])
     assert float(rows["unroll", "8"]["median_us"]) == pytest.approx(us((0, 1, 3)))
@@ -102,12 +102,12 @@ def test_slices_have_what_was_measured_and_what_was_not(tmp_path):
 
 
 def test_the_best_so_far_marks_failed_cases_and_those_measured_anew(tmp_path):
-    """Failed cases have no value; what was measured anew has its own value and interval, beside the first one."""
+    """Failed cases have no value; what was measured again has its own value and interval, beside the first one."""
     one = figures(searched(tmp_path / "a"))["best-so-far"]
     rows = table(one)
     assert [row["case"] for row in rows if not row["median_us"]] == [str(POINTS.index(FAILED) + 1)]
     assert len([row for row in rows if row["anew"]]) == len(ANEW)
-    assert {"failed", "measured anew at the end", "best so far"} <= set(words(one))
+    assert {"failed", "measured again at the end", "best so far"} <= set(words(one))
     best = [float(row["best"]) for row in rows]
     assert best == sorted(best, reverse=True)
 
@@ -118,7 +118,7 @@ def test_larger_values_can_be_better(tmp_path):
     best = [float(row["best"]) for row in table(shown["best-so-far"])]
     assert best == sorted(best)
     assert best[0] > 0
-    best_two = {float(r["speed"]) for r in table(shown["slices"]) if r["state"] == "measured anew"}
+    best_two = {float(r["speed"]) for r in table(shown["slices"]) if r["state"] == "measured again"}
     assert max(best_two) == pytest.approx(1000 / (0.9 * us(ANEW[1])), rel=1e-5)
     assert f"unroll {SPACE.values(ANEW[1])['unroll']}" in shown["slices"].caption
     assert {float(r["speed"]) > 0 for r in table(shown["slices"]) if r["speed"]} == {True}

@@ -138,7 +138,7 @@ def _state(value: Value) -> str:
     if value.failed:
         return "failed"
     if value.measured:
-        return "measured anew" if value.anew else "measured"
+        return "measured again" if value.remeasured else "measured"
     return "not measured" if value.legal else "not allowed"
 
 

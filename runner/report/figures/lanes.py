@@ -62,7 +62,7 @@ BOLD, CENTRE = 'font-weight="bold"', 'text-anchor="middle"'
 
 LEGEND = {
     "own": "Dotted grey line: the lane kept its own value.",
-    "idle": "Hatched: a lane outside the mask. It does not take part and keeps its value.",
+    "idle": "Hatched: a lane outside the mask. It does not participate and keeps its value.",
     "undefined": "Dashed crimson and ?: what is received is undefined in CUDA. The arrow starts at the lane asked.",
     "beyond": "Grey and –: the 0 of a lane beyond the last element.",  # noqa: RUF001
     "wrong": "Thick red: not what CUDA's rule says. × is a value that no element of the input has.",  # noqa: RUF001

@@ -27,8 +27,8 @@ def figures(results: Results) -> list[Figure]:
     if search is None or search.rehearsal or sum(bool(case.results) for case in search.cases) < MIN_CASES:
         return []
     caption = "Values of the batches, with drift taken out."
-    if search.anew:
-        caption += f" Diamonds: {count(len(search.anew), 'case')} measured anew at the end, side by side."
+    if search.remeasured:
+        caption += f" Diamonds: {count(len(search.remeasured), 'case')} measured again at the end, side by side."
     if len(search.objectives) > 1:
         return [_front(search, caption)]
     rows = _course(search)
@@ -41,7 +41,7 @@ def _course(search: Searched) -> list[Row]:
     best, rows = np.nan, list[Row]()
     better = np.fmax if search.higher[0] else np.fmin
     for case in search.cases:
-        value, anew = case.results[0] if case.results else np.nan, search.anew.get(case.point)
+        value, anew = case.results[0] if case.results else np.nan, search.remeasured.get(case.point)
         best = float(better(best, value))
         rows.append(
             {"case": case.number, "seconds": case.seconds, search.objectives[0]: value, "best": best}
@@ -79,7 +79,7 @@ def _marks(rows: Sequence[Row], name: str, higher: bool, x: str, y: Axis) -> lis
         places, low, middle, high = ([r[key] for r in anew] for key in (x, "anew_low", "anew", "anew_high"))
         marks.append(chart.Whiskers(places, low, high, [COLOURS[1]]))
         look = Look(COLOURS[1], "D", "", size=4.5, hollow=True)
-        marks.append(chart.Line(places, middle, look, "measured anew at the end"))
+        marks.append(chart.Line(places, middle, look, "measured again at the end"))
     if beyond := [r[x] for r in valid if not bottom <= r[name] <= top]:
         look = Look(PALE, "|", "", size=6)
         marks.append(chart.Line(beyond, [worse] * len(beyond), look, "case beyond the scale", beyond=True))
@@ -108,7 +108,7 @@ def _front(search: Searched, caption: str) -> Figure:
         line(front, Look(COLOURS[0], "o", width=1.2), "Pareto front", "pre" if search.higher[0] else "post"),
     ]
     if anew := [row for row in rows if row["measured_anew"]]:
-        marks.append(line(anew, Look(COLOURS[1], "D", "", size=8, hollow=True), "measured anew at the end"))
+        marks.append(line(anew, Look(COLOURS[1], "D", "", size=8, hollow=True), "measured again at the end"))
     marks += [
         chart.Note(row[first], row[second], str(number), 5, 4, size=9, vertical="baseline")
         for number, row in enumerate(front[:MAX_LABELS], 1)
@@ -121,7 +121,7 @@ def _front(search: Searched, caption: str) -> Figure:
 def _front_rows(search: Searched) -> list[Row]:
     """One row per case that did not fail, with its last values, and whether it is on the Pareto front."""
     values = {
-        c.point: tuple(v[0] for v in search.anew.get(c.point, ())) or c.results for c in search.cases if c.results
+        c.point: tuple(v[0] for v in search.remeasured.get(c.point, ())) or c.results for c in search.cases if c.results
     }
     signs = [-1 if higher else 1 for higher in search.higher]
     costs = {point: tuple(s * v for s, v in zip(signs, own, strict=True)) for point, own in values.items()}
@@ -132,7 +132,7 @@ def _front_rows(search: Searched) -> list[Row]:
             front.add(pair)
     return [
         {"case": case.number, **dict(zip(search.objectives, values[case.point], strict=True)),
-         "measured_anew": case.point in search.anew, "on_front": costs[case.point] in front}
+         "measured_anew": case.point in search.remeasured, "on_front": costs[case.point] in front}
         for case in search.cases
         if case.point in values
     ]  # fmt: skip
