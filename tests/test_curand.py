@@ -24,10 +24,8 @@ def has_header(request):
     """Not every toolkit has cuRAND."""
     names = request.fixturenames
     if "nvcc" in request.keywords or ("bench" in names and request.getfixturevalue("bench").device.info.is_gpu):
-        found = subprocess.run(
-            ["nvcc", "-E", "-x", "cu", "-"], input=b"#include <curand_kernel.h>", capture_output=True, check=False
-        )
-        if found.returncode:
+        command, text = ["nvcc", "-E", "-x", "cu", "-"], b"#include <curand_kernel.h>"
+        if subprocess.run(command, input=text, capture_output=True, check=False).returncode:
             pytest.skip("nvcc finds no curand_kernel.h (NVCC_APPEND_FLAGS=-I... can name its folder)")
 
 

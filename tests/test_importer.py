@@ -123,12 +123,15 @@ def test_a_t1_file_gives_blocks_sizes_and_roles(tmp_path):
     assert content["constraints"] == {"block_x % block_y == 0": "a restriction of the tuning script"}
 
 
-def test_a_problem_of_four_dimensions_is_imported(tmp_path):
-    """A grid has the first ones of a tuner's problem."""
-    write_files(tmp_path, {"tune.py": SCRIPT.replace("size = 5000", "size = (64, 32, 16, 8)")})
-    done = run(tmp_path, "import", "tune.py")
-    assert done.code == 0, done.err
-    assert written(tmp_path, "add")[1]["parameters"]["size"] == "32x64"
+@pytest.mark.parametrize(
+    ("old", "new", "size"),
+    [("size = 5000", "size = (64, 32, 16, 8)", "32x64"), ("dict(tile_size=[1, 2, 4])", "[1]", 5000)],
+)
+def test_an_unusual_script_is_imported(old, new, size, tmp_path):
+    """A grid has the first dimensions of a tuner's problem; parameters that are not a dictionary are left out."""
+    write_files(tmp_path, {"tune.py": SCRIPT.replace(old, new)})
+    assert run(tmp_path, "import", "tune.py").code == 0
+    assert written(tmp_path, "add")[1]["parameters"]["size"] == size
 
 
 @pytest.mark.parametrize(
@@ -164,12 +167,6 @@ def test_a_damaged_t1_file_is_one_sentence(old, new, message, tmp_path):
     assert old in T1
     write_files(tmp_path, {"filters.cu": CU, "t1.json": T1.replace(old, new)})
     assert_mistake(tmp_path, ["import", "t1.json"], message)
-
-
-def test_parameters_that_are_not_a_dictionary_are_left_out(tmp_path):
-    """Kernel Tuner takes a dictionary; what else a script calls so gives no parameters."""
-    write_files(tmp_path, {"tune.py": SCRIPT.replace("dict(tile_size=[1, 2, 4])", "[1]")})
-    assert run(tmp_path, "import", "tune.py").code == 0
 
 
 @pytest.mark.parametrize("name", ["pipe.cu", "pipe.json", "pipe.py"])

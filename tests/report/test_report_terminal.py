@@ -157,14 +157,8 @@ def test_the_page_grows_with_the_sweep(browser, served, running):
 
 def test_a_sweep_may_end_while_it_is_read(running, monkeypatch):
     """Cases that were finished after the folder was read are not shown as if the sweep had ended without them."""
-    read = live.read
-
-    def end(*arguments, **options):
-        run = read(*arguments, **options)
-        (running.path / ".lock").unlink()
-        return run
-
-    monkeypatch.setattr(live, "read", end)
+    read, lock = live.read, running.path / ".lock"
+    monkeypatch.setattr(live, "read", lambda *a, **options: (read(*a, **options), lock.unlink())[0])
     assert "4 of 24 cases so far" in page(running.path)
 
 
