@@ -27,6 +27,7 @@ COMMANDS = {
     "compare": "runner.compare.__main__",
     "repeat": "runner.commands.repeat",
     "resume": "runner.commands.resume",
+    "profile": "runner.commands.profile",
     "calibrate": "runner.commands.calibrate",
     "judge": "runner.commands.judge",
     "import": "runner.importer.__main__",

@@ -45,7 +45,7 @@ def resume(name: str, options: Options) -> int:
 
 
 def _resume_sweep(path: Path, session: Session) -> None:
-    sweep = _lock(path, session)
+    sweep = lock(path, session)
     with runs.reading(path):
         merge(sweep.folder)
         rows = ledger.previous_rows(sweep.jobs, sweep.folder)
@@ -89,7 +89,7 @@ def _resume_sweep(path: Path, session: Session) -> None:
 
 
 def _resume_search(path: Path, session: Session) -> None:
-    folder = _lock(path, session).folder
+    folder = lock(path, session).folder
     if not folder.unfinished:
         sys.stderr.write(f"{path}: the search is complete; writing its report again\n")
         return
@@ -174,8 +174,8 @@ def _read_to_repeat(path: Path) -> StoredSweep:
     return sweep
 
 
-def _lock(path: Path, session: Session) -> StoredSweep:
-    """Read and lock a sweep to resume.
+def lock(path: Path, session: Session) -> StoredSweep:
+    """Read and lock a sweep to add results to it.
 
     Raises UsageError if environment.json is unreadable, or the runner or a source has changed.
     """

@@ -43,7 +43,7 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
         session.discard_if_unused()
         if session.folder and session.folder.results.exists():
             _write_report(session.folder, session.options)
-            sentence = f"interrupted; {_command_to_resume(session.folder)} runs the rest"
+            sentence = f"interrupted; {session.again or _command_to_resume(session.folder)} runs the rest"
             raise KeyboardInterrupt(say(sentence, INTERRUPTED)) from None
         raise
     except (UsageError, DeviceUnavailable):

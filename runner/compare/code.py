@@ -131,7 +131,8 @@ def changed_code(comparison: Comparison) -> list[ChangedCode]:
             pairs.setdefault(names, []).append(change.row)
     changed = []
     for (before, after), rows in list(pairs.items())[:MAX_PAIRS]:
-        was, now = machine_code.read(comparison.base.folder, before), machine_code.read(comparison.other.folder, after)
+        was = machine_code.disassembled(comparison.base.folder, before)
+        now = machine_code.disassembled(comparison.other.folder, after)
         if was and now:
             difference = machine_code.difference(was, now)
             others = f" and {count(len(rows) - 1, 'other case')}" if len(rows) > 1 else ""

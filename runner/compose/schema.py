@@ -24,7 +24,7 @@ from runner.device.config import DeviceConfig
 from runner.device.kinds import KINDS, is_gpu, kind_of
 from runner.errors import KernelMistake, UsageError
 from runner.jobs.job import Job, Origin, read_kernel
-from runner.jobs.settings import RACES_DEFAULT, ProfileConfig, TimingConfig
+from runner.jobs.settings import LINES_DEFAULT, RACES_DEFAULT, ProfileConfig, TimingConfig, lines_setting
 from runner.kernel import from_yaml
 from runner.kernel.case import Case
 from runner.kernel.declaration import VOCABULARY, Kernel, canonical
@@ -47,7 +47,7 @@ _FIELDS: list[tuple[str, Any, Any]] = [
     ("metrics", dict[str, Any], field(default_factory=dict)),
     ("rank_by", str, TIME),
     ("max_cases", int, MAX_CASES),
-    ("lines", bool, True),
+    ("lines", Any, LINES_DEFAULT),
     ("racecheck", str, RACES_DEFAULT),
     ("search", dict[str, Any], field(default_factory=dict)),
 ]
@@ -194,7 +194,7 @@ def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str],
     metrics = composed.metrics_of(case)
     require_rankable(plain["rank_by"], metrics, f"kernel {composed.kernel.name}")
     shared = case, device, composed.timing, compiler, number, composed.origin, metrics, plain["rank_by"]
-    return Job(*shared, lines=plain["lines"], racecheck=plain["racecheck"], profile=composed.profile)
+    return Job(*shared, lines=lines_setting(plain["lines"]), racecheck=plain["racecheck"], profile=composed.profile)
 
 
 def _case(kernel: Kernel, values: Mapping[str, Any]) -> Case:

@@ -173,17 +173,6 @@ class Compiler(Protocol):
     def compile(self, source: Source) -> Binary:
         """Compile, or take the binary from the cache. A CompileError refers to the lines of the kernel's own file."""
 
-    def disassembled(self, source: Source, binary: Binary) -> tuple[str, str] | None:  # noqa: ARG002
-        """A GPU's machine code as nvdisasm prints it: the binary's own, and the same code with source lines.
-
-        `None` for the host's code. Raises OSError if nvdisasm fails, with the reason.
-        """
-        return None
-
-    def ptx(self, source: Source) -> str:  # noqa: ARG002
-        """The PTX of the kernel; empty for the host's code."""
-        return ""
-
     def stop(self) -> None:
         """Abort the compilations of other threads, and refuse new ones."""
 

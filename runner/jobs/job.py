@@ -13,7 +13,7 @@ from typing import Any
 from runner.device import cache
 from runner.device.config import DeviceConfig
 from runner.errors import UsageError
-from runner.jobs.settings import RACES, RACES_DEFAULT, ProfileConfig, Protocol, TimingConfig
+from runner.jobs.settings import LINES_DEFAULT, RACES, RACES_DEFAULT, ProfileConfig, Protocol, TimingConfig
 from runner.kernel import from_yaml
 from runner.kernel.case import Case
 from runner.kernel.declaration import Kernel
@@ -45,7 +45,7 @@ class Job:
     origin: Origin = field(default_factory=Origin, compare=False, repr=False)
     metrics: tuple[Metric, ...] = field(default=(), compare=False)  # those of its kernel and of the experiment
     rank_by: str = field(default=TIME, compare=False)  # a column or a metric
-    lines: bool = field(default=True, compare=False)  # whether to count the costs of lines
+    lines: str = field(default=LINES_DEFAULT, compare=False)  # cases whose lines are counted: one of `LINES`
     racecheck: str = field(default=RACES_DEFAULT, compare=False)  # variants that are checked for races: one of `RACES`
     copy: int = 0  # number of the GPU that measures it, if each GPU measures all cases; otherwise 0
     profile: ProfileConfig = field(default_factory=ProfileConfig, compare=False)

@@ -12,7 +12,22 @@ from runner.errors import UsageError
 
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 RACES_DEFAULT, RACES_ALL, RACES_NONE = RACES = ("default", "all", "none")  # variants that are checked for races
+LINES_DEFAULT, LINES_FASTEST, LINES_ALL, LINES_NONE = LINES = ("default", "fastest", "all", "none")
+"""The cases whose lines are counted. By default the fastest case of each kernel, as far as the time suffices."""
+SHARE = 0.10  # of a sweep's time, which the work that nobody asked for may take after verdicts and times
 PROFILED = ("all", "tied", "fastest")  # cases that are profiled
+
+
+def lines_setting(value: Any) -> str:
+    """Parse the value of `lines`: one of `LINES`; true stands for all, and false for none.
+
+    Raises UsageError otherwise.
+    """
+    text = str(value).lower()
+    text = {"true": LINES_ALL, "false": LINES_NONE}.get(text, text)
+    if text not in LINES:
+        raise UsageError(f"lines={value}: expected one of {', '.join(LINES)}")
+    return text
 
 
 @dataclass

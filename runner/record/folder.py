@@ -102,6 +102,10 @@ class RunFolder:
         """The PTX of the binary of this name."""
         return self.path / "machine" / f"{binary}.ptx"
 
+    def cubin(self, binary: str) -> Path:
+        """The binary of this name, as the compiler wrote it."""
+        return self.path / "machine" / f"{binary}.cubin"
+
     def read(self, path: Path, max_bytes: int = 0) -> bytes:
         """The content of a file; see `safe.read`."""
         return safe.read(self.path, path, max_bytes)

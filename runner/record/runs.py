@@ -42,7 +42,8 @@ def find(text: str) -> list[Path]:
     """The run folders that a text names.
 
     Args:
-        text: A folder, a pattern such as `outputs/2026-11-*/*`, `latest`, or `latest~1` for the run before it.
+        text: A folder, the name of one in a folder of `outputs/`, a pattern such as `outputs/2026-11-*/*`, `latest`, or
+            `latest~1` for the run before it.
 
     Raises:
         UsageError: The text names no run folder.
@@ -58,6 +59,8 @@ def find(text: str) -> list[Path]:
         if not matches:
             raise UsageError(f"{text}: no run folder matches; {listed}")
         return matches
+    if path.name == text and not path.exists() and (named := sorted(OUTPUTS.glob(f"*/{text}"))):
+        return [path for path in named if is_run(path)] or named
     if not path.is_dir():
         raise UsageError(
             f"{text} is a file, not a run folder" if path.exists() else f"{text}: there is no such folder; {listed}"

@@ -21,7 +21,7 @@ from runner.device.config import DeviceConfig
 from runner.errors import UsageError
 from runner.files import limited, limited_yaml
 from runner.jobs.job import LAUNCHERS, Job, Origin, read_kernel
-from runner.jobs.settings import RACES_NONE, ProfileConfig, TimingConfig
+from runner.jobs.settings import RACES_NONE, ProfileConfig, TimingConfig, lines_setting
 from runner.kernel import metrics
 from runner.kernel.declaration import Kernel
 from runner.kernel.resolve import make
@@ -151,7 +151,7 @@ def _job(number: int, entry: Mapping[str, Any], kernel: Kernel, origin: Origin) 
     settings.pop("recording", None)  # of older versions
     compiler, timing = settings.pop("compiler"), TimingConfig(**settings.pop("timing"))
     stages = {
-        "lines": settings.pop("lines", True),
+        "lines": lines_setting(settings.pop("lines", True)),
         "racecheck": settings.pop("racecheck", RACES_NONE),  # older folders have no races to look for
         "profile": ProfileConfig(**settings.pop("profile", {})),
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from runner.device.kinds import RECORDING, caution
@@ -18,7 +19,8 @@ from runner.record.ranking import IDLE, Ranking, differing_peers, headline_group
 from runner.record.run import PEERS, Run
 from runner.record.runs import section
 from runner.report import searched
-from runner.stages.races.variants import APART
+from runner.report.deeper import command
+from runner.stages.races.variants import APART, POSTPONED
 from runner.statistics import THRESHOLD
 
 Row = dict[str, Any]
@@ -33,7 +35,6 @@ MAX_REASONS, MAX_RACE_REASONS = 3, 2  # in a sentence
 RACES = "Races, uninitialized and out-of-bounds accesses"
 RACE_FOUND = "checked CPU device"  # part of the reason of a row with a race or another of these findings
 OWN_SIZE = "its own size"  # in `races_at`
-TIME_LIMIT = "of the sweep's time"  # part of the reason of a variant that was not reached
 
 
 @dataclass(frozen=True)
@@ -249,21 +250,21 @@ def races_sentence(run: Run, kind: str) -> str:
             variants.setdefault(tuple(str(row[name]) for name in names), []).append(known)
     checked = [group for group in variants.values() if all(row["races_at"] for row in group)]
     if not checked:
-        return f"{RACES} were not looked for: {_skipped_reasons(variants.values())}."
+        return f"{RACES} were not looked for: {_skipped_reasons(run.path, variants.values())}."
     number = sum(any(RACE_FOUND in str(row["reason"]) for row in group) for group in checked)
     small = " at small sizes" if any(row["races_at"] != OWN_SIZE for group in checked for row in group) else ""
     others = [group for group in variants.values() if group not in checked]
-    more = f" Not in the others: {_skipped_reasons(others)}." if others else ""
+    more = f" Not in the others: {_skipped_reasons(run.path, others)}." if others else ""
     total = f"{len(checked):,} of {count(len(variants), 'variant')}"
     return f"{RACES}: looked for in {total}{small}, {f'found in {number:,}' if number else 'none found'}.{more}"
 
 
-def _skipped_reasons(variants: Iterable[list[Row]]) -> str:
-    """Why variants were not checked, the most frequent reasons first."""
+def _skipped_reasons(folder: Path, variants: Iterable[list[Row]]) -> str:
+    """Why variants of a run were not checked, the most frequent reasons first, and what to do."""
     reasons = Counter(str(next(row["races_skipped"] for row in rows if not row["races_at"])) for rows in variants)
     first = reasons.most_common(MAX_RACE_REASONS)
     words = [f"{reason}{f' ({number:,})' if len(reasons) > 1 else ''}" for reason, number in first]
     more = reasons.total() - sum(number for _, number in first)
     words += [f"and {more:,} more, see races_skipped"] if more else []
-    advice = "; racecheck=all looks in all" if any(TIME_LIMIT in reason for reason in reasons) else ""
+    advice = f"; `{command(folder, 'races')}` looks there" if set(POSTPONED) & set(reasons) else ""
     return one_line("; ".join(words), 400) + advice

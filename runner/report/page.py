@@ -31,6 +31,7 @@ from runner.record.folder import RunFolder
 from runner.record.run import Run
 from runner.record.runs import experiment, flat, overrides, section
 from runner.report import annotated, bottlenecks, figures, findings, machine, searched, tables
+from runner.report.deeper import deeper
 from runner.report.figures.figure import Figure
 
 SECTIONS = ("search", "times", "shape", "baseline", "lanes", "why", "energy", "raw", "gpus")
@@ -148,6 +149,7 @@ def _render(
         "compiled": sources,
         "listings": annotated.listings(run, texts),
         "machine": machine.codes(run, rankings, texts),
+        "deeper": None if live else deeper(run),
         "method": _method(run.devices),
         "finishes": sorted({str(finish) for finish in run.frame["finish"]} - {""}),
     }

@@ -13,6 +13,7 @@ from runner.device import cache
 from runner.display.terminal import SweepProgress
 from runner.errors import DeviceUnavailable
 from runner.jobs.job import Job
+from runner.jobs.settings import SHARE
 from runner.sweep.group import Group, Measured
 from runner.sweep.ledger import Rows
 from runner.sweep.pool import Pool
@@ -64,12 +65,19 @@ def run(
                 if len(groups) == 1 and rows.empty:
                     raise  # nothing was run: the user's mistake, not a failed sweep
                 rows.mark_not_run(str(e), jobs)
-        with Bench(rows, progress, pool, opened, time.monotonic() - began) as bench:
-            for stage in stages:
-                stage.run(bench)
+        rows.write()  # verdicts and times are complete before anything else runs
+        now = time.monotonic()
+        run_stages(stages, Bench(rows, progress, pool, opened, now + SHARE * (now - began)))
     except KeyboardInterrupt:
         rows.mark_not_run("interrupted before this case was reached", rows.jobs)
         raise
     finally:
         rows.write()
     return measured
+
+
+def run_stages(stages: Sequence[Stage], bench: Bench) -> None:
+    """Run stages on the rows of a bench, and close what they shared."""
+    with bench:
+        for stage in stages:
+            stage.run(bench)

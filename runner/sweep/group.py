@@ -175,7 +175,7 @@ class Group:
         same = (self._jobs[0].device.key, self._jobs[0].compiler)
         alike = [job for job in self._rows.jobs if (job.device.key, job.compiler) == same]
         for share, compiler in zip(shares, compilers, strict=True):
-            device = Opened(share.info, compiler, share.slot)
+            device = Opened(share.info, compiler, share.slot, share.binaries)
             for job in alike:
                 gpu = (self._rows.row(job) or {}).get("gpu") or ""
                 if job.number not in opened or gpu == share.info.gpu:

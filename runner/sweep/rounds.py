@@ -41,7 +41,7 @@ class Share:
         self.reference: Job | None = None  # among `jobs` or `beside`: the case by which GPUs are compared
         self._config = jobs[0].device
         self.info = slot.worker(self._config).info
-        self._binaries: dict[int, Binary] = {}  # by job
+        self.binaries: dict[int, Binary] = {}  # by job
         self._waiting: deque[tuple[Job, Outcome, DeviceInfo, float]] = deque()  # not yet on disk; the float is seconds
         self._rounds_left: dict[int, int] = {}  # rounds left to measure, by job
         self._pace = Pace()
@@ -76,7 +76,7 @@ class Share:
         if isinstance(compiled, CompileError):
             rows.mark(job, compiled.status, str(compiled).replace(own, ""))
         else:
-            self._binaries[job.number] = compiled
+            self.binaries[job.number] = compiled
             before = rows.row(job) or {"gpu": self.info.gpu, "binary": compiled.name}
             if (before.get("gpu") or "", before.get("binary")) != (self.info.gpu, compiled.name):
                 rows.restart(job)  # another GPU or another binary measured its first rounds
@@ -84,7 +84,7 @@ class Share:
     @property
     def measurements(self) -> int:
         """The number of measurements to take: cases times their missing rounds."""
-        jobs = [job for job in (*self.jobs, *self.beside.jobs) if job.number in self._binaries]
+        jobs = [job for job in (*self.jobs, *self.beside.jobs) if job.number in self.binaries]
         rounds = range(1, self._rounds + 1)
         self._rounds_left = {
             job.number: sum(self._rows(job).lacks_round(job, number) for number in rounds) for job in jobs
@@ -105,7 +105,7 @@ class Share:
             OSError: The disk is full.
         """
         total = self.measurements
-        plan = [job for job in (*self.jobs, *self.beside.jobs) if job.number in self._binaries]
+        plan = [job for job in (*self.jobs, *self.beside.jobs) if job.number in self.binaries]
         protocol, used = self.jobs[0].protocol(self.info.kind), False
         self._since = time.monotonic()
         for number in range(1, protocol.rounds + 1):
@@ -142,7 +142,7 @@ class Share:
         again = compiling.compiled(compiler, job.case.source())
         if isinstance(again, CompileError):
             return False
-        self._binaries[job.number] = again
+        self.binaries[job.number] = again
         return not again.cached
 
     def _run_once(self, job: Job, number: int, round_label: str) -> Outcome:
@@ -151,7 +151,7 @@ class Share:
             Task(
                 job.case,
                 job.case.source(),
-                self._binaries[job.number],
+                self.binaries[job.number],
                 job.protocol(self.info.kind),
                 job.device.time_limit_s,
                 compiling.is_fast(job) and self.info.is_gpu,
@@ -169,7 +169,7 @@ class Share:
             job, outcome, info, seconds = self._waiting[0]
             rows = self._rows(job)
             before = (rows.row(job) or {}).get("wall_s") or 0.0
-            found = case_row.RoundResult(outcome, info, self._binaries[job.number], number)
+            found = case_row.RoundResult(outcome, info, self.binaries[job.number], number)
             row = case_row.after_round(job, found, rows.row(job), rows.folder, rows.launcher)
             row["wall_s"] = before + seconds
             rows.add(job, row)

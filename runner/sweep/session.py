@@ -45,6 +45,7 @@ class Session:
     launcher: str = "batch"
     detached: bool = False  # whether shards run on after this process ends
     ended_early: bool = False  # whether a shard ended early, so that cases or rounds are missing
+    again: str = ""  # the command that finishes this one after Ctrl-C; empty: `resume`
     worker: Worker | None = None  # started before the configuration was read, until `take_worker`
 
     def open_device(self, config: DeviceConfig) -> None:

@@ -5,13 +5,15 @@ The engine runs a list of stages without knowing their names; `runner.stages.all
 
 from __future__ import annotations
 
+import math
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self, TypeVar
 
-from runner.device import Compiler, DeviceInfo
+from runner.device import Binary, Compiler, DeviceInfo
 from runner.display.terminal import SweepProgress
 from runner.jobs.job import Job
 from runner.record.folder import RunFolder
@@ -36,6 +38,7 @@ class Opened:
     info: DeviceInfo
     compiler: Compiler
     slot: Slot
+    binaries: Mapping[int, Binary]  # those that were launched, by job
 
 
 @dataclass
@@ -46,7 +49,7 @@ class Bench:
     progress: SweepProgress  # for stages that take more than two seconds
     pool: Pool  # the devices of this machine, for stages that use each job's own
     devices: Mapping[int, Opened]  # the opened device of each job, by number
-    spent_s: float  # seconds that the sweep has taken; a stage that runs by default limits itself to a share of them
+    deadline: float = math.inf  # on the clock of `time.monotonic`, for what nobody asked for: all such work shares it
     _shared: dict[Callable[[], Any], Any] = field(default_factory=dict)
     _open: ExitStack = field(default_factory=ExitStack)
     _said: set[str] = field(default_factory=set)
@@ -55,6 +58,11 @@ class Bench:
     def folder(self) -> RunFolder:
         """The sweep's folder, for the stage's records."""
         return self.ledger.folder
+
+    @property
+    def remaining_s(self) -> float:
+        """The time that is left for work that nobody asked for; 0 if none is."""
+        return max(0.0, self.deadline - time.monotonic())
 
     def say_once(self, sentence: str) -> None:
         """Print a sentence unless an earlier stage printed it."""

@@ -162,6 +162,11 @@ class CpuCompiler(Compiler):
         """The runtime library of all kernels."""
         return self._runtime()[0]
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether the library is in the cache, which takes seconds to compile. Raises CompileError like `compile`."""
+        return cache.intact(self._library)
+
     def stop(self) -> None:
         """Abort compilations, and refuse new ones."""
         self._limited.stop()
@@ -302,17 +307,11 @@ class CpuCompiler(Compiler):
 
         Its soname is its path, so that the dynamic linker finds it when a kernel is loaded.
         """
-        # Its threads live until the process ends, so it must not go when the last kernel is unloaded.
-        folders, checked = (("runtime", "checked"), ("-DSIMT_CHECKED",)) if self._checked else (("runtime",), ())
-        flags = (*COMMON_FLAGS, *checked, *self._host_flags, "-Wl,-z,nodelete", "-pthread")
-        key = cache.key(
-            _text_of_sources(*(f"{folder}/*" for folder in folders), "simt/*.h"), *flags, self._tools.identity
-        )
-        target = self._cache / f"libsimt-{key}.so"
+        target, flags = self._library, self._library_flags
 
         def build() -> None:
             # Few translation units: including all files once takes a third of the time, and the compiler inlines more.
-            paths = [path for folder in folders for path in sorted((NATIVE / folder).glob("*.cpp"))]
+            paths = [path for folder in self._library_folders for path in sorted((NATIVE / folder).glob("*.cpp"))]
             hot = [path for path in paths if path.stem in HOT_FILES]
             units = [unit for unit in (hot, [path for path in paths if path not in hot]) if unit]
             texts = ["".join(f'#include "{path}"\n' for path in unit) for unit in units]
@@ -331,6 +330,22 @@ class CpuCompiler(Compiler):
 
         with _building:
             return target, not self._build_once(target, build)
+
+    @property
+    def _library_folders(self) -> tuple[str, ...]:
+        return ("runtime", "checked") if self._checked else ("runtime",)
+
+    @property
+    def _library_flags(self) -> tuple[str, ...]:
+        checked = ("-DSIMT_CHECKED",) if self._checked else ()
+        # Its threads live until the process ends, so it must not go when the last kernel is unloaded.
+        return (*COMMON_FLAGS, *checked, *self._host_flags, "-Wl,-z,nodelete", "-pthread")
+
+    @functools.cached_property
+    def _library(self) -> Path:
+        """The path of the runtime library, which may not have been compiled yet."""
+        texts = _text_of_sources(*(f"{folder}/*" for folder in self._library_folders), "simt/*.h")
+        return self._cache / f"libsimt-{cache.key(texts, *self._library_flags, self._tools.identity)}.so"
 
     def _run(self, command: list[str], text: str, min_limit_s: float = 0.0) -> subprocess.CompletedProcess[bytes]:
         done = self._limited.run(

@@ -15,11 +15,10 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from runner.device import Binary, Compiler, Source, cache, elf, options, unqualified
-from runner.device.cuda.nvrtc import Nvrtc, first_error, packages, toolkits
+from runner.device.cuda.nvrtc import Nvrtc, first_error, toolkits
 from runner.device.excerpt import excerpt, explain_missing, missing_function, system_headers
 from runner.device.kinds import CUDA
 from runner.device.limits import Limited, Limits
@@ -29,8 +28,6 @@ from runner.files import atomic
 _NO_HEADER = re.compile(r'fatal error: (\S+): No such file|(?:cannot|could not) open source file "([^"]+)"')
 _NAMING_ERROR = re.compile(rf"{elf.NAMING_FILE}\((?P<line>\d+)\):\s*(?:error:\s*)?(?P<reason>.*)", re.DOTALL)
 _LINE_NUMBER = re.compile(r"\(\d+\): ")
-
-MAX_DISASSEMBLY_BYTES = 64 << 20  # of nvdisasm's output
 
 
 class CudaCompiler(Compiler):
@@ -63,20 +60,6 @@ class CudaCompiler(Compiler):
     def stop(self) -> None:
         """Abort compilations, and refuse new ones."""
         self._toolchain.stop()
-
-    def disassembled(self, source: Source, binary: Binary) -> tuple[str, str]:
-        """The output of nvdisasm for a binary, and for the same kernel compiled with line information."""
-        if (tool := find_nvdisasm()) is None:
-            raise OSError(
-                "nvdisasm is not on the PATH; it comes with the CUDA toolkit and the package nvidia-cuda-nvdisasm"
-            )
-        lined = self.compile(replace(source, options=(*source.options, options.LINES)))
-        return _disassemble(tool, binary.path), _disassemble(tool, lined.path)
-
-    def ptx(self, source: Source) -> str:
-        """The PTX of a kernel, from a second compilation."""
-        binary = self.compile(replace(source, options=(*source.options, options.PTX)))
-        return binary.path.read_text(encoding="utf-8", errors="replace").rstrip("\0")
 
     def _compile_with_options(self, source: Source, text: str) -> tuple[bytes, str]:
         """The cubin and the warnings; an error without a line number mentions the case's own options."""
@@ -245,24 +228,6 @@ _calls = _Calls()
 def find_nvcc() -> str | None:
     """Find nvcc on the PATH or in an installed toolkit."""
     return shutil.which("nvcc") or shutil.which("nvcc", path=os.pathsep.join(f"{home}/bin" for home in toolkits()))
-
-
-def find_nvdisasm() -> str | None:
-    """Find NVIDIA's disassembler: on the PATH, in a toolkit, or in a package."""
-    folders = (f"{folder}/bin" for folder in (*toolkits(), *packages("cu13", "cuda_nvdisasm")))
-    return shutil.which("nvdisasm") or shutil.which("nvdisasm", path=os.pathsep.join(folders))
-
-
-def _disassemble(tool: str, cubin: Path) -> str:
-    """The disassembly of a cubin, with source lines if it has line information. Raises OSError if that fails."""
-    try:
-        done = subprocess.run([tool, "-c", "-g", str(cubin)], capture_output=True, timeout=60.0, check=True)
-    except subprocess.SubprocessError as e:
-        messages = (getattr(e, "stderr", None) or b"").decode(errors="replace").strip().splitlines()
-        raise OSError(f"nvdisasm failed: {messages[-1] if messages else e}") from None
-    if len(done.stdout) > MAX_DISASSEMBLY_BYTES:
-        raise OSError(f"nvdisasm wrote {len(done.stdout):,} bytes; at most {MAX_DISASSEMBLY_BYTES:,} are read")
-    return done.stdout.decode(errors="replace")
 
 
 def version_of(nvcc: str) -> str:

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,7 +14,7 @@ from runner.device import Binary
 from runner.device.config import DeviceConfig
 from runner.device.kinds import CHECKED
 from runner.device.limits import Limits
-from runner.errors import DeviceUnavailable
+from runner.errors import CompileError, DeviceUnavailable
 from runner.stages.checked.builds import build, cached_build, compiler, host_source
 from runner.sweep.worker import GRACE_S, Answer, Worker
 
@@ -47,6 +48,12 @@ class Pool:
             self._threads, self._ended = ThreadPoolExecutor(self.size, "checked"), False
         return self._threads.submit(work, self, *arguments)
 
+    def is_ready(self, limits: Limits) -> bool:
+        """Whether the checked device's library is compiled already. False if the host has no C++ compiler."""
+        with suppress(CompileError):
+            return self._compiler_of(limits).is_ready
+        return False
+
     def compiled(self, case: Case, limits: Limits) -> Binary:
         """Compile a case's kernel for the checked device, or take it from the cache.
 
@@ -58,9 +65,7 @@ class Pool:
         source = host_source(case)
         if binary := cached_build(source):
             return binary
-        with self._lock:
-            self._compiler = self._compiler or compiler(limits)
-        return build(self._compiler, source)
+        return build(self._compiler_of(limits), source)
 
     def call(self, config: DeviceConfig, function: Callable[..., Any], *arguments: Any, limit_s: float) -> Answer:
         """Call `function(device, heartbeat, *arguments)`, a module-level function, in this thread's worker.
@@ -93,6 +98,11 @@ class Pool:
         if self._threads:
             self._threads.shutdown(cancel_futures=True)
             self._threads = None
+
+    def _compiler_of(self, limits: Limits) -> CpuCompiler:
+        with self._lock:
+            self._compiler = self._compiler or compiler(limits)
+            return self._compiler
 
     def _worker(self, config: DeviceConfig) -> Worker:
         """The live worker of this thread for a configuration; opens one if needed."""

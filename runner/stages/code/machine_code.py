@@ -1,7 +1,7 @@
 """Read, write and compare the machine code (SASS) of binaries in a run folder.
 
-`machine/BINARY.txt` lists the instructions of each function with their offsets. A line with `@` names the source line
-that the instructions below it were compiled from:
+A sweep keeps its binaries as `machine/BINARY.cubin`. `machine/BINARY.txt`, written on demand, lists the instructions of
+each function with their offsets. A line with `@` names the source line of the instructions below it:
 
     reduceShfl:
      @ reduceShfl.cu:24
@@ -22,12 +22,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from runner.device.cuda.disassembly import disassemble
 from runner.errors import UsageError
 from runner.record.folder import RunFolder
 
 MAX_INSTRUCTIONS = 4000  # per binary; the file says how many lines are left out
 MAX_COMPARED = 3000  # lines per binary
 MAX_BYTES = 1 << 20
+MAX_CUBIN_BYTES = 16 << 20
 
 _FILE_AND_LINE = re.compile(r'\s*//## File "([^"]*)", line (\d+)')
 _FUNCTION = re.compile(r"\.text\.([^\s:]+):")
@@ -126,6 +128,26 @@ def _renamed(lines: Sequence[str], *, registers: bool) -> list[str]:
         return names[match[0]]
 
     return [_NAMED.sub(name, line) for line in lines]
+
+
+def disassembled(folder: RunFolder, binary: str) -> str:
+    """The machine code of the binary of this name, disassembled now if the folder has only its cubin.
+
+    Returns:
+        The code in the form of `text_of`; empty if the folder has neither, or nvdisasm is not installed or fails.
+    """
+    if text := read(folder, binary):
+        return text
+    with suppress(OSError, UsageError):
+        return text_of(disassemble(cubin(folder, binary)))
+    return ""
+
+
+def cubin(folder: RunFolder, binary: str) -> bytes:
+    """Read a binary that the sweep kept. Raises OSError or UsageError if the folder does not have it."""
+    if not _BINARY.fullmatch(binary):
+        raise FileNotFoundError(binary)
+    return folder.read(folder.cubin(binary), MAX_CUBIN_BYTES)
 
 
 def keep(folder: RunFolder, binary: str, text: str, ptx: str) -> None:

@@ -97,15 +97,15 @@ def keep(folder: RunFolder, job: int, case: str, kernel: str, costs: Iterable[Li
 
 
 def write(folder: RunFolder) -> None:
-    """Write lines.csv from the jobs' records, if there are any."""
+    """Write lines.csv from the jobs' records, if there are any. It has no rows if no case could be counted."""
     if records := _records(folder):
         folder.write(folder.lines, as_csv(records))
 
 
 def _records(folder: RunFolder) -> list[dict[str, Any]]:
-    """The valid records of the jobs whose lines were counted."""
+    """The valid records of the jobs. A job whose lines could not be counted has a reason and no lines."""
     records = (folder.json(folder.line_costs(job)) for job in folder.jobs())
-    return [record for record in records if _is_record(record) and not record.get("reason")]
+    return [record for record in records if _is_record(record)]
 
 
 def _is_record(record: Any) -> bool:
@@ -146,7 +146,11 @@ def read(folder: RunFolder) -> dict[str, list[LineCost]]:
     """
     if not folder.has(folder.lines):
         records = _records(folder) if folder.path.is_dir() else []
-        return {str(record["case"]): [LineCost(**line) for line in record["lines"]] for record in records}
+        return {
+            str(record["case"]): [LineCost(**line) for line in record["lines"]]
+            for record in records
+            if not record.get("reason")
+        }
     costs: dict[str, list[LineCost]] = {}
     try:
         head, *rows = limited.read_csv(folder.read(folder.lines))

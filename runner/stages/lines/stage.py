@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ from runner import interruption
 from runner.device.kinds import is_gpu
 from runner.errors import CompileError, DeviceUnavailable
 from runner.jobs.job import Job
+from runner.jobs.settings import LINES_ALL, LINES_DEFAULT, LINES_NONE
 from runner.kernel import metrics
 from runner.record.folder import RunFolder
 from runner.stages.checked import builds
@@ -37,20 +39,34 @@ class Counted:
 
 
 class LineCosts(Stage):
-    """Counts the lines of each correct case; in a search, of its best cases only.
+    """Counts the lines of the fastest correct case of each kernel, or of all; in a search, of its best cases only.
 
     It writes N/lines.json, lines.csv and columns such as `global_load_sectors`. It never launches on the measured
-    device and never changes a status.
+    device and never changes a status. By default it takes the time of the bench, and leaves out the cases for which
+    the time does not suffice.
     """
 
     def lacks(self, job: Job, row: Row, folder: RunFolder) -> bool:
-        """Whether a case's lines are still to be counted. A record with a reason counts as done."""
-        return is_counted(job) and row["status"] == "ok" and not folder.has(folder.line_costs(job.number))
+        """Whether a case's lines are still to be counted. A record with a reason counts as done.
+
+        Of `fastest`, the answer is yes for each case while nothing is counted, because one row cannot tell.
+        """
+        if not is_counted(job) or row["status"] != "ok" or job.lines == LINES_DEFAULT:
+            return False
+        return not folder.has(folder.line_costs(job.number) if job.lines == LINES_ALL else folder.lines)
 
     def run(self, bench: Bench) -> None:
         """Count the missing cases in the pool, except those that the cache has."""
         ledger, folder = bench.ledger, bench.folder
-        rows = [(job, row) for job in ledger.jobs if (row := ledger.row(job)) and self.lacks(job, row, folder)]
+        correct = [
+            (job, row) for job in ledger.jobs if is_counted(job) and (row := ledger.row(job)) and row["status"] == "ok"
+        ]
+        fastest = _fastest(correct)
+        rows = [
+            (job, row)
+            for job, row in correct
+            if (job.lines == LINES_ALL or job.number in fastest) and not folder.has(folder.line_costs(job.number))
+        ]
         if not rows:
             if not folder.has(folder.lines):  # the program was killed before it wrote the table
                 self.gather(folder)
@@ -68,7 +84,20 @@ class LineCosts(Stage):
 
 def is_counted(job: Job) -> bool:
     """Whether a job's lines are to be counted. A case that breaks a rule on purpose might not terminate."""
-    return job.lines and not job.look and not job.case.kernel.gpu_only and not job.case.hazard
+    return job.lines != LINES_NONE and not job.look and not job.case.kernel.gpu_only and not job.case.hazard
+
+
+def _fastest(cases: Sequence[tuple[Job, Row]]) -> set[int]:
+    """The job of each kernel's fastest case at its largest size; without times, of its first case at that size."""
+    by_kernel: dict[str, list[tuple[Job, Row]]] = {}
+    for job, row in cases:
+        by_kernel.setdefault(job.case.kernel.name, []).append((job, row))
+
+    def rank(case: tuple[Job, Row]) -> tuple[float, float, int]:
+        job, row = case
+        return -job.case.nbytes, float(row.get("median_us") or 0), job.number
+
+    return {min(group, key=rank)[0].number for group in by_kernel.values()}
 
 
 class _Counting:
@@ -82,17 +111,32 @@ class _Counting:
 
     def run(self) -> None:
         self._bench.progress.stage("counting what lines cost", len(self._waiting))
-        while self._begin() or self._running:
-            done, _ = wait(self._running, POLL_S, FIRST_COMPLETED)
-            interruption.check()
-            for future in done:
-                self._take(*self._running.pop(future), future.result())
+        try:
+            while self._begin() or self._running:
+                remaining_s = max(self._remaining_s(job) for job, _ in self._running.values())
+                if remaining_s <= 0:
+                    break
+                done, _ = wait(self._running, min(remaining_s, POLL_S), FIRST_COMPLETED)
+                interruption.check()
+                for future in done:
+                    self._take(*self._running.pop(future), future.result())
+        finally:
+            if self._running:
+                self._pool.close()  # ends their launches
+
+    def _remaining_s(self, job: Job) -> float:
+        """The time that is left for a case."""
+        if job.lines != LINES_DEFAULT:
+            return math.inf
+        return self._bench.remaining_s if self._pool.is_ready(job.device.compile_limits) else 0.0
 
     def _begin(self) -> bool:
-        """Start cases while workers and memory are free. Returns whether any is running."""
+        """Start cases while workers, memory and time are left. Returns whether any is running."""
         while self._waiting and len(self._running) < self._pool.size:
             job, row = self._waiting[0]
-            if reason := _too_large(job, row):
+            if self._remaining_s(job) <= 0:
+                self._bench.progress.step()
+            elif reason := _too_large(job, row):
                 self._take(job, row, Counted(reason=reason))
             elif counted := _parsed(builds.cached_result("lines", job.case)):
                 self._take(job, row, counted)

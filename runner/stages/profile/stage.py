@@ -24,6 +24,8 @@ from runner.sweep.stage import Bench, Stage
 
 Row = Mapping[str, Any]
 
+NOT_SELECTED = "not selected by profile.cases="
+
 
 @dataclass(frozen=True)
 class StageResult:
@@ -61,7 +63,11 @@ class ProfileStage(Stage):
     def lacks(self, job: Job, row: Row, folder: RunFolder) -> bool:
         """Whether a timed job lacks this stage's record. `profile.cases` is not considered."""
         wanted = getattr(job.profile, self.setting) and row["status"] in self.statuses and is_gpu(str(row["device"]))
-        return bool(wanted) and self.name not in records(folder, job.number)
+        if not wanted:
+            return False
+        record = records(folder, job.number).get(self.name)
+        reason = str(record.get("reason", "")) if isinstance(record, dict) else ""
+        return record is None or (reason.startswith(NOT_SELECTED) and reason != _not_selected(job))
 
     def run(self, bench: Bench) -> None:
         """Measure the jobs that lack a record, and write each result as soon as it is known."""
@@ -75,7 +81,7 @@ class ProfileStage(Stage):
         chosen = self._chosen(lacking, ledger)
         for job in lacking:
             if job not in chosen:
-                _keep(folder, job.number, self.name, {"reason": f"not selected by profile.cases={job.profile.cases}"})
+                _keep(folder, job.number, self.name, {"reason": _not_selected(job)})
         if chosen and (slots := bench.pool.slots):
             bench.progress.stage(f"profiling ({self.name})", len(chosen))
             by_slot: dict[Slot, list[Job]] = {}
@@ -112,6 +118,10 @@ class ProfileStage(Stage):
                 row = {**rows[job.number], **result.columns}
                 bench.ledger.add(job, {**row, **metrics.row_values(job.metrics, job.case.variables, row)})
                 progress.step()
+
+
+def _not_selected(job: Job) -> str:
+    return f"{NOT_SELECTED}{job.profile.cases}"
 
 
 def records(folder: RunFolder, job: int) -> dict[str, Any]:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-import time
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import closing
 
 from runner import interruption
 from runner.device.kinds import CHECKED, is_gpu
@@ -20,7 +18,18 @@ from runner.kernel.sizes import CONSTRAINT_HINT
 from runner.record.folder import RunFolder
 from runner.stages.checked.pool import Pool
 from runner.stages.races.launches import Findings, cached, check
-from runner.stages.races.variants import Row, Variant, format_changed_parameters, in_order, small_case, variants
+from runner.stages.races.variants import (
+    INTERRUPTED,
+    NO_TIME,
+    NOT_READY,
+    POSTPONED,
+    Row,
+    Variant,
+    format_changed_parameters,
+    in_order,
+    small_case,
+    variants,
+)
 from runner.sweep.stage import Bench, Stage
 
 CORRECT = ("ok", "unproven")
@@ -28,26 +37,23 @@ WRONG = ("mismatch", "hazard")  # findings are added to their reasons, unless th
 _LINE = re.compile(r"\.cuh?:\d+: ")
 
 LIMIT_S = 2.0  # time limit of a launch
-SHARE, SHARE_ON_GPU = 0.25, 0.10  # fraction of the sweep's time that the check may take
-MIN_LIMIT_S = 2.0  # of the check
 VARIANTS_PER_WORKER, VARIANTS_PER_WORKER_ON_GPU = 8, 1  # a GPU's machine has idle cores
 POLL_S = 0.5  # between two checks for Ctrl-C
 MAX_NAMED = 2  # findings that are added to the reason of a wrong row
-
-INTERRUPTED = "interrupted"
 
 
 class Races(Stage):
     """Checks the variants of a sweep for races, and writes the findings to their rows.
 
-    On the CPU device it always checks one variant of each kernel, and the others for at most a quarter of the sweep's
-    time. On a GPU it ends after a tenth of that time, or two seconds. `racecheck=all` removes the limit.
+    It takes the time of the bench, but on the CPU device it always checks one variant of each kernel. `racecheck=all`
+    has no limit, and only then the checked device's library is compiled, which takes seconds.
     """
 
     def lacks(self, job: Job, row: Row, folder: RunFolder) -> bool:
         """Whether a finished case is still to be checked for races."""
         _ = folder  # the row has this
-        checked = row.get("races_at") or row.get("races_skipped") not in (None, "", INTERRUPTED)
+        open_reasons = POSTPONED if job.racecheck == RACES_ALL else (INTERRUPTED,)
+        checked = row.get("races_at") or row.get("races_skipped") not in (None, "", *open_reasons)
         return _is_wanted(job, row) and not checked
 
     def run(self, bench: Bench) -> None:
@@ -70,41 +76,38 @@ class _Check:
     """Checks the variants of a sweep on one kind of device, in parallel."""
 
     def __init__(self, cases: Sequence[tuple[Job, Row]], bench: Bench) -> None:
-        self._ledger, self._folder, self._progress = bench.ledger, bench.folder, bench.progress
+        self._bench, self._ledger, self._folder, self._progress = bench, bench.ledger, bench.folder, bench.progress
         first, others = in_order(variants(cases))
         self._waiting = deque([*first, *others])
-        self._on_gpu = is_gpu(str(cases[0][1]["device"]))
-        self._unlimited = set[Variant]() if self._on_gpu else set(first)
-        self._share = SHARE_ON_GPU if self._on_gpu else SHARE
-        self._opened = False  # whether a worker has answered
-        self._deadline = time.monotonic() + max(MIN_LIMIT_S, self._share * bench.spent_s)
+        on_gpu = is_gpu(str(cases[0][1]["device"]))
+        self._unlimited = set[Variant]() if on_gpu else set(first)
         self._running: dict[Future[Findings], tuple[Variant, Case]] = {}
         self._pool = bench.shared(Pool)
-        per_worker = VARIANTS_PER_WORKER_ON_GPU if self._on_gpu else VARIANTS_PER_WORKER
+        self._is_ready = self._pool.is_ready(cases[0][0].device.compile_limits)
+        per_worker = VARIANTS_PER_WORKER_ON_GPU if on_gpu else VARIANTS_PER_WORKER
         self._max_running = min(self._pool.size, 1 + len(self._waiting) // per_worker)
 
     def run(self) -> None:
         """Check all variants, or as many as the time allows."""
         self._progress.stage("looking for races", len(self._waiting))
-        reason = f"not reached in {self._share:.0%} of the sweep's time".replace("%", " %")
+        reason = NO_TIME if self._is_ready else NOT_READY
         try:
-            with closing(self._pool):
-                while self._begin() or self._running:
-                    remaining_s = max(self._remaining_s(variant) for variant, _ in self._running.values())
-                    if remaining_s <= 0:
-                        break
-                    done, _ = wait(self._running, min(remaining_s, POLL_S), FIRST_COMPLETED)
-                    interruption.check()
-                    self._progress.show_step(next(small for _, small in self._running.values()).label)
-                    if done and not self._on_gpu and not self._opened:  # starting a worker took part of the time
-                        self._opened, self._deadline = True, max(self._deadline, time.monotonic() + MIN_LIMIT_S)
-                    for future in done:
-                        self._take(*self._running.pop(future), future.result())
+            while self._begin() or self._running:
+                remaining_s = max(self._remaining_s(variant) for variant, _ in self._running.values())
+                if remaining_s <= 0:
+                    break
+                done, _ = wait(self._running, min(remaining_s, POLL_S), FIRST_COMPLETED)
+                interruption.check()
+                self._progress.show_step(next(small for _, small in self._running.values()).label)
+                for future in done:
+                    self._take(*self._running.pop(future), future.result())
         except (KeyboardInterrupt, OSError):  # OSError if a worker was killed in the middle of a message
             interruption.check()
             raise
         finally:
             reason = INTERRUPTED if interruption.heard() else reason
+            if self._running:
+                self._pool.close()  # ends their launches
             for variant in (*(variant for variant, _ in self._running.values()), *self._waiting):
                 self._skip(variant, reason)
 
@@ -127,9 +130,9 @@ class _Check:
 
     def _remaining_s(self, variant: Variant) -> float:
         """The time that is left for a variant."""
-        if variant in self._unlimited or variant.job.racecheck == RACES_ALL:
+        if variant.job.racecheck == RACES_ALL or (self._is_ready and variant in self._unlimited):
             return math.inf
-        return self._deadline - time.monotonic()
+        return self._bench.remaining_s if self._is_ready else 0.0
 
     def _take(self, variant: Variant, small: Case, findings: Findings) -> None:
         """Write the findings in a variant's small case to the variant's rows."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from runner.errors import UsageError
 from runner.jobs.job import Job
+from runner.jobs.settings import SHARE
 from runner.kernel.case import Case
 from runner.kernel.declaration import pair, value_text
 from runner.kernel.resolve import make
@@ -22,6 +23,11 @@ Row = dict[str, Any]
 
 APART = ("size", "rows", "cols", "seed", "fill", "cache", "compile_options")
 """Parameters that may differ within a variant: the host's build and the order of accesses do not depend on them."""
+
+INTERRUPTED = "interrupted"
+NO_TIME = f"no time was left ({SHARE:.0%} of the sweep's time)".replace("%", " %")
+NOT_READY = "the checked device's library is not compiled yet"
+POSTPONED = (INTERRUPTED, NO_TIME, NOT_READY)  # values of `races_skipped` for variants that can still be checked
 
 MIN_BLOCKS = 3  # of a small case: races between blocks need two, and the last block is often special
 MIN_FULL_BLOCKS = 2  # of a small case, in which each thread has an element

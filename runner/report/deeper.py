@@ -1,0 +1,45 @@
+"""What the report lacks because nobody asked for it, and the command that adds it."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.device.kinds import is_gpu
+from runner.display.text import listed
+from runner.record.run import Run
+from runner.stages.races.variants import POSTPONED
+
+MEANINGS = {
+    "races": "races in the variants that were not checked",
+    "lines": "what each line costs",
+    "code": "the machine code of the fastest cases",
+}
+
+
+@dataclass(frozen=True)
+class Deeper:
+    """What `runner profile` would add to a run's report."""
+
+    listed: str  # in words
+    command: str
+
+
+def command(folder: Path, *words: str) -> str:
+    """The command line of `runner profile` for a run, by the name of its folder."""
+    return f"python -m runner.profile {shlex.quote(folder.resolve().name)} {' '.join(words)}"
+
+
+def deeper(run: Run) -> Deeper | None:
+    """What is missing in a finished run: races, line costs, machine code; `None` if nothing is."""
+    folder = run.folder
+    correct = [row for row in run.rows if row["status"] == "ok"]
+    wanted = {
+        "races": any(row["races_skipped"] in POSTPONED and not row["races_at"] for row in run.rows),
+        "lines": bool(correct) and not folder.has(folder.lines) and not run.search,
+        "code": any(is_gpu(str(row["device"])) and folder.has(folder.cubin(str(row["binary"]))) for row in correct)
+        and not any(folder.has(folder.machine_code(str(row["binary"]))) for row in correct),
+    }
+    words = tuple(word for word, is_missing in wanted.items() if is_missing)
+    return Deeper(listed([MEANINGS[word] for word in words]), command(run.path, *words)) if words else None
