@@ -2,10 +2,10 @@
 
 import dataclasses
 import importlib.util
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from processes import wait_until
@@ -100,13 +100,47 @@ def test_nvrtc_ends_with_the_program():
     program = (
         "import os, signal, threading, sys\n"
         "from pathlib import Path\nfrom runner.device.cuda.nvrtc import Nvrtc\n"
-        "nvrtc = Nvrtc(); print(nvrtc._processes[0]._process.pid, flush=True)\n"
+        "nvrtc = Nvrtc(); print(nvrtc._server._process.pid, flush=True)\n"
         "threading.Thread(target=nvrtc.cubin, args=('k.cu', sys.argv[1], [Path('.')], 'sm_90', ())).start()\n"
         "threading.Event().wait(0.5); os.kill(os.getpid(), signal.SIGKILL)"
     )
     done = subprocess.run([sys.executable, "-c", program, BOMB], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == -9, done.stderr
-    wait_until(lambda: not Path(f"/proc/{int(done.stdout)}").exists())
+    group = int(done.stdout)  # of the server and the compiling process
+
+    def has_ended():
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        return False
+
+    wait_until(has_ended)
+
+
+@installed
+def test_after_being_idle_nvrtc_compiles_again(tmp_path, monkeypatch):
+    """A compiling process that has ended because it was idle is replaced, and the source is not lost."""
+    compiler = CudaCompiler("sm_90", own := Nvrtc(), tmp_path)
+    source = case_of(shipped("reduceShfl")).source()
+    first = compiler.compile(source)
+    (process,) = own._processes
+    wait_until(lambda: process._connection.poll(0))
+    assert not compiler.compile(case_of(shipped("reduceShfl"), block=64).source()).cached
+    assert own._processes not in ([], [process])
+    assert compiler.compile(source).digest == first.digest
+
+
+@installed
+def test_the_server_started_ahead_is_used(tmp_path):
+    """A sweep that names NVRTC starts it before its configuration is read; it is used once."""
+    nvrtc.start_ahead()
+    nvrtc.start_ahead()
+    (ahead,) = nvrtc._ahead
+    own = Nvrtc()
+    assert own._server is ahead
+    assert Nvrtc()._server is not ahead
+    assert CudaCompiler("sm_90", own, tmp_path).compile(case_of(shipped("reduceShfl")).source()).digest
 
 
 @installed

@@ -29,6 +29,7 @@ from runner.sweep import session
 def test_the_device_is_read_off_the_command_line(arguments, device, monkeypatch):
     """The worker opens the device that the command line names, and waits where the configuration decides."""
     monkeypatch.setattr(session, "Worker", lambda config: ("worker", config))
+    monkeypatch.setattr(session, "start_compiler", lambda *_: None)
     assert session.start_worker(arguments) == ("worker", device)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.util
 import platform
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,6 +110,9 @@ class Backend(Protocol):
     def start_opening(self, index: int) -> None:
         """Start to open a GPU in the background; other devices do nothing."""
 
+    def start_compiler(self, compiler: str) -> None:
+        """Start in the background what the compiler of this name needs before its first kernel."""
+
     def open_device(self, config: DeviceConfig) -> Device:
         """Open the device. Raises DeviceUnavailable with the reason and a remedy."""
 
@@ -134,6 +138,16 @@ def start_opening_gpu(kind: str, index: int) -> None:
     for name in _candidates(kind):
         if KINDS[name].is_gpu:
             backend(name).start_opening(index)
+
+
+def start_compiler(kind: str, compiler: str) -> None:
+    """Start in the background what the compiler of a kind of device needs; errors are left to the compiler."""
+    backend(kind_ahead(kind)).start_compiler(compiler)
+
+
+def kind_ahead(kind: str) -> str:
+    """The kind that `open_device` will probably open, without loading any library."""
+    return (CUDA if importlib.util.find_spec("pycuda") else CPU) if kind == AUTO else kind
 
 
 def open_device(config: DeviceConfig) -> Device:

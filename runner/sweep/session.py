@@ -10,6 +10,7 @@ import contextlib
 import itertools
 import shutil
 import tempfile
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from runner.cli import Options
 from runner.device.config import DeviceConfig
-from runner.device.kinds import AUTO, CHOICES
+from runner.device.kinds import AUTO, CHOICES, start_compiler
 from runner.errors import UsageError
 from runner.record.folder import RunFolder
 from runner.sweep.worker import Worker
@@ -126,7 +127,9 @@ def _make_folder(wanted: Path, *, exactly: bool) -> tuple[Path, bool]:
 
 
 def start_worker(arguments: Sequence[str]) -> Worker | None:
-    """Start a worker for a command line. It opens its device at once if the arguments determine it.
+    """Start a worker for a command line, and what its compiler needs before the first kernel.
+
+    The worker opens its device at once if the arguments determine it. The compiler is that of the probable device.
 
     Returns:
         The worker; `None` if the command line runs no case, as with --help, or its launcher starts workers itself.
@@ -137,9 +140,15 @@ def start_worker(arguments: Sequence[str]) -> Worker | None:
         return None  # --help, --cfg and the like
     if any(o.startswith(OTHER_LAUNCHERS) for o in overrides):
         return None
-    if any(o.startswith(DEVICE_KEYS) for o in overrides):
-        return Worker(None)
-    chosen = [o.partition("=")[2].partition(",")[0] for o in overrides if o.startswith("device=")]
-    default = "" if any(f.startswith(CONFIG_FLAGS) for f in flags) else AUTO
-    kind = chosen[-1] if chosen else default
-    return Worker(DeviceConfig(kind=kind) if kind in CHOICES else None)
+    chosen = _first_value(overrides, "device")
+    kind = chosen or ("" if any(f.startswith(CONFIG_FLAGS) for f in flags) else AUTO)
+    is_known = kind in CHOICES and not any(o.startswith(DEVICE_KEYS) for o in overrides)
+    worker = Worker(DeviceConfig(kind=kind) if is_known else None)
+    ahead = (kind if kind in CHOICES else AUTO), _first_value(overrides, "compiler")
+    threading.Thread(target=start_compiler, args=ahead, name="compiler").start()
+    return worker
+
+
+def _first_value(overrides: Sequence[str], key: str) -> str:
+    """The first value of the last override of a key; empty without one."""
+    return next((o.partition("=")[2].partition(",")[0] for o in reversed(overrides) if o.startswith(f"{key}=")), "")

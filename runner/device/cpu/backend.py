@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import threading
 from typing import TYPE_CHECKING
 
 from runner.device import Compiler, Device, DeviceInfo, Requirements
 from runner.device.cpu.build import CpuCompiler
-from runner.device.cpu.device import CpuDevice
+from runner.errors import CompileError
 
 if TYPE_CHECKING:
     from runner.device.config import DeviceConfig
@@ -17,8 +20,28 @@ def is_present(config: DeviceConfig) -> bool:  # noqa: ARG001
     return True
 
 
+def start_compiler(compiler: str) -> None:  # noqa: ARG001
+    """Compile the library of all kernels in a thread, if the cache lacks it. It is aborted when the program ends."""
+    own = CpuCompiler()
+    thread = threading.Thread(target=_build_library, args=(own,), name="library", daemon=True)
+    thread.start()
+
+    def stop() -> None:
+        own.stop()
+        thread.join()
+
+    atexit.register(stop)
+
+
+def _build_library(compiler: CpuCompiler) -> None:
+    with contextlib.suppress(CompileError, OSError):  # the compilation of the first kernel reports the error
+        _ = compiler.library
+
+
 def open_device(config: DeviceConfig) -> Device:
     """Open the CPU device with the configured number of threads."""
+    from runner.device.cpu.device import CpuDevice  # noqa: PLC0415  (NumPy is slow to import; a compiler needs none)
+
     return CpuDevice(threads=config.threads)
 
 

@@ -68,12 +68,14 @@ _C_HEADERS = frozenset(
     "stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib string tgmath time wchar wctype".split()
 )
 
-# Files of the checked device's library that call each other for each access. They are one unit, and the rest another.
-HOT_FILES = ("hooks", "monitor", "races", "shadow")
+# The files of the device's library that call each other for each access or barrier are one unit, and the rest another.
+# Of the checked device's, these are the first unit; of the other's, these are the second.
+HOT_CHECKED_FILES = ("hooks", "monitor", "races", "shadow")
+COLD_FILES = ("crew", "deadlock", "diagnostics", "faults", "launch")
 LIBRARY_LIMIT_S = 600.0  # for the CPU device's own library and precompiled header
 MAX_TRIES = 3  # attempts at a compilation whose cache is deleted meanwhile
 
-_building = threading.Lock()  # one of the compiling threads builds what all need
+_building, _precompiling = threading.Lock(), threading.Lock()  # one of the compiling threads builds what all need
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,7 @@ class CpuCompiler(Compiler):
                 gone = not cache.intact(runtime) if runtime else isinstance(error, FileNotFoundError)
                 if not tries_left or not gone:
                     raise
-                with _building:
+                with _precompiling:
                     self._precompiled.clear()
         raise AssertionError
 
@@ -283,7 +285,7 @@ class CpuCompiler(Compiler):
         It is built once per compiler and flags. g++ and clang++ both look for a `.gch` file beside the header.
         """
         key = cache.key(_text_of_sources(*_SHIM), *self._flags, self._tools.identity)
-        with _building:
+        with _precompiling:
             if key not in self._precompiled:
                 header = self._cache / f"shim-{key}.h"
                 compiled = header.with_name(f"{header.name}.gch")
@@ -312,8 +314,8 @@ class CpuCompiler(Compiler):
         def build() -> None:
             # Few translation units: including all files once takes a third of the time, and the compiler inlines more.
             paths = [path for folder in self._library_folders for path in sorted((NATIVE / folder).glob("*.cpp"))]
-            hot = [path for path in paths if path.stem in HOT_FILES]
-            units = [unit for unit in (hot, [path for path in paths if path not in hot]) if unit]
+            apart = HOT_CHECKED_FILES if self._checked else COLD_FILES
+            units = [[p for p in paths if p.stem in apart], [p for p in paths if p.stem not in apart]]
             texts = ["".join(f'#include "{path}"\n' for path in unit) for unit in units]
             linking = [*self._tools.command, *flags, f"-Wl,-soname,{target}"]
             try:
@@ -323,6 +325,7 @@ class CpuCompiler(Compiler):
                 ):
                     objects = [f"{folder}/{number}.o" for number in range(len(units))]
                     commands = [[*self._tools.command, *flags, "-c", "-x", "c++", "-", "-o", to] for to in objects]
+                    pool.submit(self._shim)  # on a core that is idle meanwhile
                     list(pool.map(self._run, commands, texts, itertools.repeat(LIBRARY_LIMIT_S)))
                     self._compile_to(target, [*linking, *objects], "", LIBRARY_LIMIT_S)
             except _CompilerFailed as failed:

@@ -35,6 +35,14 @@ def start_opening(index: int) -> None:
     threading.Thread(target=_retain, args=(index,), name="driver", daemon=True).start()
 
 
+def start_compiler(compiler: str) -> None:
+    """Start NVRTC's process; nvcc needs nothing."""
+    if compiler == "nvrtc":
+        from runner.device.cuda import nvrtc  # noqa: PLC0415  (nvcc needs no process)
+
+        nvrtc.start_ahead()
+
+
 def _retain(index: int) -> None:
     """Create the primary context; errors are left to `open_device`."""
     with contextlib.suppress(OSError, AttributeError):  # no driver

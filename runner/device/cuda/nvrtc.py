@@ -1,11 +1,13 @@
 """NVRTC in separate processes, as a library call can be neither aborted nor limited in memory.
 
-A process compiles sources one by one, in milliseconds each. While it is busy for longer, another one is started. It
-ends with the program, or after being idle for a while.
+Loading cuda.core takes half a second. One process, the server, does it once, ahead of the first source, and forks a
+compiling process for each core that has work. A compiling process takes sources one by one, in milliseconds each. While
+all are busy for longer, another one is forked. They end with the program, or after being idle for a while.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib
@@ -31,9 +33,23 @@ from runner.device import options
 from runner.device.limits import Limits, ran_out_of_memory, shortened
 from runner.errors import CompileError, CompileLimit, DeviceUnavailable
 
-WAIT_S = 0.3  # seconds to wait for a busy process before another one is started
+WAIT_S = 0.3  # seconds to wait for a busy process, once each core has one, before another one is forked
 IDLE_S = 10.0  # seconds after which an idle process ends
 STARTUP_S = 120.0
+IDLE = "idle"  # the last message of a process that ends because it was idle
+
+_ahead: list[_Server] = []  # at most one, started ahead
+
+
+def is_installed() -> bool:
+    """Whether cuda.core is installed."""
+    return importlib.util.find_spec("cuda") is not None and importlib.util.find_spec("cuda.core") is not None
+
+
+def start_ahead() -> None:
+    """Start the server before the sweep's configuration is known, unless cuda.core is not installed."""
+    if not _ahead and is_installed():
+        _ahead.append(_Server())
 
 
 class Nvrtc:
@@ -42,20 +58,20 @@ class Nvrtc:
     lacks_host = True  # it compiles neither code nor headers of the host
 
     def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008  (frozen)
-        if importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.core") is None:
+        if not is_installed():
             raise DeviceUnavailable(
                 "compiler=nvrtc: cuda.core is not installed; use pip install -e '.[nvrtc]', or use compiler=nvcc"
             )
         self._limits, self.stopped = limits, False
+        self._server = _ahead.pop() if _ahead else _Server()
         self._idle: queue.LifoQueue[_Process] = queue.LifoQueue()
         self._processes: list[_Process] = []
-        first = self._start()
-        self._version = first.version
-        self._idle.put(first)
+        self._max_at_once = len(os.sched_getaffinity(0))
 
     def identity(self) -> tuple[str, ...]:
-        """The versions of NVRTC, cuda.core and CUDA's headers."""
-        return self._version, f"cuda.core {importlib.metadata.version('cuda-core')}", f"headers {_digest_of_headers()}"
+        """The versions of NVRTC, cuda.core and CUDA's headers. Raises DeviceUnavailable if cuda.core does not load."""
+        core = f"cuda.core {importlib.metadata.version('cuda-core')}"
+        return self._server.version, core, f"headers {_digest_of_headers()}"
 
     def cubin(
         self, name: str, text: str, folders: Sequence[Path], arch: str, flags: Sequence[str]
@@ -65,18 +81,17 @@ class Nvrtc:
         while True:
             if self.stopped:
                 raise CompileLimit("the compiler was not started, because the sweep ends")
-            try:
-                process = self._idle.get(timeout=WAIT_S)
-            except queue.Empty:
-                process = self._start()
+            process = self._next_process()
             try:
                 answer = process.compile((text, include, arch, flags), self._limits)
             except CompileLimit as e:
+                self._processes.remove(process)
                 raise CompileLimit(f"{name}: {e}") from None
             if answer:
                 self._idle.put(process)
                 cubin, log = answer
                 break
+            self._processes.remove(process)
         if cubin:
             return cubin, log
         if ran_out_of_memory(log):
@@ -86,75 +101,117 @@ class Nvrtc:
     def stop(self) -> None:
         """Kill every process."""
         self.stopped = True
-        for process in tuple(self._processes):
-            process.kill()
+        self._server.kill()
 
-    def _start(self) -> _Process:
-        self._processes.append(process := _Process(self._limits))
-        return process
+    def _next_process(self) -> _Process:
+        """An idle process, or a new one."""
+        all_cores_busy = len(self._processes) >= self._max_at_once
+        try:
+            return self._idle.get(block=all_cores_busy, timeout=WAIT_S)
+        except queue.Empty:
+            self._processes.append(process := self._server.fork(self._limits))
+            return process
 
 
-class _Process:
-    """One process. `version` is its NVRTC's; `kill` ends it at any time."""
+class _Server:
+    """The process that has loaded cuda.core. `kill` ends it and all that it has forked at any time."""
 
-    def __init__(self, limits: Limits) -> None:
-        ours, theirs = socket.socketpair()
-        code = f"from runner.device.cuda.nvrtc import serve; serve({theirs.fileno()}, {limits.gb})"
+    def __init__(self) -> None:
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        code = f"from runner.device.cuda.nvrtc import serve; serve({theirs.fileno()})"
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", code], pass_fds=(theirs.fileno(),), process_group=0, stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 env=children.environment(),
             )  # fmt: skip
-        self.kill = weakref.finalize(self, _kill, self._process)  # also when this object is collected
-        self._connection = Connection(ours.detach())
+        self.kill = weakref.finalize(self, _kill_group, self._process)  # also when this object is collected
+        self._lock = threading.Lock()
+
+    @functools.cached_property
+    def version(self) -> str:
+        """NVRTC's version. Waits until cuda.core is loaded; raises DeviceUnavailable if it cannot be."""
+        self._socket.settimeout(STARTUP_S)
         try:
-            answer = self._connection.recv() if self._connection.poll(STARTUP_S) else "it does not start"
-        except (EOFError, OSError):
-            answer = "its process ended at once"
+            answer = self._socket.recv(1 << 16).decode() or "its process ended at once"
+        except TimeoutError:
+            answer = "it does not start"
         if not answer.startswith("nvrtc "):
             self.kill()
             raise DeviceUnavailable(f"compiler=nvrtc: cuda.core cannot be loaded: {answer}")
-        self.version = answer
+        return answer
+
+    def fork(self, limits: Limits) -> _Process:
+        """Fork a compiling process with a limit of memory. Raises CompileLimit if the server was killed."""
+        ours, theirs = socket.socketpair()
+        with self._lock, theirs:
+            _ = self.version
+            try:
+                socket.send_fds(self._socket, [str(limits.gb).encode()], [theirs.fileno()])
+            except OSError:
+                raise CompileLimit("the compiler was not started, because the sweep ends") from None
+        return _Process(Connection(ours.detach()))
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill the server and its children. The server is not reaped before, so its group's number is still its own."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+class _Process:
+    """A compiling process. It ends when this end of the connection is closed, also in the middle of a source."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def compile(self, source: tuple[str, list[str], str, Sequence[str]], limits: Limits) -> tuple[bytes, str] | None:
         """The cubin (empty after an error) and the log; `None` if the process had ended. Raises CompileLimit."""
-        try:
+        with contextlib.suppress(OSError):  # if it ended because it was idle, its last message says so
             self._connection.send(source)
+        try:
             if self._connection.poll(limits.seconds):
-                answer: tuple[bytes, str] = self._connection.recv()
-                return answer
+                answer: tuple[bytes, str] | str = self._connection.recv()
+                return None if isinstance(answer, str) else answer
         except (EOFError, OSError):
-            if self._process.wait() == 0:  # it had been idle
-                return None
             raise CompileLimit(_memory_message(limits)) from None
-        self.kill()
+        self._connection.close()
         raise CompileLimit(f"NVRTC was still compiling after {limits.seconds:g} s (device.compile_limit_s)")
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.wait()
 
 
 def _memory_message(limits: Limits) -> str:
     return f"NVRTC needs more than {limits.gb:g} GB of memory (device.compile_limit_gb)"
 
 
-def serve(descriptor: int, gb: float) -> None:
-    """The process's main loop: a thread receives the sources, so that it ends with the program during one, too."""
-    parent = Connection(descriptor)
+def serve(descriptor: int) -> None:
+    """The server's main loop: fork a compiling process for each descriptor that the program sends."""
+    program = socket.socket(fileno=descriptor)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps the children
     try:
         core: Any = importlib.import_module("cuda.core")
         _, major, minor = importlib.import_module("cuda.bindings.nvrtc").nvrtcVersion()
     except Exception as e:  # noqa: BLE001  (importing it looks for its libraries)
-        parent.send(f"{type(e).__name__}: {e}")
+        program.send(f"{type(e).__name__}: {e}".encode())
         return
+    program.send(f"nvrtc {major}.{minor}".encode())
+    while True:
+        gb, descriptors, _, _ = socket.recv_fds(program, 64, 1)
+        if not gb:  # the program has ended
+            return
+        if os.fork() == 0:
+            program.close()
+            _compile_sources(core, descriptors[0], float(gb))
+        os.close(descriptors[0])
+
+
+def _compile_sources(core: Any, descriptor: int, gb: float) -> None:
+    """The main loop of a compiling process: a thread receives the sources, so that it ends with the program."""
+    parent = Connection(descriptor)
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     max_bytes = pages * resource.getpagesize() + int(gb * 1e9)
     resource.setrlimit(resource.RLIMIT_AS, (max_bytes, max_bytes))
-    parent.send(f"nvrtc {major}.{minor}")
     sources: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def receive() -> None:
@@ -169,6 +226,7 @@ def serve(descriptor: int, gb: float) -> None:
         try:
             text, include, arch, flags = sources.get(timeout=IDLE_S)
         except queue.Empty:
+            parent.send(IDLE)
             os._exit(0)
         log = io.StringIO()
         try:
