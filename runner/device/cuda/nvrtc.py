@@ -125,7 +125,7 @@ class _Server:
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 env=children.environment(),
             )  # fmt: skip
-        self.kill = weakref.finalize(self, _kill_group, self._process)  # also when this object is collected
+        self.kill = weakref.finalize(self, _kill_group, self._process, self._socket)  # also when this object is collected
         self._lock = threading.Lock()
 
     @functools.cached_property
@@ -153,11 +153,12 @@ class _Server:
         return _Process(Connection(ours.detach()))
 
 
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
+def _kill_group(process: subprocess.Popen[bytes], connection: socket.socket) -> None:
     """Kill the server and its children. The server is not reaped before, so its group's number is still its own."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    connection.close()
 
 
 class _Process:
