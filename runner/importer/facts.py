@@ -142,7 +142,7 @@ def _use(node: tree_sitter.Node) -> str:
     if parent is None or element == node:
         element = _moved(node)
         parent = element.parent
-        if parent is not None and (parent.type == "init_declarator" or _compares(parent)):
+        if parent is not None and (parent.type == "init_declarator" or _is_equality_comparison(parent)):
             return "moved"  # T* row = p + i * n, p != nullptr
         if parent is None or parent.type != "pointer_expression" or text_of(parent).startswith("&"):
             return _passed(element)
@@ -167,7 +167,7 @@ def _moved(node: tree_sitter.Node) -> tree_sitter.Node:
     return node
 
 
-def _compares(node: tree_sitter.Node) -> bool:
+def _is_equality_comparison(node: tree_sitter.Node) -> bool:
     return node.type == "binary_expression" and text_of(node.child_by_field_name("operator")) in ("==", "!=")
 
 
@@ -244,7 +244,7 @@ def _where(launch: tree_sitter.Node, shape: str) -> str:
 def folders_nearby(source: Source) -> Iterator[Path]:
     """Find include folders near a kernel's file, within its repository, that hold headers the kernel needs."""
     files = dict(parsed_files(source))
-    words = {w for items in needed_items(source, files).values() for i in items for w in i.mentions} | {"operator"}
+    words = {w for items in needed_items(source, files).values() for i in items for w in i.free_names} | {"operator"}
     includes = {i.path for file in files.values() for i in file.items if i.kind is ItemKind.INCLUDE and i.path}
     parent = source.path.resolve().parent
     ancestors = (parent, *parent.parents)
