@@ -106,7 +106,7 @@ class Parent:
         todo = ledger.unfinished(ledger.jobs)
         complete = True
         while running or todo:
-            new = self._written(ledger, todo, running) if len(running) < self.cluster.most else []
+            new = self._written(ledger, todo, running) if len(running) < self.cluster.max_running else []
             self.cluster.start([*running, *new])
             if not self.wait:
                 return True
@@ -123,8 +123,8 @@ class Parent:
         first = max((shard.number for shard in shards(self.folder)), default=-1) + 1
         new = []
         reference = split.reference([j for j in ledger.jobs if (ledger.row(j) or {}).get("status") in (None, "ok")])
-        parts = self._parts(left, self.cluster.most - len(running))
-        if len(parts) == 1 < min(len(ledger.jobs), self.cluster.most) and not first:
+        parts = self._parts(left, self.cluster.max_running - len(running))
+        if len(parts) == 1 < min(len(ledger.jobs), self.cluster.max_running) and not first:
             self.progress.say("the sweep runs in one shard: its cases are compared, so they stay on one GPU")
         for number, jobs in enumerate(parts, first):
             same = (job.number for job in jobs if reference and split.same_case(job, reference))

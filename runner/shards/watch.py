@@ -35,7 +35,7 @@ class Cluster(Protocol):
     """Starts shards and reports their states. It knows folders of shards, but neither jobs nor rows."""
 
     name: str  # the launcher's name, for rows
-    most: int  # most shards at the same time
+    max_running: int  # most shards that may run at the same time
     every_s: float  # between two calls of `state`
     silent: str  # why the states are unknown now; empty if they are known
 
