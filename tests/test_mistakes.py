@@ -92,8 +92,8 @@ MISTAKES = {
     "a single run": (["hydra.mode=RUN"], ["hydra.mode=RUN: cannot be set: one case is a sweep, too"]),
     "a launcher of Hydra's own": (["hydra/launcher=joblib"], ["hydra/launcher=joblib: expected batch, gpus"]),
     # Hydra and its folders
-    "a folder in use": (["hydra.sweep.dir=."], ["hydra.sweep.dir=.: already exists; choose a new folder"]),
-    "a file in the way": (["hydra.sweep.dir=something.txt"], ["something.txt: already exists"]),
+    "a folder in use": (["hydra.sweep.dir=."], ["hydra.sweep.dir=.: not an empty folder; choose a new or an empty one"]),
+    "a file in the way": (["hydra.sweep.dir=something.txt"], ["something.txt: not an empty folder"]),
     "a folder within a file": (["hydra.sweep.dir=something.txt/x"], ["cannot make the folder for the results"]),
     "a folder of the system": (["hydra.sweep.dir=/proc/x"], ["/proc/x: cannot make the folder for the results"]),
     "a new key": (

@@ -93,7 +93,7 @@ def test_what_is_no_file_is_told(what, tmp_path):
 # What is written for which key, and a phrase of the sentence.
 KERNELS = {
     "a misspelt key": ({"argumnets": "[]"}, "mine.yaml: 'argumnets' is not a valid key; did you mean arguments?"),
-    "a fill of an output": ({"arguments": "[{name: out, role: out, dtype: int32, shape: size, fill: zeros}]"}, "mine.yaml: arguments[0]: fill: an array of role 'out' has no content of its own"),
+    "a fill of an output": ({"arguments": "[{name: out, role: out, dtype: int32, shape: size, fill: zeros}]"}, "mine.yaml: arguments[0]: fill: not allowed with role 'out', as such an array has no content before a launch"),
     "a value without a type": ({"arguments": "[{name: n, value: size}]"}, "mine.yaml: arguments[0]: a value needs its type, as in {name: n, scalar: int32, value: size}"),
     "a type of C": ({"arguments": "[{name: out, role: out, dtype: unsigned char, shape: size}]"}, "argument 'out': 'unsigned char' is not a dtype; did you mean uint8?; allowed: int32"),
     "a file with an escape": ({"source": '"\\e[31m"'}, "mine.yaml: source: the file '\\x1b[31m' was not found"),

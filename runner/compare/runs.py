@@ -245,7 +245,7 @@ def _nothing_in_common(base: Compared, other: Compared) -> str:
     axes = {name: (values(base.rows, name), values(other.rows, name)) for name in base.parameters}
     apart = [name for name, (left, right) in axes.items() if not set(left) & set(right)]
     differing = apart or [name for name, (left, right) in axes.items() if set(left) != set(right)]
-    why = "each value occurs in both runs, but never in the same combination"
+    why = "each parameter has common values, but no combination of values occurs in both"
     if apart:
         why = f"they share no {listed(apart)}"
     words = " ".join(f"{run.name} has {_axes(run, differing)}." for run in (base, other))

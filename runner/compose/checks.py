@@ -37,7 +37,7 @@ FIXED_KEYS = {
     "hydra.mode": "one case is a sweep, too; leave it out",
     "hydra": "set a key within it",
 }
-"""Keys of Hydra that cannot be set, and why."""
+"""Keys of Hydra that cannot be set, with the reason or the alternative."""
 FIXED_NODES = ("hydra.callbacks", "hydra.hydra_logging", "hydra.job_logging")
 """Those of them whose subkeys cannot be set, either."""
 

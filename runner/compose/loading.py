@@ -54,7 +54,7 @@ class CheckedFiles(ConfigSource):
         return (Path(self.path) / config_path).is_dir()
 
     def is_config(self, config_path: str) -> bool:
-        """Called by Hydra."""
+        """Whether a configuration file of this name exists. Called by Hydra."""
         return self._file(config_path).is_file()
 
     def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:

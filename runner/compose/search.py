@@ -82,7 +82,8 @@ class _Searching:
             )
         if launcher.name not in SEARCHING:
             raise UsageError(
-                f"hydra/launcher={launcher.name}: a search needs hydra/launcher=batch, or gpus of this machine"
+                f"hydra/launcher={launcher.name}: a search cannot use this launcher; expected "
+                "batch or gpus (all GPUs of this machine)"
             )
         keys: Any = OmegaConf.to_container(config.hydra.sweeper, resolve=True)
         self._settings = dict(keys)

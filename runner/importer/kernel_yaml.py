@@ -115,7 +115,7 @@ class _Description:
                 yield name if own == name.lower() else f"{{{name}: {own}}}"
 
     def arguments(self) -> Iterator[str]:
-        """The lines of `arguments`."""
+        """The lines of `arguments`. Adds a parameter for each scalar of unknown value that is not a float."""
         for position, p in enumerate(self.facts.kernel.parameters):
             kind, name = plain_type(p.type), p.name or f"argument{position}"
             name += "_" * (keyword.iskeyword(name) and name != "in")  # a keyword cannot be used in an expression
@@ -146,12 +146,12 @@ class _Description:
         """The line of a pointer."""
         dtype, content = self.dtype(kind), ", fill: random" if role != "out" else ""
         doubt = {
-            "out": "; or inout, if it keeps elements",
+            "out": "; or inout, if the kernel leaves some elements unchanged",
             "inout": "; or in, if it only reads, or out, if it reads nothing from before",
             "in": "; {range: [0, end]}, if these are indices" * dtype.startswith(("int", "uint")),
         }[role]
         if pointers > 1:  # its elements are addresses, which cannot be filled
-            dtype, doubt = _QUOTED, "; no array of an argument can hold pointers"
+            dtype, doubt = _QUOTED, "; an array of pointers is not supported"
         return f"  - {{name: {name}, role: {role}, dtype: {dtype}, shape: size{content}}}{note}{doubt}"
 
     def length(self, name: str, value: float | None) -> str:

@@ -43,7 +43,7 @@ class Result:
 
 
 def read(path: Path) -> tuple[list[Result], Mapping[str, Any]]:
-    """Read a T4 file, which may be compressed by gzip.
+    """Read a T4 file, optionally compressed by gzip. Times in an unknown unit are taken as milliseconds.
 
     Returns:
         The results and the metadata.

@@ -219,7 +219,7 @@ def _view_error(texture: Texture, array: ArraySpec) -> str:
 def _unreadable(texture: Texture, dtype: DType) -> str:
     """Why texels of this type cannot be read with these modes."""
     if texture.promotes and (dtype.is_float or dtype.numpy.itemsize > 2):
-        return f"'read_mode: normalized_float' is for integers of 8 and 16 bits, not for {dtype.name}"
+        return f"'read_mode: normalized_float' is for 8-bit and 16-bit integers, not for {dtype.name}"
     if texture.filter_mode == "linear" and not (dtype.is_float or texture.promotes):
         return f"'filter_mode: linear' is for floats and for 'read_mode: normalized_float', not for {dtype.name}"
     if texture.filter_mode == "linear" and texture.resource == "linear":
