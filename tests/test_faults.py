@@ -261,7 +261,7 @@ def test_the_elements_before_an_offset_are_guarded(bench, kernel):
 def test_a_lead_beyond_the_array_is_excluded_and_an_offset_of_a_constant_array_is_a_mistake(kernel):
     """Before anything runs, or when the YAML is read."""
     case = kernel("beforeItsArray", ("offset: 5", "lead: size + 1"))
-    assert case.excluded == "the array 'out' of 1000 elements cannot have 1001 before its pointer"
+    assert case.excluded == "the array 'out' of 1000 elements cannot have 1001 of them before its pointer"
     with pytest.raises(UsageError, match="offset: not allowed with a __constant__"):
         kernel("beforeItsArray", ("role: out", "role: in, fill: ones, constant: true"))
 

@@ -100,7 +100,7 @@ MISTAKES = {
         ["hydra/launcher=slurm", "hydra.launcher.additional_parameters={reservation: x}"],
         ["write +hydra.launcher.additional_parameters.reservation=VALUE"],
     ),
-    "no folder": (["hydra.sweep.dir="], ["hydra.sweep.dir=: name a new folder"]),
+    "no folder": (["hydra.sweep.dir="], ["hydra.sweep.dir=: expected a new or an empty folder"]),
     "a folder's name too long": (["hydra.sweep.dir=" + "a" * 300], ["cannot make the folder for the results: File name too long"]),
     "a folder of another name": (["hydra.sweep.subdir=x"], ["hydra.sweep.dir names"]),
     "another folder": (["hydra.run.dir=x"], ["hydra.run.dir=x", "hydra.sweep.dir names"]),

@@ -30,7 +30,7 @@ def export(name: str, path: Path | None) -> None:
         devices = [d.get("name") for d in runs.section(environment, "devices").values() if isinstance(d, dict)]
         version = environment.get("runner")
         metadata = {"timeunit": "ms", "device": rows[0]["device"], "names": devices, "runner": version}
-        text = t4_format.written(_results(folder, rows), metadata)
+        text = t4_format.as_text(_results(folder, rows), metadata)
     if path is None:
         sys.stdout.write(text)
     else:

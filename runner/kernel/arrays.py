@@ -256,7 +256,7 @@ def glibc_rand(count: int) -> NDArray[np.uint32]:
     power = 1
     while len(known) < count + _SKIPPED:
         while 2 * power + _ORDER <= len(known):
-            step, power = _times(step, step), 2 * power
+            step, power = _multiply(step, step), 2 * power
         known = np.concatenate([known, _extend(known, step, power)])
     return known[_SKIPPED : _SKIPPED + count] >> np.uint32(1)
 
@@ -293,7 +293,7 @@ def _glibc_start() -> NDArray[np.uint32]:
     return np.array(r[3:], np.uint32)
 
 
-def _times(a: NDArray[np.uint32], b: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def _multiply(a: NDArray[np.uint32], b: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """The product of two polynomials modulo x**31 - x**28 - 1, coefficients modulo 2**32."""
     product = np.zeros(2 * _ORDER - 1, np.uint32)
     for i in range(_ORDER):

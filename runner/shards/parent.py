@@ -13,7 +13,7 @@ from runner.jobs.job import Job
 from runner.record.environment import REFERENCE
 from runner.record.folder import RunFolder
 from runner.record.shards import ShardFolder, merge, shards
-from runner.shards.slurm import Slurm, tasks
+from runner.shards.slurm import Slurm, max_tasks
 from runner.shards.watch import Cluster, WatchedShard, Watcher
 from runner.stages.all import ALL
 from runner.sweep import split
@@ -51,7 +51,7 @@ def planned(plan: Sequence[Job], settings: Mapping[str, Any]) -> list[Job]:
     Raises:
         UsageError: A setting is invalid.
     """
-    most, models = tasks(settings), settings.get("constraint")
+    most, models = max_tasks(settings), settings.get("constraint")
     several = len(models) if isinstance(models, list) else 1
     if several > most:
         raise UsageError(
@@ -106,7 +106,7 @@ class Parent:
         todo = ledger.unfinished(ledger.jobs)
         complete = True
         while running or todo:
-            new = self._written(ledger, todo, running) if len(running) < self.cluster.max_running else []
+            new = self._write_shards(ledger, todo, running) if len(running) < self.cluster.max_running else []
             self.cluster.start([*running, *new])
             if not self.wait:
                 return True
@@ -116,7 +116,7 @@ class Parent:
             running, todo = [], [job for job in ledger.unfinished(todo) if job.number not in had]
         return complete
 
-    def _written(self, ledger: Ledger, todo: Sequence[Job], running: Sequence[ShardFolder]) -> list[ShardFolder]:
+    def _write_shards(self, ledger: Ledger, todo: Sequence[Job], running: Sequence[ShardFolder]) -> list[ShardFolder]:
         """Write the plans of new shards. Running shards keep their jobs."""
         taken = {number for shard in running for number in shard.jobs}
         left = [job for job in todo if job.number not in taken]

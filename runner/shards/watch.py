@@ -168,13 +168,13 @@ class Watcher:
             return
         number = shard.folder.number
         reason = f"shard {number}: {state.reason or 'it ended early'}"
-        if state.restartable and self._restarted(shard, reason):
+        if state.restartable and self._restart(shard, reason):
             return
         self._reasons[number] = reason
         self._progress.warn(reason)
 
-    def _restarted(self, shard: WatchedShard, reason: str) -> bool:
-        """Restart a shard, up to `RESTARTS` times, and only if its last start has measured something."""
+    def _restart(self, shard: WatchedShard, reason: str) -> bool:
+        """Restart a shard if its last start has measured something, up to `RESTARTS` times. Returns whether it did."""
         if shard.restarts == RESTARTS or shard.lines <= shard.before:
             return False
         shard.restarts, shard.before = shard.restarts + 1, shard.lines
