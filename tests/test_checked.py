@@ -146,11 +146,11 @@ def test_global_memory_is_exact(bench):
     arguments = [np.arange(32, dtype=np.int32), np.zeros(32, np.uint8)]
     arguments[0].flags.writeable = False
     bench.call(source("behindArray", broken=False), *arguments)
-    with pytest.raises(Hazard, match="out-of-bounds read of 'array 0': index 32, but 'array 0' has 32 elements"):
+    with pytest.raises(Hazard, match="out-of-bounds read of 'array 0': index 32, but it has 32 elements"):
         bench.call(source("behindArray", broken=True), *arguments)
     arguments = [ints(63), ints(32)]
     bench.call(source("pairBehind", broken=False), *arguments)
-    with pytest.raises(Hazard, match="read of 'array 0': 8 bytes from index 62, but 'array 0' has 63 elements"):
+    with pytest.raises(Hazard, match="read of 'array 0': 8 bytes from index 62, but it has 63 elements"):
         bench.call(source("pairBehind", broken=True), *arguments)
     arguments = [np.zeros(129, np.int8), ints(32)]
     bench.call(source("misaligned", broken=False), *arguments)
@@ -167,7 +167,7 @@ def test_a_device_variable_is_counted_in_its_own_elements(bench, tmp_path):
     program = bench.device.load(own, bench.compiler.compile(own))
     table = bench.device.variable(program, "table", ints(4), Role.OUT)
     launch = Launch(program, (1, 1, 1), (1, 1, 1), 0, (np.int32(4),), variables=(table,))
-    with pytest.raises(Hazard, match="out-of-bounds write of 'table': index 4, but 'table' has 4 elements"):
+    with pytest.raises(Hazard, match="out-of-bounds write of 'table': index 4, but it has 4 elements"):
         bench.device.launch(launch, 20.0)
 
 

@@ -77,15 +77,15 @@ WRONG = {
     "races": (("mismatch", "ok|mismatch"), None, ""),  # a GPU may be lucky
     "writesBefore": (
         ("hazard", "mismatch"), None,
-        (r"out-of-bounds write of 'out': index -1, but 'out' has 1001 elements", "outside 'out', before its start"),
+        (r"out-of-bounds write of 'out': index -1, but it has 1001 elements", "outside 'out', before its start"),
     ),
     "writesAfter": (
         ("hazard", "mismatch"), None,
-        (r"out-of-bounds write of 'out': index 1000, but 'out' has 1000 elements", "outside 'out', beyond its end"),
+        (r"out-of-bounds write of 'out': index 1000, but it has 1000 elements", "outside 'out', beyond its end"),
     ),
     "writesAfterLater": (
         ("hazard", "mismatch"), None,
-        (r"out-of-bounds write of 'out': index 60, but 'out' has 60 elements", "outside 'out', beyond its end"),
+        (r"out-of-bounds write of 'out': index 60, but it has 60 elements", "outside 'out', beyond its end"),
     ),
     "writesInput": (
         ("hazard", "mismatch"), None,
@@ -244,7 +244,7 @@ def test_a_halo_is_compared_and_ends_where_the_array_ends(bench, kernel):
     assert outcome.status in ("hazard", "mismatch")
     assert (
         "outside 'out', before its start" in outcome.reason
-        or "write of 'out': index -1, but 'out' has 1006" in outcome.reason
+        or "write of 'out': index -1, but it has 1006" in outcome.reason
     )
 
 
@@ -254,14 +254,14 @@ def test_the_elements_before_an_offset_are_guarded(bench, kernel):
     assert outcome.status in ("hazard", "mismatch")
     assert (
         "outside 'out', before its start" in outcome.reason
-        or "write of 'out': index -2, but 'out' has 1000" in outcome.reason
+        or "write of 'out': index -2, but it has 1000" in outcome.reason
     )
 
 
 def test_a_lead_beyond_the_array_is_excluded_and_an_offset_of_a_constant_array_is_a_mistake(kernel):
     """Before anything runs, or when the YAML is read."""
     case = kernel("beforeItsArray", ("offset: 5", "lead: size + 1"))
-    assert case.excluded == "the array 'out' of 1000 elements cannot have 1001 before its pointer"
+    assert case.excluded == "the array 'out' of 1000 elements cannot have 1001 of them before its pointer"
     with pytest.raises(UsageError, match="offset: not allowed with a __constant__"):
         kernel("beforeItsArray", ("role: out", "role: in, fill: ones, constant: true"))
 

@@ -332,7 +332,7 @@ MISUSES = {
     "barrierOfLess": "cuda::barrier: 30 of 30 threads are still to arrive in this phase, and 31 do",
     "noInit": "cuda::barrier is used before init()",
     "copyOfThree": "__pipeline_memcpy_async of 3 bytes, 0 of them zeros: it copies 4, 8 or 16 bytes",
-    "copyBeyond": "out-of-bounds read of 'array 0': index 40000, but 'array 0' has 256 elements",
+    "copyBeyond": "out-of-bounds read of 'array 0': index 40000, but it has 256 elements",
     "promisedAlignment": "memcpy_async of 64 bytes: size or addresses are no multiple of the promised alignment of 16",
 }
 LAUNCHED = {  # others than as one block of a warp

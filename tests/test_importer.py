@@ -158,7 +158,7 @@ def test_a_mistake_is_one_sentence_and_nothing_is_written(arguments, message, tm
     [
         ('"[8*i for i in range(1, 3)]"', '"[8*"', "t1.json: not a T1 file: SyntaxError"),
         ('"[8*i for i in range(1, 3)]"', "[]", "t1.json: BX: expected at least one value"),
-        ('"[8*i for i in range(1, 3)]"', '["wide"]', "t1.json: BX: expected positive integers, as it sets the block, not 'wide'"),
+        ('"[8*i for i in range(1, 3)]"', '["wide"]', "t1.json: BX: expected positive integers, as it is a length of the block, not 'wide'"),
         ('"Conditions": [', '"Conditions": ["BX", ', "t1.json: not a T1 file: AttributeError"),
     ],
 )  # fmt: skip

@@ -92,15 +92,15 @@ MISTAKES = {
     "a single run": (["hydra.mode=RUN"], ["hydra.mode=RUN: cannot be set: one case is a sweep, too"]),
     "a launcher of Hydra's own": (["hydra/launcher=joblib"], ["hydra/launcher=joblib: expected batch, gpus"]),
     # Hydra and its folders
-    "a folder in use": (["hydra.sweep.dir=."], ["hydra.sweep.dir=.: already exists; choose a new folder"]),
-    "a file in the way": (["hydra.sweep.dir=something.txt"], ["something.txt: already exists"]),
+    "a folder in use": (["hydra.sweep.dir=."], ["hydra.sweep.dir=.: not an empty folder; choose a new or an empty one"]),
+    "a file in the way": (["hydra.sweep.dir=something.txt"], ["something.txt: not an empty folder"]),
     "a folder within a file": (["hydra.sweep.dir=something.txt/x"], ["cannot make the folder for the results"]),
     "a folder of the system": (["hydra.sweep.dir=/proc/x"], ["/proc/x: cannot make the folder for the results"]),
     "a new key": (
         ["hydra/launcher=slurm", "hydra.launcher.additional_parameters={reservation: x}"],
         ["write +hydra.launcher.additional_parameters.reservation=VALUE"],
     ),
-    "no folder": (["hydra.sweep.dir="], ["hydra.sweep.dir=: name a new folder"]),
+    "no folder": (["hydra.sweep.dir="], ["hydra.sweep.dir=: expected a new or an empty folder"]),
     "a folder's name too long": (["hydra.sweep.dir=" + "a" * 300], ["cannot make the folder for the results: File name too long"]),
     "a folder of another name": (["hydra.sweep.subdir=x"], ["hydra.sweep.dir names"]),
     "another folder": (["hydra.run.dir=x"], ["hydra.run.dir=x", "hydra.sweep.dir names"]),

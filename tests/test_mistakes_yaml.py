@@ -48,13 +48,13 @@ DOCUMENTS = {
     "merges of merges": (bomb("{k: 1}", "{<<: [*]}"), "kernel/mine.yaml: invalid YAML: has more than 10,000 values"),
     "a line of 10 MB": (f"summary: {'a ' * 5_000_000}", "cannot have more than 262,144 bytes"),
     "100,000 brackets": ("[" * 100_000, "kernel/mine.yaml: invalid YAML: is nested more than"),
-    "4,000 parameters": (yaml_of(parameters=MANY), "parameters: a kernel can have 256, not 4,002"),
+    "4,000 parameters": (yaml_of(parameters=MANY), "parameters: a kernel can have at most 256, not 4,002"),
     "a number of 5,000 digits": (yaml_of(grid="0x" + "f" * 5000), "a number with 5,002 characters"),
     "a sexagesimal number": (yaml_of(grid=":".join(["1"] * 500)), "a number with 999 characters"),
     "100,000 signs": (yaml_of(grid=f"'{'-' * 100_000}1'"), "has more than 4,000 characters"),
     "references to references": (
         "\n".join(["a0: xxx", *(f"a{i}: ${{a{i - 1}}}${{a{i - 1}}}" for i in range(1, 40))]),
-        "a configuration file can refer to 24 values, not 78",
+        "a configuration file can refer to at most 24 values, not 78",
     ),
     "a date": (yaml_of(grid="2020-10-10"), "'2020-10-10' is a date"),
 }  # fmt: skip
@@ -93,7 +93,7 @@ def test_what_is_no_file_is_told(what, tmp_path):
 # What is written for which key, and a phrase of the sentence.
 KERNELS = {
     "a misspelt key": ({"argumnets": "[]"}, "mine.yaml: 'argumnets' is not a valid key; did you mean arguments?"),
-    "a fill of an output": ({"arguments": "[{name: out, role: out, dtype: int32, shape: size, fill: zeros}]"}, "mine.yaml: arguments[0]: fill: an array of role 'out' has no content of its own"),
+    "a fill of an output": ({"arguments": "[{name: out, role: out, dtype: int32, shape: size, fill: zeros}]"}, "mine.yaml: arguments[0]: fill: not allowed with role 'out', as such an array has no content before a launch"),
     "a value without a type": ({"arguments": "[{name: n, value: size}]"}, "mine.yaml: arguments[0]: a value needs its type, as in {name: n, scalar: int32, value: size}"),
     "a type of C": ({"arguments": "[{name: out, role: out, dtype: unsigned char, shape: size}]"}, "argument 'out': 'unsigned char' is not a dtype; did you mean uint8?; allowed: int32"),
     "a file with an escape": ({"source": '"\\e[31m"'}, "mine.yaml: source: the file '\\x1b[31m' was not found"),

@@ -73,7 +73,7 @@ def test_macros_that_bind_functions_to_another_language_do_not_count(bench, kern
     [
         ("hiden", "has no __global__ function 'hiden'; its kernels are shapes::scaled<typename T, int tile, bool twofold>, s"),
         ("scaled<int, 8, true>", "program.cu: has no __global__ function 'scaled<int, 8, true>'; its kernels are shapes::"),
-        ("shapes::scaled", "'shapes::scaled' is a template; name its arguments, too: shapes::scaled<typename T, int tile,"),
+        ("shapes::scaled", "'shapes::scaled' is a template; add its template arguments to 'function' in the YAML: shapes::scaled<typename T, int tile,"),
         ("shapes::scaled<int>", "'shapes::scaled<int>' cannot be launched: "),
         ("twice", "which 'twice'? Name one by its parameters, too: twice(int*, int), twice(float*, int)"),
         ("twice(char*, int)", "which 'twice'? Name one by its parameters, too: "),

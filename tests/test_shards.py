@@ -87,7 +87,7 @@ def test_a_resumed_sweep_measures_cases_where_it_measured_comparable_ones():
 class Processes:
     """A cluster of two processes on this machine."""
 
-    name, most, every_s, silent = "slurm", 2, 0.2, ""
+    name, max_running, every_s, silent = "slurm", 2, 0.2, ""
 
     def __init__(self):
         self.started = {}

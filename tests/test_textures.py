@@ -63,7 +63,7 @@ MISTAKES = [
     ("rotated", "role: in", "offset: 4\n    role: in", "offset: not allowed with a texture or a surface"),
     ("rotated", "role: in", "surface: true\n    role: in", "an array is a texture or a surface, not both"),
     ("rotated", "dtype: float32", "dtype: int32", "'filter_mode: linear' is for floats and for 'read_mode: normalized_float'"),
-    ("rotated", "filter_mode: linear", "read_mode: normalized_float", "is for integers of 8 and 16 bits, not for float32"),
+    ("rotated", "filter_mode: linear", "read_mode: normalized_float", "is for 8-bit and 16-bit integers, not for float32"),
     ("rotated", "filter_mode: linear", "resource: linear", "'resource: linear' has 1 dimension, not 2"),
     ("around", "resource: linear", "resource: array", "tex1Dfetch: 'numbers' is no texture of linear memory: 'resource: linear'"),
     ("around", ", texture: {resource: linear}", "", "argument 1 is 'unsigned long long', the YAML passes the array 'numbers'"),

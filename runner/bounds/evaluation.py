@@ -13,7 +13,7 @@ from runner.bounds.array_expression import ArrayExpression
 from runner.bounds.chunked import PIECE, in_pieces
 from runner.bounds.expected import ExpectedArray
 from runner.bounds.intervals import Bounded
-from runner.bounds.rounding import Arithmetic, coarsest
+from runner.bounds.rounding import Arithmetic, least_precise
 
 Array = NDArray[Any]
 Inputs = Mapping[str, Array]
@@ -33,7 +33,7 @@ def evaluate(
         expression: Over the arrays and parameters below.
         inputs: Arrays by name, of any shapes.
         parameters: Numbers and words by name.
-        fp: The kernel's arithmetic; by default that of the coarsest floating-point type among the arrays read.
+        fp: The kernel's arithmetic; by default that of the least precise floating-point type among the arrays read.
 
     Returns:
         The values with their bounds, or with `error=0` if they are exact.
@@ -49,7 +49,7 @@ def evaluate(
             f"{expression.text} {others}",
             lambda: ExpectedArray(np.asarray(expression({**parameters, **inputs}).value), error=0.0),
         )
-    dtype = coarsest(*(inputs[n].dtype for n in read))
+    dtype = least_precise(*(inputs[n].dtype for n in read))
     fp = fp or (Arithmetic(dtype) if dtype else None)
     first = inputs[read[0]] if read else np.zeros(())
     if expression.elementwise and first.size > PIECE and all(inputs[n].shape == first.shape for n in read):

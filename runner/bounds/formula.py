@@ -128,7 +128,9 @@ class Formula(ABC):
         except KeyError as e:
             raise UsageError(f"{self.shown} names {e}, which is unknown; known: {', '.join(sorted(names))}") from None
         except AttributeError:  # a text in place of an array
-            raise UsageError(f"{self.shown} cannot be evaluated: text is not a number") from None
+            raise UsageError(
+                f"{self.shown} cannot be evaluated: an operand is text; expected a number or an array"
+            ) from None
         except (ArithmeticError, TypeError, ValueError, IndexError, RecursionError, MemoryError) as e:
             raise UsageError(f"{self.shown} cannot be evaluated: {e or 'there is not enough memory'}") from None
 

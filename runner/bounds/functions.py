@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from runner.bounds.intervals import (
     Bounded,
-    apply_monotonic,
+    apply_nondecreasing,
     arithmetic_of,
     as_int,
     axis_options,
@@ -257,7 +257,7 @@ def _bincount(x: Bounded, bins: Bounded, weights: Bounded | None = None) -> Boun
 def _joined(function: Callable[..., Array]) -> Callable[..., Bounded]:
     def call(*parts: Bounded, axis: Any = None) -> Bounded:
         at = 0 if axis is None else as_int(axis)
-        return apply_monotonic(lambda *arrays: function(arrays, axis=at), parts)
+        return apply_nondecreasing(lambda *arrays: function(arrays, axis=at), parts)
 
     return call
 
@@ -327,7 +327,7 @@ TABLE: Mapping[Any, Callable[..., Any]] = {
     "erfc": rounding("erfc", _special("erfc"), falls=True), "log10": rounding("log10", np.log10),
     "cbrt": rounding("cbrt", np.cbrt), "sinh": rounding("sinh", np.sinh), "atan": rounding("atan", np.arctan),
     "asin": rounding("asin", np.arcsin), "acos": rounding("acos", np.arccos, falls=True),
-    "clip": lambda x, least, most: apply_monotonic(_clipped, (x, least, most)),
+    "clip": lambda x, least, most: apply_nondecreasing(_clipped, (x, least, most)),
     "sign": _stepped(np.sign), "isnan": _is_nan, ast.Invert: decreasing(lambda x: ~np.asarray(x)),
     "argsort": _argsort, "cummax": _running(np.maximum), "cummin": _running(np.minimum),
     "exp2": rounding("exp2", np.exp2), "log2": rounding("log2", np.log2),

@@ -225,8 +225,8 @@ def arithmetic_of(*operands: Bounded) -> Arithmetic | None:
     return next((x.arithmetic for x in operands if x.arithmetic), None)
 
 
-def apply_monotonic(function: Operation, parts: tuple[Bounded, ...]) -> Bounded:
-    """Apply an exact function that decreases in no argument, such as the minimum of two arrays."""
+def apply_nondecreasing(function: Operation, parts: tuple[Bounded, ...]) -> Bounded:
+    """Apply an exact function that is non-decreasing in each argument, such as the minimum of two arrays."""
     fp = arithmetic_of(*parts)
     if fp is not None and not all(x.whole for x in parts):
         parts = tuple(to_float(x, fp) for x in parts)
@@ -240,7 +240,7 @@ def apply_monotonic(function: Operation, parts: tuple[Bounded, ...]) -> Bounded:
 
 def move(x: Bounded, function: Operation) -> Bounded:
     """Apply a function that moves or selects elements, such as a transposition or a maximum along an axis."""
-    return apply_monotonic(function, (x,))
+    return apply_nondecreasing(function, (x,))
 
 
 def _add(sign: int) -> Callable[[Bounded, Bounded, Arithmetic], Bounded]:
@@ -420,7 +420,7 @@ def _where(condition: Bounded, a: Bounded, b: Bounded) -> Bounded:
     if fp is not None and not (a.whole and b.whole):
         a, b = to_float(a, fp), to_float(b, fp)
     if condition.certain:
-        return replace(apply_monotonic(lambda x, y: np.where(condition.value, x, y), (a, b)), arithmetic=fp)
+        return replace(apply_nondecreasing(lambda x, y: np.where(condition.value, x, y), (a, b)), arithmetic=fp)
     yes, no = condition.low != 0, condition.high == 0
     low = np.where(yes, a.low, np.where(no, b.low, np.minimum(a.low, b.low)))
     high = np.where(yes, a.high, np.where(no, b.high, np.maximum(a.high, b.high)))
@@ -550,10 +550,17 @@ def _growing(fp: Arithmetic, shape: tuple[int, ...], axis: int, terms: int) -> A
 
 
 def walk_bound(terms: int, squares: Array, value: Array) -> float:
-    """A bound for every partial sum of terms with random signs (Hoeffding's inequality).
+    """Bound every partial sum of terms with random signs (Hoeffding's inequality).
 
-    The bound lambda * sqrt(sum of squares) holds for a million orders of additions with probability 1 - 10^-12. It is
-    infinite if a sum exceeds it, so that the signs are not random. The arguments are those of `exact_sums`.
+    The bound of each sum holds for a million orders of additions with probability 1 - 10^-12.
+
+    Args:
+        terms: Number of terms of all sums together.
+        squares: For each sum, the sum of the squares of its terms.
+        value: The sums.
+
+    Returns:
+        The largest bound; infinity if a sum exceeds its bound, as its signs are then not random.
     """
     bound = math.sqrt(2 * math.log(2 * max(float(terms), 1) * 1e18)) * np.sqrt(squares)
     return float(np.max(bound, initial=0)) if (np.abs(value) <= bound).all() else math.inf
@@ -582,8 +589,8 @@ TABLE: Mapping[Any, Callable[..., Bounded]] = {
     "abs": _absolute, "sqrt": rounding("sqrt", np.sqrt), "exp": rounding("exp", np.exp, least=0.0),
     "log": rounding("log", np.log), "tanh": rounding("tanh", np.tanh, -1.0, 1.0),
     "sin": _wave("sin", np.sin), "cos": _wave("cos", np.cos),
-    "minimum": lambda a, b: apply_monotonic(np.minimum, (a, b)),
-    "maximum": lambda a, b: apply_monotonic(np.maximum, (a, b)),
+    "minimum": lambda a, b: apply_nondecreasing(np.minimum, (a, b)),
+    "maximum": lambda a, b: apply_nondecreasing(np.maximum, (a, b)),
     "arange": lambda *ends: plain(np.arange(*(e.value for e in ends)), ends[0].arithmetic),
 }  # fmt: skip
 

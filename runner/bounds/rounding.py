@@ -42,7 +42,7 @@ FAILURE = 1e-6  # probability that an element of a correct kernel exceeds a prob
 
 
 class Halves(enum.Enum):
-    """How a kernel whose coarsest type is float16 or bfloat16 computes, if its YAML has no `compute`."""
+    """How a kernel whose least precise type is float16 or bfloat16 computes, if its YAML has no `compute`."""
 
     WIDE = enum.auto()  # in float32; results are rounded when they are stored
     MIXED = enum.auto()  # elementwise operations in the half type, sums in float32
@@ -177,8 +177,8 @@ def wider(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype({"b": np.bool_, "i": np.int64, "u": np.uint64}.get(dtype.kind, dtype))
 
 
-def coarsest(*dtypes: np.dtype[Any] | None) -> np.dtype[Any] | None:
-    """The floating-point type with the fewest digits, `None` without a float. 8-bit floats count as float32."""
+def least_precise(*dtypes: np.dtype[Any] | None) -> np.dtype[Any] | None:
+    """The floating-point type of lowest precision, `None` if none is a float. 8-bit floats count as float32."""
     floats = [np.dtype(np.float32) if d.itemsize == 1 else d for d in dtypes if d is not None and is_float(d)]
     return max(floats, key=lambda d: float(ml_dtypes.finfo(d).eps), default=None)  # type: ignore[no-untyped-call]
 

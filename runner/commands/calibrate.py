@@ -52,11 +52,11 @@ def _calibrate(device: str) -> int:
     command = [*KERNEL, f"size={sizes}", f"seed={seeds}", f"device={device}", "timing=thorough"]
     status = run_sweep(session, lambda: app.run(command, session))
     if status == 0 and session.folder:
-        keep(session.folder, Console())
+        store_noise(session.folder, Console())
     return status
 
 
-def keep(folder: RunFolder, console: Console) -> None:
+def store_noise(folder: RunFolder, console: Console) -> None:
     """Compute the noise from a finished sweep of identical cases, store it and print a table by size."""
     rows = sorted(read(folder.path).measured.rows, key=lambda row: int(row["size"]))
     device: dict[str, Any] = next(iter((folder.json(folder.environment) or {})["devices"].values()))

@@ -28,7 +28,7 @@ from runner.sweep.pool import Pool
 from runner.sweep.session import Session
 from runner.sweep.worker import Worker
 
-ONE_BY_ONE = "its jobs were planned one by one, so the folder lacks those that it had not reached"
+ONE_BY_ONE = "the jobs were planned one by one, so the folder lacks those that the run did not reach"
 
 
 def resume(name: str, options: Options) -> int:

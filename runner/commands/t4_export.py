@@ -30,7 +30,7 @@ def export(name: str, path: Path | None) -> None:
         devices = [d.get("name") for d in runs.section(environment, "devices").values() if isinstance(d, dict)]
         version = environment.get("runner")
         metadata = {"timeunit": "ms", "device": rows[0]["device"], "names": devices, "runner": version}
-        text = t4_format.written(_results(folder, rows), metadata)
+        text = t4_format.as_text(_results(folder, rows), metadata)
     if path is None:
         sys.stdout.write(text)
     else:
@@ -45,8 +45,11 @@ def _rows(folder: RunFolder, environment: Mapping[str, Any]) -> list[dict[str, A
         raise UsageError(f"{folder.path}: this run was imported from {origin}; use that file instead")
     if not rows:
         raise UsageError(f"{folder.path}: no case of this run is finished")
-    if len({row["device"] for row in rows}) > 1:
-        raise UsageError(f"{folder.path}: the run has several devices; a T4 file has one time per configuration")
+    if len(devices := dict.fromkeys(row["device"] for row in rows)) > 1:
+        raise UsageError(
+            f"{folder.path}: the run has results of {', '.join(devices)}; a T4 file holds one time per configuration, "
+            "so export a run on one device"
+        )
     return rows
 
 
@@ -63,8 +66,8 @@ def _results(folder: RunFolder, rows: Sequence[Mapping[str, Any]]) -> Iterator[R
         configuration = ({"kernel": row["kernel"]} if several else {}) | {name: own.get(name, NONE) for name in names}
         if (key := tuple(configuration.values())) in written:
             raise UsageError(
-                f"{folder.path}: several cases have the same parameters as {row['kernel']}, job {row['job']}; a T4 "
-                "file has one time per configuration"
+                f"{folder.path}: job {row['job']} of {row['kernel']} has the same parameters as an earlier one (with "
+                "another seed or compiler, perhaps); a T4 file holds one time per configuration"
             )
         written.add(key)
         yield Result(configuration, row["status"], times, metrics.median_us(row))

@@ -15,7 +15,10 @@ from runner.cli import Parser, run_function
 def main(arguments: list[str] | None = None) -> int:
     """Compare the runs that the arguments name. Returns the exit status."""
     parser = Parser("compare", "Compare runs with a baseline.")
-    runs = "a run's folder, a pattern, latest, latest~1, ...; A,B: repeated runs, pooled; the first is the baseline"
+    runs = (
+        "a run's folder, a pattern, latest, latest~1, ..., or A,B to pool repeated runs; the first RUN is the baseline "
+        "unless --baseline names another"
+    )
     strict = "exit with 3 if a case is inconclusive, not compared or missing"
     parser.add_argument("runs", nargs="+", metavar="RUN", help=runs)
     parser.add_argument("--baseline", metavar="RUN", help="the run that the others are compared with")

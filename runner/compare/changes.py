@@ -187,7 +187,7 @@ def _by_times(pair: Pair, decision: Decision, *, alike: bool, known: bool) -> Ch
     word = WORDS[decision.word]
     if word is Word.INCONCLUSIVE and not known:
         advice = "compare folders that have their samples/"
-        return Change(pair, word, "its rounds are unknown", advice, decision, alike)
+        return Change(pair, word, "samples of the case are missing", advice, decision, alike)
     same_code = pair.same_code and word in (Word.SLOWER, Word.FASTER)
     code = "the machine code is the same, so the kernel is not the cause" if same_code else ""
     reason = "; ".join(filter(None, (decision.note, code)))
@@ -207,7 +207,7 @@ def _by_correctness(base: Compared, other: Compared, pair: Pair) -> Change:
             return Change(pair, Word.SAME, "; ".join(_other_results(pair)))
         case "ok", "ok":
             crossed = pair.base["device"] != pair.other["device"]
-            why = "a time of the CPU device says nothing about a GPU" if crossed else "no time in one of them"
+            why = "a time of the CPU device says nothing about a GPU" if crossed else "one of the runs has no time"
             return Change(pair, Word.NOT_COMPARED, why)
         case _:
             rows = ((base, pair.base), (other, pair.other))

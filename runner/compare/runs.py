@@ -245,7 +245,7 @@ def _nothing_in_common(base: Compared, other: Compared) -> str:
     axes = {name: (values(base.rows, name), values(other.rows, name)) for name in base.parameters}
     apart = [name for name, (left, right) in axes.items() if not set(left) & set(right)]
     differing = apart or [name for name, (left, right) in axes.items() if set(left) != set(right)]
-    why = "each value occurs in both runs, but never in the same combination"
+    why = "each parameter has common values, but no combination of values occurs in both"
     if apart:
         why = f"they share no {listed(apart)}"
     words = " ".join(f"{run.name} has {_axes(run, differing)}." for run in (base, other))
@@ -267,7 +267,7 @@ def _require_same_surroundings(first: Compared, other: Compared) -> None:
         changed = next((name for name in (*was, *now) if was.get(name) != now.get(name)), None)
         if changed:
             was_now = f"{was.get(changed, 'unknown')} and {now.get(changed, 'unknown')}"
-            raise _not_the_same(first, other, f"{changed.removeprefix('devices.')} is {was_now}")
+            raise _pooling_error(first, other, f"{changed.removeprefix('devices.')} is {was_now}")
 
 
 def _pooled_row(first: Compared, row: Row, other: Compared, again: Row) -> Row:
@@ -277,7 +277,7 @@ def _pooled_row(first: Compared, row: Row, other: Compared, again: Row) -> Row:
     changed = [name for name in LAUNCH if not absent(row[name]) and str(row[name]) != str(again[name])]
     if changed:
         what = "machine code" if changed == ["binary"] else changed[0]
-        raise _not_the_same(first, other, f"{row['kernel']} (case {row['case']}) has a different {what}")
+        raise _pooling_error(first, other, f"{row['kernel']} (case {row['case']}) has a different {what}")
     weights = [max(1, len(r["measured"])) for r in (row, again)]
     times = {
         name: statistics.fmean([row[name], again[name]], weights)
@@ -288,5 +288,5 @@ def _pooled_row(first: Compared, row: Row, other: Compared, again: Row) -> Row:
     return {**row, **times, "min_us": min(row["min_us"], again["min_us"]), "measured": measured}
 
 
-def _not_the_same(first: Compared, other: Compared, why: str) -> UsageError:
-    return UsageError(f"{other.name} is not {first.name} measured again, as runs of one side must be: {why}")
+def _pooling_error(first: Compared, other: Compared, why: str) -> UsageError:
+    return UsageError(f"{other.name} cannot be pooled with {first.name}, as it does not repeat the same sweep: {why}")

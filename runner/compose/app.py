@@ -157,7 +157,8 @@ def _reserve_folder(config: DictConfig, parsed: Arguments, session: Session) -> 
     overrides = grammar.as_written(hydra.overrides.hydra)
     for override in overrides:
         if override.startswith(("hydra.sweep.subdir=", "hydra.run.dir=")):
-            raise UsageError(f"{override}: a job's folder is its number; hydra.sweep.dir names the sweep's folder")
+            why = "a job's number names its folder; hydra.sweep.dir names the sweep's folder"
+            raise UsageError(f"{override}: cannot be set: {why}")
     exactly = any(override.startswith("hydra.sweep.dir=") for override in overrides)
     path = Path(str(hydra.sweep.dir) if exactly else f"{hydra.sweep.dir}-{_content_name(config)}")
     resumed = session.folder if not session.new else None  # a resumed search is composed again

@@ -37,7 +37,7 @@ FIXED_KEYS = {
     "hydra.mode": "one case is a sweep, too; leave it out",
     "hydra": "set a key within it",
 }
-"""Keys of Hydra that cannot be set, and why."""
+"""Keys of Hydra that cannot be set, with the reason or the alternative."""
 FIXED_NODES = ("hydra.callbacks", "hydra.hydra_logging", "hydra.job_logging")
 """Those of them whose subkeys cannot be set, either."""
 
@@ -105,7 +105,7 @@ def _refuse(override: Override) -> None:
     if key == "hydra/launcher":
         require_launcher(str(override.value()))
     if key == "hydra.sweep.dir" and override.value() == "":
-        raise UsageError(f"{line}: name a new folder")
+        raise UsageError(f"{line}: expected a new or an empty folder")
     if key in FILES and (override.is_add() or override.is_force_add()) and key != "experiment":
         raise UsageError(f"{line}: the configuration already chooses a {key}; write {key}=NAME without a +")
     length(override, ())

@@ -46,15 +46,15 @@ class CheckedFiles(ConfigSource):
         return ConfigResult(self.provider, self.full_path(), OmegaConf.load(path), header)
 
     def available(self) -> bool:
-        """Called by Hydra."""
+        """Whether the folder exists. Called by Hydra."""
         return self.is_group("")
 
     def is_group(self, config_path: str) -> bool:
-        """Called by Hydra."""
+        """Whether a folder of this name exists. Called by Hydra."""
         return (Path(self.path) / config_path).is_dir()
 
     def is_config(self, config_path: str) -> bool:
-        """Called by Hydra."""
+        """Whether a configuration file of this name exists. Called by Hydra."""
         return self._file(config_path).is_file()
 
     def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:

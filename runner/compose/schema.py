@@ -61,7 +61,8 @@ def register(search_path: Sequence[Path]) -> None:
     """
     parameters = dict.fromkeys((*VOCABULARY, *_declared(search_path)))
     if len(parameters) > MAX_NAMES:
-        raise UsageError(f"the kernels on the search path declare {len(parameters):,} parameters, above {MAX_NAMES:,}")
+        number = f"{len(parameters):,} parameters; at most {MAX_NAMES:,} are allowed"
+        raise UsageError(f"the kernels on the search path declare {number}")
     fields = [*_FIELDS, *((word, Any, None) for word in parameters)]
     store = ConfigStore.instance()
     # kernel=glob(*) would match a schema in the group `kernel`.

@@ -82,7 +82,8 @@ class _Searching:
             )
         if launcher.name not in SEARCHING:
             raise UsageError(
-                f"hydra/launcher={launcher.name}: a search needs hydra/launcher=batch, or gpus of this machine"
+                f"hydra/launcher={launcher.name}: a search cannot use this launcher; expected "
+                "batch or gpus (all GPUs of this machine)"
             )
         keys: Any = OmegaConf.to_container(config.hydra.sweeper, resolve=True)
         self._settings = dict(keys)
@@ -214,7 +215,8 @@ def split(overrides: Sequence[Override], further: Axes) -> tuple[list[str], dict
         if not override.is_sweep_override():
             fixed[key] = f"{key}={override.get_value_element_as_str()}"
         elif key in FILES or "." in key:
-            raise UsageError(f"{override.input_line}: a search varies parameters of one kernel; run one for each {key}")
+            instead = f"run one search for each {key}"
+            raise UsageError(f"{override.input_line}: a search varies parameters of one kernel; {instead}")
         else:
             count = checks.length(override, ())  # a range may not fit into memory
             if not 0 < count <= MAX_VALUES:

@@ -78,7 +78,7 @@ def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: Ru
         if not plan:
             raise next(iter(mistakes.values()))
         session.left_out = list(mistakes)
-        _say_what_differs(job_overrides, plan, mistakes, progress)
+        _report_left_out_and_replaced(job_overrides, plan, mistakes, progress)
         if dry:
             session.planned += launcher.planned(plan)
         else:
@@ -91,7 +91,7 @@ def sweep_overrides(config: DictConfig, *, resolve: bool = False) -> list[str]:
     return [*(f"{key}={value}" for key, value in params.items()), *grammar.as_written(config.hydra.overrides.task)]
 
 
-def _say_what_differs(
+def _report_left_out_and_replaced(
     job_overrides: Sequence[Sequence[str]],
     plan: Sequence[Job],
     mistakes: Mapping[str, KernelMistake],

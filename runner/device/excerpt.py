@@ -45,7 +45,7 @@ def excerpt(source: Source, has_header: Callable[[str], bool]) -> Excerpt | None
         return None
     needed = needed_items(source, files)
     items_needed = [item for items in needed.values() for item in items]
-    words = {word for item in items_needed if item.kind is not ItemKind.USING for word in item.mentions}
+    words = {word for item in items_needed if item.kind is not ItemKind.USING for word in item.free_names}
     halves = b"#include <cuda_bf16.h>" if any("half" in w or "bfloat16" in w for w in words) else b""
     texts, missing = {}, set()
     for path, file in files.items():
@@ -82,7 +82,8 @@ def explain_missing(source: Source, function: str, reason: str) -> str:
     if not named:
         return f"has no __global__ function '{function}'; {names}"
     if named[0].template and "<" not in function:
-        return f"'{name}' is a template; name its arguments, too: {', '.join(map(str, named))}"
+        templates = ", ".join(map(str, named))
+        return f"'{name}' is a template; add its template arguments to 'function' in the YAML: {templates}"
     types = (", ".join(p.type + "*" * p.pointers for p in k.parameters) for k in declared if k.name == name)
     if len(overloads := dict.fromkeys(f"{name}({names})" for names in types)) > 1:  # one may be declared alone
         return f"which '{name}'? Name one by its parameters, too: {', '.join(overloads)}"
@@ -140,14 +141,14 @@ def needed_items(source: Source, files: Mapping[Path, File]) -> dict[Path, set[I
     omitted = {i for path, file in files.items() for i in file.items if i not in needed[path]}
     missing = _names(omitted) - _names(i for items in needed.values() for i in items)
     for path, file in files.items():
-        needed[path] |= {i for i in file.items if i.kind is ItemKind.ASSERTION and not i.mentions & missing}
+        needed[path] |= {i for i in file.items if i.kind is ItemKind.ASSERTION and not i.free_names & missing}
     return needed
 
 
 def _mentioned(item: Item, path: Path, source: Source, files: Mapping[Path, File]) -> set[str]:
     """The names that an item mentions, with all names of a file included within it, such as a table."""
     included = [file for name in item.includes if (file := _find(name, path, source))]
-    return set(item.mentions) | {w for f in included for w in WORD.findall(files[f].content.decode(errors="replace"))}
+    return set(item.free_names) | {w for f in included for w in WORD.findall(files[f].content.decode(errors="replace"))}
 
 
 def _edited(file: File, replacements: Mapping[Item, bytes]) -> str:

@@ -77,7 +77,7 @@ class Limited:
             memory = f"{self.limits.gb:g} GB of memory (device.compile_limit_gb)"
             raise CompileLimit(f"the compiler needs more than {memory}", message)
         if code and _NO_ROOM.search(message):
-            raise CompileLimit(f"the compiler writes more than {MAX_OUTPUT_BYTES >> 20} MiB", message)
+            raise CompileLimit(f"the compiler's output exceeds the limit of {MAX_OUTPUT_BYTES >> 20} MiB", message)
         return subprocess.CompletedProcess(command, code, out, err)
 
     @contextlib.contextmanager
@@ -140,7 +140,7 @@ def _output(process: subprocess.Popen[bytes], text: bytes, seconds: float) -> tu
                 late = f"the compiler was still running after {seconds:g} s (device.compile_limit_s)"
                 raise CompileLimit(late, err.text.decode(errors="replace"))
             if len(out) > MAX_OUTPUT_BYTES:
-                raise CompileLimit(f"the compiler writes more than {MAX_OUTPUT_BYTES >> 20} MiB")
+                raise CompileLimit(f"the compiler's output exceeds the limit of {MAX_OUTPUT_BYTES >> 20} MiB")
             for key, _ in ready:
                 if key.fileobj is process.stdin:
                     with contextlib.suppress(BrokenPipeError):

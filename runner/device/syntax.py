@@ -82,8 +82,11 @@ class Item:
     node: tree_sitter.Node = field(repr=False, compare=False, kw_only=True)
 
     @functools.cached_property
-    def mentions(self) -> frozenset[str]:
-        """The names that it uses and does not declare within itself."""
+    def free_names(self) -> frozenset[str]:
+        """The names that it uses without declaring them as a local variable or template parameter.
+
+        Includes all words in the bodies of macros.
+        """
         used, own, in_macros = self._names
         return frozenset((used - own) | in_macros)
 
@@ -276,7 +279,7 @@ def _path_of(include: tree_sitter.Node) -> tuple[str, bool]:
 
 def _declared(node: tree_sitter.Node, macros: _Macros) -> tuple[ItemKind, frozenset[str]]:
     inner = _declaration(node)
-    names = frozenset(_names(inner))
+    names = frozenset(_declared_names(inner))
     if inner.type in _MACROS:
         return ItemKind.NAMED, names
     if inner.type == "static_assert_declaration":
@@ -321,7 +324,7 @@ def _function_declarator(node: tree_sitter.Node | None) -> tree_sitter.Node | No
     return node if node is not None and node.type == "function_declarator" else None
 
 
-def _names(node: tree_sitter.Node) -> Iterator[str]:
+def _declared_names(node: tree_sitter.Node) -> Iterator[str]:
     """The names that a declaration declares; of a qualified one (`Vector::sum`) all parts."""
     if node.type in ("using_declaration", "preproc_def", "preproc_function_def", "alias_declaration"):
         name = node.child_by_field_name("name") or (node.named_children[-1] if node.named_children else None)
@@ -336,7 +339,7 @@ def _names(node: tree_sitter.Node) -> Iterator[str]:
             yield from _names_of_declarator(declarator)
         kind = node.child_by_field_name("type")
         if kind is not None and kind.type in _CLASSES and kind.child_by_field_name("body"):
-            yield from _names(kind)
+            yield from _declared_names(kind)
 
 
 def _names_of_declarator(node: tree_sitter.Node) -> Iterator[str]:

@@ -72,7 +72,7 @@ class Table:
         )
 
     def markdown(self) -> str:
-        """The table for a pull request; special characters of Markdown and HTML are escaped."""
+        """The table in Markdown. Special characters of Markdown and HTML are escaped."""
         rules = ["---" if "left" in self.styles.get(name, "") else "---:" for name in self.columns]
         lines = [[escaped(cell.text) for cell in line.cells] for line in self.lines]
         return "\n".join(f"| {' | '.join(words)} |" for words in (map(escaped, self.columns), rules, *lines))

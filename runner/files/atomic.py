@@ -19,7 +19,7 @@ def write(path: Path, content: bytes) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace a UTF-8 text file in one step. Surrogate escapes are written as the bytes that they represent."""
+    """Write a UTF-8 text file atomically, replacing any earlier one. Surrogate escapes become their bytes."""
     write(path, text.encode("utf-8", errors="surrogateescape"))
 
 

@@ -71,7 +71,7 @@ def _count(events: Iterator[Any], most: int) -> None:
             count += nodes
             above[-1].height = max(above[-1].height, height)
         if count > most:
-            raise TooMuch(f"has more than {most:,} values, where each alias counts as the values that it refers to")
+            raise TooMuch(f"has more than {most:,} values (an alias counts as all values that it refers to)")
         if len(above) - 1 + above[-1].height > MAX_LEVELS:
             raise TooMuch(f"is nested more than {MAX_LEVELS} levels deep")
 

@@ -15,7 +15,7 @@ from runner.importer.facts import find_facts, folders_nearby
 from runner.importer.kernel_yaml import format_yaml
 from runner.importer.tuning import Tuning, read_script, read_t1
 
-MAX_NAME = 64  # characters of a kernel's name in its file's
+MAX_NAME = 64  # characters of a kernel's name in the name of its YAML
 
 
 def convert(file: Path, kernel: str | None, source: Path | None, into: Path | None) -> None:

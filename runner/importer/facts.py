@@ -64,7 +64,7 @@ def find_facts(source: Source, kernel: Kernel) -> Facts:
     items = [item for path, file in files.items() for item in file.items if item in needed[path]]  # in the files' order
     body = [node for item in items if item.kind is not ItemKind.USING for node in descendants(item.node)]
     declared = {name for file in files.values() for item in file.items for name in item.names}
-    declared |= {name for item in items for name in item.own} | set(_unseen(body))
+    declared |= {name for item in items for name in item.own} | set(_unlisted_names(body))
     fields = [text_of(n) for n in body if n.type == "field_expression"]
     constants = tuple(dict.fromkeys(_constants(body)))
     macros = (name for name in _undeclared(body) if name not in declared and not _KNOWN.fullmatch(name))
@@ -89,7 +89,7 @@ def _axes(fields: list[str], name: str) -> int:
     return 3 if f"{name}.z" in fields else 2 if f"{name}.y" in fields else 1
 
 
-def _unseen(body: list[tree_sitter.Node]) -> Iterator[str]:
+def _unlisted_names(body: list[tree_sitter.Node]) -> Iterator[str]:
     """Members of classes, and variables of a declaration such as `tile<32> warp = x`, which parses as comparisons."""
     for node in body:
         parent = node.parent
@@ -107,14 +107,14 @@ def _role(p: Parameter, kernel: tree_sitter.Node) -> str:
     while len(names) > count:  # follow pointers derived from it: `T* row = p + i * n`
         count = len(names)
         for n in descendants(kernel):
-            if n.type == "init_declarator" and _points(n.child_by_field_name("value"), names):
+            if n.type == "init_declarator" and _is_pointer_to(n.child_by_field_name("value"), names):
                 names |= set(re.findall(r"\w+", text_of(n.child_by_field_name("declarator")))[-1:])
     uses = {_use(n) for n in descendants(kernel) if n.type in IDENTIFIERS and text_of(n) in names and not _declares(n)}
     uses.discard("moved")
     return "in" if uses == {"read"} else "out" if uses == {"assigned"} else "inout"
 
 
-def _points(value: tree_sitter.Node | None, names: set[str]) -> bool:
+def _is_pointer_to(value: tree_sitter.Node | None, names: set[str]) -> bool:
     """Whether an expression is one of these pointers, possibly offset or cast."""
     while value is not None and value.type not in IDENTIFIERS:
         field = {"binary_expression": "left", "cast_expression": "value"}.get(value.type)
@@ -140,12 +140,12 @@ def _use(node: tree_sitter.Node) -> str:
             break  # it is in an index
         element, parent = parent, parent.parent
     if parent is None or element == node:
-        element = _moved(node)
+        element = _whole_pointer(node)
         parent = element.parent
-        if parent is not None and (parent.type == "init_declarator" or _compares(parent)):
+        if parent is not None and (parent.type == "init_declarator" or _is_equality_comparison(parent)):
             return "moved"  # T* row = p + i * n, p != nullptr
         if parent is None or parent.type != "pointer_expression" or text_of(parent).startswith("&"):
-            return _passed(element)
+            return _use_in_call(element)
         element, parent = parent, parent.parent
     if parent is not None and parent.type == "argument_list" and parent.parent is not None:
         element, parent = parent.parent, parent.parent.parent  # FLOAT4(out[i]) = ...
@@ -153,10 +153,10 @@ def _use(node: tree_sitter.Node) -> str:
         return "assigned" if text_of(parent.child_by_field_name("operator")) == "=" else "other"
     if parent is None or parent.type == "update_expression":
         return "other"
-    return _passed(parent) if parent.type == "pointer_expression" and text_of(parent).startswith("&") else "read"
+    return _use_in_call(parent) if parent.type == "pointer_expression" and text_of(parent).startswith("&") else "read"
 
 
-def _moved(node: tree_sitter.Node) -> tree_sitter.Node:
+def _whole_pointer(node: tree_sitter.Node) -> tree_sitter.Node:
     """The largest expression that is this pointer, offset or cast: `(float4*)(p + i)`."""
     while (parent := node.parent) is not None and parent.type in _MOVING:
         if parent.type == "binary_expression" and text_of(parent.child_by_field_name("operator")) not in "+-":
@@ -167,11 +167,11 @@ def _moved(node: tree_sitter.Node) -> tree_sitter.Node:
     return node
 
 
-def _compares(node: tree_sitter.Node) -> bool:
+def _is_equality_comparison(node: tree_sitter.Node) -> bool:
     return node.type == "binary_expression" and text_of(node.child_by_field_name("operator")) in ("==", "!=")
 
 
-def _passed(pointer: tree_sitter.Node) -> str:
+def _use_in_call(pointer: tree_sitter.Node) -> str:
     """How a function uses a pointer, guessed from the function's name."""
     arguments = pointer.parent
     call = arguments.parent if arguments is not None and arguments.type == "argument_list" else None
@@ -244,7 +244,7 @@ def _where(launch: tree_sitter.Node, shape: str) -> str:
 def folders_nearby(source: Source) -> Iterator[Path]:
     """Find include folders near a kernel's file, within its repository, that hold headers the kernel needs."""
     files = dict(parsed_files(source))
-    words = {w for items in needed_items(source, files).values() for i in items for w in i.mentions} | {"operator"}
+    words = {w for items in needed_items(source, files).values() for i in items for w in i.free_names} | {"operator"}
     includes = {i.path for file in files.values() for i in file.items if i.kind is ItemKind.INCLUDE and i.path}
     parent = source.path.resolve().parent
     ancestors = (parent, *parent.parents)

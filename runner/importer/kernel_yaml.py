@@ -76,7 +76,7 @@ class _Description:
             parts.append(f"ceil_div({length}, {' * '.join(divisors or [own])})")
         if not tuning.divisors:
             parts += [BLANK] * (facts.grid - len(parts))
-        return block, parts[0] if len(parts) == 1 else _listed(parts)
+        return block, parts[0] if len(parts) == 1 else _yaml_list(parts)
 
     def function(self) -> str:
         """The value of `function`. Adds a parameter for each template argument."""
@@ -115,7 +115,7 @@ class _Description:
                 yield name if own == name.lower() else f"{{{name}: {own}}}"
 
     def arguments(self) -> Iterator[str]:
-        """The lines of `arguments`."""
+        """The lines of `arguments`. Adds a parameter for each scalar of unknown value that is not a float."""
         for position, p in enumerate(self.facts.kernel.parameters):
             kind, name = plain_type(p.type), p.name or f"argument{position}"
             name += "_" * (keyword.iskeyword(name) and name != "in")  # a keyword cannot be used in an expression
@@ -125,7 +125,7 @@ class _Description:
             elif kind in _OBJECTS:
                 shape = "[rows, cols]" if self.facts.dimensions > 1 else "size"
                 content = f"dtype: float32, shape: {shape}, fill: random"
-                yield f"  - {{name: {p.name}, {_OBJECTS[kind]}, {content}}}{note}; of float32?"
+                yield f"  - {{name: {p.name}, {_OBJECTS[kind]}, {content}}}{note}; does it hold float32?"
             else:
                 dtype, value = self.dtype(kind), self.tuning.scalars.get(position)
                 if length := self.length(p.name, value):
@@ -138,7 +138,7 @@ class _Description:
                     text = self.add(name, BLANK, note=f"the argument {name}")
                 yield f"  - {{name: {name}, scalar: {dtype}, value: {text}}}{note}"
         for c in self.facts.constants:
-            shape = _listed(self.expression(s) for s in c.shape) if c.shape else "1"
+            shape = _yaml_list(self.expression(s) for s in c.shape) if c.shape else "1"
             content = f"dtype: {self.dtype(c.type)}, shape: {shape}, fill: random, constant: true"
             yield f"  - {{name: {c.name}, role: in, {content}}}"
 
@@ -146,12 +146,12 @@ class _Description:
         """The line of a pointer."""
         dtype, content = self.dtype(kind), ", fill: random" if role != "out" else ""
         doubt = {
-            "out": "; or inout, if it keeps elements",
-            "inout": "; or in, if it only reads, or out, if it reads nothing from before",
+            "out": "; or inout, if the kernel leaves some elements unchanged",
+            "inout": "; or in, if the kernel only reads it; or out, if no earlier content is read",
             "in": "; {range: [0, end]}, if these are indices" * dtype.startswith(("int", "uint")),
         }[role]
         if pointers > 1:  # its elements are addresses, which cannot be filled
-            dtype, doubt = _QUOTED, "; no array of an argument can hold pointers"
+            dtype, doubt = _QUOTED, "; an array of pointers is not supported"
         return f"  - {{name: {name}, role: {role}, dtype: {dtype}, shape: size{content}}}{note}{doubt}"
 
     def length(self, name: str, value: float | None) -> str:
@@ -220,8 +220,11 @@ def format_yaml(facts: Facts, folder: Path, tuning: Tuning, *, overloads: bool) 
             for half in ("bfloat16", "float16")
             if any(f"dtype: {half}," in line for line in arguments)
         ),
-        f"grid: {grid}  # as many blocks as are launched?",
-        *(f"shared: {_bytes(s.type)} * block  # bytes of {s.type} {s.name}[]: as many?" for s in facts.shared[:1]),
+        f"grid: {grid}  # the number of blocks that are launched?",
+        *(
+            f"shared: {_bytes(s.type)} * block  # bytes of {s.type} {s.name}[]; the right number?"
+            for s in facts.shared[:1]
+        ),
         "constraints:" if tuning.restrictions else "",
         *(f'  "{d.expression(text)}": a restriction of the tuning script' for text in tuning.restrictions),
         "reference:  # the expected outputs, as expressions over the arrays, or a Python function: module.function",
@@ -230,7 +233,7 @@ def format_yaml(facts: Facts, folder: Path, tuning: Tuning, *, overloads: bool) 
     return "\n".join(filter(None, lines)) + "\n"
 
 
-def _listed(expressions: Iterable[str]) -> str:
+def _yaml_list(expressions: Iterable[str]) -> str:
     return "[" + ", ".join(f'"{e}"' for e in expressions) + "]"
 
 

@@ -43,7 +43,7 @@ class Result:
 
 
 def read(path: Path) -> tuple[list[Result], Mapping[str, Any]]:
-    """Read a T4 file, which may be compressed by gzip.
+    """Read a T4 file, optionally compressed by gzip. Times in an unknown unit are taken as milliseconds.
 
     Returns:
         The results and the metadata.
@@ -74,8 +74,9 @@ def read(path: Path) -> tuple[list[Result], Mapping[str, Any]]:
         except (KeyError, TypeError, ValueError, AttributeError) as e:
             why = f"it lacks {e}" if isinstance(e, KeyError) else e
             raise UsageError(f"{path}: results[{number}] is not a T4 entry: {why}") from None
-    if len({tuple(r.configuration) for r in results}) > 1:
-        raise UsageError(f"{path}: not all results have the same parameters")
+    names = tuple(results[0].configuration)
+    if (other := next((n for n, r in enumerate(results) if tuple(r.configuration) != names), None)) is not None:
+        raise UsageError(f"{path}: results[{other}] must have the same parameters as results[0], in the same order")
     return results, metadata
 
 
@@ -96,11 +97,11 @@ def _result(entry: Mapping[str, Any], scale: float) -> Result:
         raise ValueError(f"invalidity {word!r} is not one of {', '.join(STATUS)}")
     status = STATUS[word]
     configuration = dict(entry["configuration"])
-    if not all(isinstance(value, str | int | float) for value in configuration.values()):
-        raise TypeError("a value of the configuration is neither a number nor a string")
+    if wrong := [name for name, value in configuration.items() if not isinstance(value, str | int | float)]:
+        raise TypeError(f"configuration: expected a number or a text as the value of '{wrong[0]}'")
     runtimes = np.array(entry.get("times", {}).get("runtimes") or [], np.float64) * scale
     if runtimes.ndim != 1 or not (np.isfinite(runtimes) & (runtimes > 0)).all():
-        raise ValueError("each runtime must be a number above 0")
+        raise ValueError("times: runtimes: expected a list of numbers above 0")
     objective = (entry.get("objectives") or ["time"])[0]
     time_us = None
     for measurement in entry.get("measurements") or []:
@@ -113,7 +114,7 @@ def _result(entry: Mapping[str, Any], scale: float) -> Result:
     return Result(configuration, status, runtimes, time_us if status == "ok" else None)
 
 
-def written(results: Iterable[Result], metadata: Mapping[str, Any]) -> str:
+def as_text(results: Iterable[Result], metadata: Mapping[str, Any]) -> str:
     """Format results and metadata as the text of a T4 file."""
     entries = []
     for r in results:

@@ -38,7 +38,8 @@ def write_run(file: Path, kernel: str | None, into: Path | None) -> str:
     stem = re.sub(r"\W+", "_", file.name.partition(".")[0]).strip("_") or "recorded"
     names = [name for name in entries[0].configuration if name != KERNEL]
     if reserved := [name for name in names if name in columns.RESERVED or not name.isidentifier()]:
-        raise UsageError(f"{file}: the parameter '{reserved[0]}' cannot be a column of results.csv")
+        why = "is reserved" if reserved[0].isidentifier() else "is not an identifier"
+        raise UsageError(f"{file}: the parameter '{reserved[0]}' cannot be a column of results.csv: this name {why}")
     folder = RunFolder(into or runs.OUTPUTS / IMPORTED / stem)
     if folder.path.exists():
         raise UsageError(f"{folder.path}: already exists; nothing is written. --into FOLDER chooses another folder")
@@ -68,7 +69,7 @@ def _row(number: int, entry: t4_format.Result, kernel: str, file: Path, *, on_gp
         row |= _parameter(name, value, f"{file}: results[{number}]")
     row |= {"device": RECORDING, "status": entry.status, "job": number}
     if entry.status != "ok":
-        return {**row, "reason": f"{file.name} calls it {entry.status}"}
+        return {**row, "reason": f"recorded as {entry.status} in {file.name}"}
     times: dict[str, Any] = {"median_us": entry.time_us}
     if len(entry.times_us):
         names = ("samples", "median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us")

@@ -71,12 +71,13 @@ def read_t1(path: Path) -> Tuning:
     try:
         return _refuse_unusable(_of_t1(json.loads(path.read_text(encoding="utf-8")), path.parent), path)
     except (SyntaxError, ValueError, KeyError, TypeError, AttributeError) as e:
-        raise UsageError(f"{path}: not a T1 file: {type(e).__name__}: {e}") from None
+        why = f"it lacks {e}" if isinstance(e, KeyError) else f"{type(e).__name__}: {e}"
+        raise UsageError(f"{path}: not a T1 file: {why}") from None
 
 
 def _of_t1(content: Any, folder: Path) -> Tuning:
     space, kernel = content["ConfigurationSpace"], content["KernelSpecification"]
-    parameters = {p["Name"]: _listed(p["Values"]) for p in space["TuningParameters"]}
+    parameters = {p["Name"]: _parse_values(p["Values"]) for p in space["TuningParameters"]}
     file, local = str(kernel.get("KernelFile", "")), kernel.get("LocalSize") or {}
     arguments = [a for a in kernel.get("Arguments") or () if a.get("MemType") != "Constant"]
     access = {"ReadOnly": "in", "WriteOnly": "out", "ReadWrite": "inout"}
@@ -107,11 +108,13 @@ def _refuse_unusable(tuning: Tuning, path: Path) -> Tuning:
             raise UsageError(f"{path}: {name}: expected at least one value")
         for value in values if name in tuning.block else ():
             if not isinstance(value, int) or value < 1:
-                raise UsageError(f"{path}: {name}: expected positive integers, as it sets the block, not {value!r}")
+                raise UsageError(
+                    f"{path}: {name}: expected positive integers, as it is a length of the block, not {value!r}"
+                )
     return tuning
 
 
-def _listed(values: Any) -> list[Any]:
+def _parse_values(values: Any) -> list[Any]:
     """The values of a parameter, given as a list or as a Python expression."""
     return list(_value(ast.parse(values, mode="eval").body, {}) if isinstance(values, str) else values)
 

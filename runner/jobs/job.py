@@ -21,7 +21,7 @@ from runner.kernel.metrics import TIME, Metric
 from runner.kernel.reference import find
 
 LAUNCHERS = ("batch", "gpus", "slurm")
-"""The launchers. Each gets all jobs at once, so that it can measure cases that are compared side by side."""
+"""The launchers. Each gets all jobs at once, so that it can measure compared cases side by side."""
 
 
 @dataclass(frozen=True)

@@ -256,7 +256,7 @@ def glibc_rand(count: int) -> NDArray[np.uint32]:
     power = 1
     while len(known) < count + _SKIPPED:
         while 2 * power + _ORDER <= len(known):
-            step, power = _times(step, step), 2 * power
+            step, power = _multiply(step, step), 2 * power
         known = np.concatenate([known, _extend(known, step, power)])
     return known[_SKIPPED : _SKIPPED + count] >> np.uint32(1)
 
@@ -293,7 +293,7 @@ def _glibc_start() -> NDArray[np.uint32]:
     return np.array(r[3:], np.uint32)
 
 
-def _times(a: NDArray[np.uint32], b: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def _multiply(a: NDArray[np.uint32], b: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """The product of two polynomials modulo x**31 - x**28 - 1, coefficients modulo 2**32."""
     product = np.zeros(2 * _ORDER - 1, np.uint32)
     for i in range(_ORDER):
@@ -343,17 +343,17 @@ def _exact(levels: int, *, signed: bool) -> Callable[[int, np.dtype[Any], int, s
     def make(count: int, dtype: np.dtype[Any], seed: int, label: str) -> NDArray[Any]:
         generator = random_generator(seed, label)
         numbers = generator.integers(1, max(levels - 1, 1), count, np.int8, endpoint=True)
-        turn = (seed >> 32) % 4
-        mixed = signed and (turn % 2 == 1 or levels < 4)
+        variant = (seed >> 32) % 4
+        mixed = signed and (variant % 2 == 1 or levels < 4)
         if mixed:
             numbers *= 1 - 2 * generator.integers(0, 2, count, np.int8)
         if count > 1:
             other = -1 if mixed else 1
             ends = (levels, other * max(levels - 1, 1))
-            numbers[0], numbers[-1] = ends if turn in (1, 3 if signed else 0) else ends[::-1]
+            numbers[0], numbers[-1] = ends if variant in (1, 3 if signed else 0) else ends[::-1]
         if signed:
-            numbers *= 1 if turn in (1, 2) else -1
-        elif turn % 2 == 0:
+            numbers *= 1 if variant in (1, 2) else -1
+        elif variant % 2 == 0:
             numbers = np.asarray(levels + 1 - numbers, np.int8)
         return (numbers.astype(np.float32) / (levels if signed else 1)).astype(dtype)
 

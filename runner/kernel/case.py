@@ -307,7 +307,7 @@ def unroll(
             continue
         for value in range(int(step.end(known))):
             if next(turns) > MAX_TURNS:  # also of loops without a launch
-                raise UsageError(f"{step.end.where}: the loops have more than {MAX_TURNS:,} turns")
+                raise UsageError(f"{step.end.where}: the loops have more than {MAX_TURNS:,} iterations")
             yield from unroll(step.steps, {**known, step.counter: value}, turns)
 
 

@@ -87,7 +87,7 @@ def canonical(name: str, kind: Kind, value: Any) -> Canonical:
         value = " ".join(map(str, value))
     try:
         text = "" if value is None or isinstance(value, bool | list | dict) else str(value).strip()
-        return options.canonical(text) if kind is Kind.OPTIONS else _read(kind, text)
+        return options.canonical(text) if kind is Kind.OPTIONS else _parse(kind, text)
     except (ValueError, KeyError, ArithmeticError):
         text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
         raise UsageError(f"{name}={shortened(text, 60)}: expected {_EXPECTED[kind]}") from None
@@ -142,7 +142,8 @@ _EXPECTED = {
 
 
 @functools.lru_cache(maxsize=4096)
-def _read(kind: Kind, text: str) -> Canonical:
+def _parse(kind: Kind, text: str) -> Canonical:
+    """Parse a value. Raises ValueError, KeyError or ArithmeticError if the kind does not allow it."""
     if kind is Kind.DTYPE:
         return DTYPES[DTYPE_ALIASES.get(text, text)].name
     if kind is Kind.CHOICE:
@@ -155,7 +156,7 @@ def _read(kind: Kind, text: str) -> Canonical:
         return _real(text)
     if kind is Kind.NUMBER:
         with contextlib.suppress(ValueError):
-            return _read(Kind.INTEGER, text)
+            return _parse(Kind.INTEGER, text)
         return _real(text)
     axes = re.split(r"\s*x\s*", text)
     most = {Kind.SIZE: 2, Kind.BLOCK: 3}.get(kind, 0)

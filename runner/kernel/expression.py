@@ -32,7 +32,7 @@ def _checked(operation: Callable[[Any, Any], Any], *, grows: bool = False) -> Ca
 
     def checked(left: Any, right: Any) -> Any:
         if isinstance(left, str) or isinstance(right, str):
-            raise TypeError("text is not a number")
+            raise TypeError("an operand is text; expected a number")
         if grows and not 0 <= right <= LARGEST_BITS:
             raise ValueError(f"exponent {right} is not within 0 to {LARGEST_BITS}")
         result = operation(left, right)

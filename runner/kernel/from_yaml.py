@@ -49,6 +49,7 @@ KEYS = _OWN_KEYS | frozenset(
 ACCESSES = "the cost of accesses is now counted from the kernel itself (lines.csv); remove the key"
 
 BLANK = "???"  # what runner.importer leaves to be filled in
+_TAKEN = "'{}' is also the name of another value or array; choose another name"
 
 # Values of the parameter `cache`: a preferred split of on-chip memory (cudaFuncSetCacheConfig), or the percentage of
 # shared memory (cudaFuncAttributePreferredSharedMemoryCarveout).
@@ -110,7 +111,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
     d.let = _definitions(d)
     counters = loop_names(d.raw.get("launches"))
     if taken := sorted(counters & ({*d.known, *d.let, *d.arrays})):
-        raise UsageError(f"{d.where}: launches: '{taken[0]}' is already the name of something else")
+        raise UsageError(f"{d.where}: launches: {_TAKEN.format(taken[0])}")
     arguments = tuple(argument(a, counters) for a in d.each("arguments"))
     d.grid = d.expressions("grid") if "grid" in d.raw else ()
     d.shared = d.raw.get("shared", 0)
@@ -240,7 +241,7 @@ def _definitions(d: Reader) -> dict[str, str]:
     for name in level.raw:
         _require_name(level.where, name)
         if name in d.known or name in d.arrays:
-            raise UsageError(f"{level.where}: '{name}' is already the name of something else")
+            raise UsageError(f"{level.where}: {_TAKEN.format(name)}")
     texts = {n: str(text) for n, text in level.raw.items()}
     d.helpers = _array_definitions(texts, d.array_names, level.where)
     level.known, level.let = d.known, {n: text for n, text in texts.items() if n not in d.helpers}
@@ -254,7 +255,7 @@ def _require_name(where: str, name: Any) -> None:
         allowed = "up to 32 characters from a-z, 0-9 and _, starting with a letter"
         raise UsageError(f"{where}: '{name}' is not a valid name; allowed: {allowed}")
     if keyword.iskeyword(name) or name in FUNCTIONS:
-        raise UsageError(f"{where}: '{name}' means something else in expressions; choose another name")
+        raise UsageError(f"{where}: '{name}' is a keyword or a function of expressions; choose another name")
 
 
 def _array_definitions(texts: Mapping[str, str], arrays: set[str], where: str) -> dict[str, str]:
@@ -496,4 +497,4 @@ def _require_shuffle(kernel: Kernel, where: str) -> None:
         if name not in arrays or arrays[name].role is not name:
             raise UsageError(f"{where}: the kernel has no array '{name}' of the role '{name}'")
     if len({(a.dtype, tuple(e.text for e in a.shape)) for a in (arrays["in"], arrays["out"])}) > 1:
-        raise UsageError(f"{where}: 'in' and 'out' need one dtype and one shape")
+        raise UsageError(f"{where}: 'in' and 'out' must have the same dtype and the same shape")

@@ -256,7 +256,7 @@ NUMBERS = {"constant": 1, "range": 2, "normal": 2, "sorted": 2, "row_pointers": 
 WORDS = ("normal", "sorted", "one_hot", "permutation")  # those that need none
 
 
-def unfit(recipe: Recipe, shape: tuple[int, ...], dtype: DType) -> str:
+def file_mismatch(recipe: Recipe, shape: tuple[int, ...], dtype: DType) -> str:
     """Why the recipe's file does not fit an array of this shape and dtype; empty if it fits."""
     if recipe.file is None:
         return ""

@@ -30,7 +30,7 @@ from runner.bounds.array_expression import ArrayExpression
 from runner.bounds.evaluation import Array, Inputs, cached_per_array, evaluate
 from runner.bounds.expected import ExpectedArray
 from runner.bounds.formula import shortened
-from runner.bounds.rounding import Arithmetic, Halves, coarsest, is_float, is_half, wider, with_halves
+from runner.bounds.rounding import Arithmetic, Halves, is_float, is_half, least_precise, wider, with_halves
 from runner.bounds.tied_indices import accepting
 from runner.errors import UsageError
 from runner.kernel.arrays import MAX_CACHED, DType, part_types, with_parts
@@ -89,7 +89,9 @@ def expect(
 
 def _assumes_halves(case: Case) -> bool:
     """Whether the outputs depend on an assumption on half types, as the YAML has no `compute`."""
-    return not case.kernel.compute and any(is_half(_coarsest(case, name, e)) for name, e in case.kernel.expressions)
+    return not case.kernel.compute and any(
+        is_half(_least_precise(case, name, e)) for name, e in case.kernel.expressions
+    )
 
 
 def _depends_on(case: Case) -> tuple[Any, ...]:
@@ -214,18 +216,18 @@ def missing_names(name: str, dtype: DType, given: Collection[str]) -> list[str]:
 
 
 def _arithmetic(case: Case, output: str, expression: ArrayExpression, fast: bool, random_signs: bool) -> Arithmetic:  # noqa: FBT001
-    """The kernel's arithmetic: in the type `compute`, else in the coarsest one among the output and its inputs."""
+    """The kernel's arithmetic: in the type `compute`, else in the least precise one among the output and its inputs."""
     word = case.kernel.compute
-    dtype = (coarsest(case.resolve_dtype(word).numpy) if word else _coarsest(case, output, expression)) or np.dtype(
-        np.float64
-    )
+    dtype = (
+        least_precise(case.resolve_dtype(word).numpy) if word else _least_precise(case, output, expression)
+    ) or np.dtype(np.float64)
     signs = (random_signs or _symmetric(case)) and not expression.orders
     return Arithmetic(dtype, fast or case.kernel.fast_math, case.count("depth"), random_signs=signs)
 
 
-def _coarsest(case: Case, output: str, expression: ArrayExpression) -> np.dtype[Any] | None:
+def _least_precise(case: Case, output: str, expression: ArrayExpression) -> np.dtype[Any] | None:
     types = _types(case)
-    return coarsest(*(types[n] for n in (output, *expression.names) if n in types))
+    return least_precise(*(types[n] for n in (output, *expression.names) if n in types))
 
 
 def _symmetric(case: Case) -> bool:

@@ -25,7 +25,7 @@ from runner.kernel.case import (
     unroll,
 )
 from runner.kernel.declaration import VOCABULARY, Canonical, Kernel, Kind, canonical, value_text
-from runner.kernel.recipes import Recipe, unfit
+from runner.kernel.recipes import Recipe, file_mismatch
 
 # CUDA's limits for every launch (CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability").
 MAX_THREADS = 1024
@@ -65,15 +65,15 @@ def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
     if not excluded:
         first = next(unroll(kernel.launches, known), None)
         if kernel.launches and first is None:
-            excluded = "there is nothing to launch: its loops have no values"
+            excluded = "there is nothing to launch: the loops under 'launches' have no iterations"
         elif first is not None:
             grid, shared = to_dim3(first[0].grid, first[1]), int(first[0].shared(first[1]))
             block = to_dim3(first[0].block, first[1]) if first[0].block else block
         else:
             grid, shared = to_dim3(kernel.grid, known), int(kernel.shared(known))
-        excluded = excluded or _beyond_limits(grid)
+        excluded = excluded or _grid_error(grid)
     case = Case(kernel, tuple(values.items()), seed, excluded, grid, block, shared)
-    return case if excluded else dataclasses.replace(case, excluded=_impossible(case))
+    return case if excluded else dataclasses.replace(case, excluded=_case_error(case))
 
 
 def _excluded(kernel: Kernel, values: Mapping[str, Canonical], known: Mapping[str, Canonical], block: Dim3) -> str:
@@ -84,7 +84,7 @@ def _excluded(kernel: Kernel, values: Mapping[str, Canonical], known: Mapping[st
             return f"{p.name}={value_text(p.kind, values[p.name])} is not a value of {kernel.name}; allowed: {allowed}"
         if p.kind is Kind.SIZE and known[p.name] == 0:
             return f"{p.name}=0: there is nothing to do"
-    if reason := _beyond_block(block):
+    if reason := _block_error(block):
         return reason
     for c in kernel.constraints:
         if not c.require(known):
@@ -94,7 +94,7 @@ def _excluded(kernel: Kernel, values: Mapping[str, Canonical], known: Mapping[st
     return ""
 
 
-def _beyond_block(block: Dim3) -> str:
+def _block_error(block: Dim3) -> str:
     if min(block) < 1 or math.prod(block) > MAX_THREADS:
         return f"a block of {math.prod(block)} threads is not within CUDA's 1 to {MAX_THREADS}"
     if block[2] > MAX_BLOCK_Z:
@@ -102,14 +102,14 @@ def _beyond_block(block: Dim3) -> str:
     return ""
 
 
-def _beyond_limits(grid: Dim3) -> str:
+def _grid_error(grid: Dim3) -> str:
     for axis, blocks, limit in zip("xyz", grid, MAX_GRID, strict=True):
         if not 1 <= blocks <= limit:
             return f"a grid of {blocks} blocks in {axis} is not within CUDA's 1 to {limit}"
     return ""
 
 
-def _impossible(case: Case) -> str:
+def _case_error(case: Case) -> str:
     """Why CUDA or a type forbids the launch, although its parameters are allowed; empty if it is possible.
 
     Evaluates every expression of the kernel, so that a mistake in one is reported before anything runs.
@@ -117,13 +117,13 @@ def _impossible(case: Case) -> str:
     for what in ("bytes_read", "bytes_written", "operations", "in_flight", "depth"):
         if not 0 <= (case.count(what) or 0) < 2**63:
             return f"{what} would be {case.count(what)}; expected 0 to 2**63-1"
-    if reason := next(filter(None, map(_unmakeable, case.arrays())), ""):
+    if reason := next(filter(None, map(_array_error, case.arrays())), ""):
         return reason
     launches = unroll(case.kernel.launches, case.variables)
     if next(itertools.islice(launches, MAX_LAUNCHES, None), None):
         return f"there would be more than {MAX_LAUNCHES} launches"
     arrays = {a.name: a for a in case.arrays()}
-    if reason := next(filter(None, (_unlaunchable(launch, arrays) for launch in case.launches)), ""):
+    if reason := next(filter(None, (_launch_error(launch, arrays) for launch in case.launches)), ""):
         return reason
     case.source()  # evaluates the remaining expressions, as do the next lines
     case.hazard  # noqa: B018
@@ -132,20 +132,20 @@ def _impossible(case: Case) -> str:
     return ""
 
 
-def _unlaunchable(launch: LaunchSpec, arrays: Mapping[str, ArraySpec]) -> str:
-    if reason := _beyond_limits(launch.grid) or _beyond_block(launch.block):
+def _launch_error(launch: LaunchSpec, arrays: Mapping[str, ArraySpec]) -> str:
+    if reason := _grid_error(launch.grid) or _block_error(launch.block):
         return reason
     if not 0 <= launch.shared < 2**31:
-        return f"the dynamic shared memory would be {launch.shared} bytes"
+        return f"the dynamic shared memory would be {launch.shared} bytes; expected 0 to 2**31-1"
     for s in launch.arguments:
-        if isinstance(s, ScalarSpec) and (reason := _unheld(s)):
+        if isinstance(s, ScalarSpec) and (reason := _scalar_error(s)):
             return reason
-        if isinstance(s, PointerSpec) and s.array and (reason := _unreachable(s, arrays[s.array])):
+        if isinstance(s, PointerSpec) and s.array and (reason := _pointer_error(s, arrays[s.array])):
             return f"{s.name}: {reason}"
     return ""
 
 
-def _unreachable(s: PointerSpec, array: ArraySpec) -> str:
+def _pointer_error(s: PointerSpec, array: ArraySpec) -> str:
     if s.texture:
         return _view_error(s.texture, array)
     if array.image:
@@ -154,23 +154,24 @@ def _unreachable(s: PointerSpec, array: ArraySpec) -> str:
     return "" if 0 <= s.index <= size else f"element {s.index} is not within '{array.name}' of {size} elements"
 
 
-def _unmakeable(a: ArraySpec) -> str:
+def _array_error(a: ArraySpec) -> str:
     most = math.prod(max(1, n) for n in a.shape)  # NumPy refuses the shape (0, 2**62), too
     if min(a.shape) < 0 or a.offset < 0 or (most + a.offset) * a.dtype.itemsize > MAX_ARRAY_BYTES:
-        return f"the array '{a.name}' would have the shape {a.shape} at offset {a.offset}"
+        allowed = f"numbers of 0 or more, and at most {MAX_ARRAY_BYTES >> 40} TiB"
+        return f"the array '{a.name}' would have the shape {a.shape} at offset {a.offset}; expected {allowed}"
     if not 0 <= a.lead <= math.prod(a.shape):
-        return f"the array '{a.name}' of {math.prod(a.shape)} elements cannot have {a.lead} before its pointer"
-    if a.image and (reason := _impossible_image(a.image, a.dtype, a.shape)):
+        return f"the array '{a.name}' of {math.prod(a.shape)} elements cannot have {a.lead} of them before its pointer"
+    if a.image and (reason := _image_error(a.image, a.dtype, a.shape)):
         return f"{a.name}: {reason}"
     for column in a.leaf_arrays():
-        if reason := _overfull(column):
+        if reason := _fill_error(column):
             return reason
-        if isinstance(column.fill, Recipe) and (reason := unfit(column.fill, column.shape, column.dtype)):
+        if isinstance(column.fill, Recipe) and (reason := file_mismatch(column.fill, column.shape, column.dtype)):
             return f"{column.name}: {reason}"
     return ""
 
 
-def _unheld(s: ScalarSpec) -> str:
+def _scalar_error(s: ScalarSpec) -> str:
     """Why the scalar's type cannot hold its values; empty if it can."""
     numbers = list(s.dtype.leaves())
     if len(numbers) != len(s.numbers):
@@ -181,16 +182,18 @@ def _unheld(s: ScalarSpec) -> str:
     return ""
 
 
-def _overfull(a: ArraySpec) -> str:
+def _fill_error(a: ArraySpec) -> str:
     """Why the array's type cannot hold the numbers of its fill; empty if it can."""
     if a.fill not in COUNTING or not a.dtype.is_float:
         return ""
     most = float(ml_dtypes.finfo(a.dtype.numpy).max)  # type: ignore[no-untyped-call]
     count = math.prod(a.shape) * a.dtype.numbers
-    return f"fill={a.fill}: {a.dtype.name} holds nothing above {most:g}, '{a.name}' has {count}" if count > most else ""
+    if count <= most:
+        return ""
+    return f"fill={a.fill}: {a.dtype.name} holds nothing above {most:g}, but '{a.name}' has {count} numbers"
 
 
-def _impossible_image(texture: Texture | Surface, dtype: DType, shape: tuple[int, ...]) -> str:
+def _image_error(texture: Texture | Surface, dtype: DType, shape: tuple[int, ...]) -> str:
     """Why CUDA does not allow this texture or surface; empty if it does."""
     if dtype.fields or dtype.number not in TEXELS or dtype.numbers not in (1, 2, 4):
         return f"a texel has 1, 2 or 4 numbers of {', '.join(TEXELS)}, not {dtype.name}"
@@ -202,7 +205,7 @@ def _impossible_image(texture: Texture | Surface, dtype: DType, shape: tuple[int
     if any(not 1 <= n <= most for n, most in zip(reversed(shape), limits, strict=True)):
         sizes = " x ".join(map(str, reversed(limits)))
         return f"the shape {shape} is not within CUDA's 1 to {sizes}"
-    return _unreadable(texture, dtype) if isinstance(texture, Texture) else ""
+    return _texture_mode_error(texture, dtype) if isinstance(texture, Texture) else ""
 
 
 def _view_error(texture: Texture, array: ArraySpec) -> str:
@@ -213,13 +216,13 @@ def _view_error(texture: Texture, array: ArraySpec) -> str:
         return f"'resource: {texture.resource}' needs {needed}, which '{array.name}' is not"
     if texture.resource == "pitch2d" and array.shape[-1] * array.dtype.itemsize % PITCH_ALIGNMENT:
         return f"rows of pitched memory have a multiple of {PITCH_ALIGNMENT} bytes, those of '{array.name}' do not"
-    return _impossible_image(texture, array.dtype, array.shape)
+    return _image_error(texture, array.dtype, array.shape)
 
 
-def _unreadable(texture: Texture, dtype: DType) -> str:
+def _texture_mode_error(texture: Texture, dtype: DType) -> str:
     """Why texels of this type cannot be read with these modes."""
     if texture.promotes and (dtype.is_float or dtype.numpy.itemsize > 2):
-        return f"'read_mode: normalized_float' is for integers of 8 and 16 bits, not for {dtype.name}"
+        return f"'read_mode: normalized_float' is for 8-bit and 16-bit integers, not for {dtype.name}"
     if texture.filter_mode == "linear" and not (dtype.is_float or texture.promotes):
         return f"'filter_mode: linear' is for floats and for 'read_mode: normalized_float', not for {dtype.name}"
     if texture.filter_mode == "linear" and texture.resource == "linear":

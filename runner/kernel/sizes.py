@@ -95,7 +95,7 @@ def other_sizes(case: Case, launch_ms: float) -> OtherSizes:
         return OtherSizes(tuple(itertools.islice(found.values(), MAX_SIZES)))
     if rules.compiled:
         return OtherSizes((), _in_macros(compiled + rules.in_macros))
-    return OtherSizes((), f"the constraints allow no other small {_quoted([a.name for a in axes])}")
+    return OtherSizes((), f"the constraints allow no other small values of {_quoted([a.name for a in axes])}")
 
 
 def format_changed_parameters(case: Case, other: Case) -> str:

@@ -199,8 +199,8 @@ def _role(d: Reader) -> Role:
         )
     if "fill" in d.raw and role not in (Role.IN, Role.INOUT):
         raise UsageError(
-            f"{d.where}: fill: an array of role '{role}' has no content of its own before a launch; expected the role "
-            "in or inout, or no fill"
+            f"{d.where}: fill: not allowed with role '{role}', as such an array has no content before a launch; use "
+            "the role 'in' or 'inout', or remove 'fill'"
         )
     return role
 

@@ -48,7 +48,9 @@ def config_text(path: Path) -> str:
     except ValueError as e:
         raise UsageError(f"{where}: invalid YAML: {e}") from None
     if (references := text.count("${")) > MAX_REFERENCES:
-        raise UsageError(f"{where}: a configuration file can refer to {MAX_REFERENCES} values, not {references}")
+        raise UsageError(
+            f"{where}: a configuration file can refer to at most {MAX_REFERENCES} values, not {references}"
+        )
     return text
 
 
@@ -71,7 +73,7 @@ def require_few_parameters(content: Any, where: str) -> None:
     """Raise UsageError for more than `MAX_PARAMETERS` parameters, which would take too long to compose."""
     parameters = content.get("parameters") if isinstance(content, dict) else None
     if isinstance(parameters, dict) and len(parameters) > MAX_PARAMETERS:
-        raise UsageError(f"{where}: parameters: a kernel can have {MAX_PARAMETERS}, not {len(parameters):,}")
+        raise UsageError(f"{where}: parameters: a kernel can have at most {MAX_PARAMETERS}, not {len(parameters):,}")
 
 
 def shown(value: Any) -> str:

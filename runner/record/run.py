@@ -137,7 +137,7 @@ class Run:
         return self.with_frame(self.frame[~self.frame["emulated"]])
 
     @property
-    def has_host_times(self) -> bool:
+    def has_emulated_times(self) -> bool:
         """Whether the CPU device timed a case."""
         return bool(self.frame["emulated_us"].notna().any())
 

@@ -132,7 +132,7 @@ def _speed(row: Row, by: Criterion) -> str:
 
 def _matches(run: Run) -> list[str]:
     statuses = run.frame["status"].value_counts(sort=False)
-    others = [_count_status(str(status), number) for status, number in statuses.items() if status != "ok"]
+    others = [_format_status_count(str(status), number) for status, number in statuses.items() if status != "ok"]
     if run.frame.empty:
         return ["The run has no cases."]
     if set(statuses.index) <= set(IDLE):
@@ -150,7 +150,7 @@ def _matches(run: Run) -> list[str]:
     return [f"{number:,} of {total:,} {noun} the CPU reference{tail}.", *reads]
 
 
-def _count_status(status: str, number: int) -> str:
+def _format_status_count(status: str, number: int) -> str:
     """Format a number of cases with a status: `1 hazard`, `2 mismatches`, `3 skipped`."""
     word = status.replace("_", " ")
     ending = "es" if status == "mismatch" else "s" if word.endswith(("error", "hazard", "timeout")) else ""
@@ -179,7 +179,8 @@ def _cautions(run: Run) -> tuple[str, ...]:
     numbers = {name: int((measured[name] == "True").sum()) for name in flags}
     flagged = [f"In {count(n, 'case')} {flags[name]} ({name})." for name, n in numbers.items() if n]
     lack = run.lack_rounds
-    fewer = [f"{count(lack, 'case')} with fewer rounds than planned: the run has not ended."] * bool(lack)
+    has = "has" if lack == 1 else "have"
+    fewer = [f"{count(lack, 'case')} {has} fewer rounds than planned, because the run has not ended."] * bool(lack)
     launched = run.frame[~run.frame["status"].isin((*IDLE, "compile_error"))]
     races = {kind: races_sentence(run, kind) for kind in sorted(set(run.frame["device"]))}
     checked = {kind: _checked(run, kind, races[kind]) for kind in sorted(set(launched["device"]))}

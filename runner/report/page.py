@@ -121,7 +121,7 @@ def _render(
         "about": _about(run.folder, experiment(_command(run))),
         "verdict": verdict,
         "word": findings.LEVEL_NAMES[verdict.level],
-        "host_times": tables.HOST_TIMES if run.has_host_times else "",
+        "host_times": tables.HOST_TIMES if run.has_emulated_times else "",
         "measured": run.frame["median_us"].notna().any(),
         "compared": not (run.frame["device"] == RECORDING).all(),
         "problems": _problems(run, verdict, marks),

@@ -42,13 +42,14 @@ def course_sentence(search: Searched) -> str:
     return f"{count(len(search.cases), 'case')}{share}; {', '.join(choice)}{'; ' * bool(choice)}{end}{failures}"
 
 
-def importance_sentence(model: Importance) -> str:
+def importance_sentence(importance: Importance) -> str:
     """Describe which parameters mattered for an objective."""
-    objective, shares = one_line(model.objective, 40), model.shares
+    objective, shares = one_line(importance.objective, 40), importance.shares
     if not shares:
-        why = f": a model of half of them explains {100 * model.explained:.0f} % of the variance of the others"
-        first = f"Which parameters mattered for {objective} is unknown after {count(model.cases, 'measured case')}"
-        return f"{first}{why if model.explained > 0 else ''}."
+        share = f"{100 * importance.explained:.0f} % of the variance of the other half"
+        why = f": a model fitted to half of them explains only {share}"
+        first = f"Which parameters mattered for {objective} is unknown after {count(importance.cases, 'measured case')}"
+        return f"{first}{why if importance.explained > 0 else ''}."
     much = [name for name, (_, low, _) in shares.items() if low > MIN_SHARE]
     little = [name for name, (_, _, high) in shares.items() if high < MIN_SHARE]
     unsure = [name for name in shares if name not in much and name not in little]

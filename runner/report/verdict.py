@@ -20,7 +20,7 @@ GUARDS = (
 )  # fmt: skip
 GPU_GUARDS = ("l2_flushed", "shared_memory_cleared", "local_memory_cleared", "plausible_time")
 LAUNCH_GUARDS = {"input_launches": "further_inputs", "size_launches": "other_sizes", "order_launches": "other_orders"}
-"""By column of launches: the guard that these launches provide."""
+"""Guards that further launches provide, by the column of results.csv that counts these launches."""
 
 RESULTS = (
     "mismatches", "max_error_ulp", "allowed_error", "undetected", "tolerance", "undefined_reads", "note",

@@ -55,7 +55,15 @@ class Devices:
             jobs = [job for job in jobs if (rows.row(job) or {"status": "not_run"})["status"] == "not_run"]
 
     def remeasure(self, jobs: Sequence[Job]) -> Mapping[int, Row]:
-        """Measure jobs side by side on one device, in a new worker; returns their rows by job number."""
+        """Measure jobs again, side by side on one device in a new worker.
+
+        Returns:
+            The rows of the jobs that were measured, by job number.
+
+        Raises:
+            UsageError: The GPUs are of several models.
+            DeviceUnavailable: No GPU is left.
+        """
         self._pool.slots[0].close()
         return {number: row for _, rows in self.run(jobs, []) for number, row in rows.items()}
 

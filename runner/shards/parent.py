@@ -13,7 +13,7 @@ from runner.jobs.job import Job
 from runner.record.environment import REFERENCE
 from runner.record.folder import RunFolder
 from runner.record.shards import ShardFolder, merge, shards
-from runner.shards.slurm import Slurm, tasks
+from runner.shards.slurm import Slurm, max_tasks
 from runner.shards.watch import Cluster, WatchedShard, Watcher
 from runner.stages.all import ALL
 from runner.sweep import split
@@ -51,7 +51,7 @@ def planned(plan: Sequence[Job], settings: Mapping[str, Any]) -> list[Job]:
     Raises:
         UsageError: A setting is invalid.
     """
-    most, models = tasks(settings), settings.get("constraint")
+    most, models = max_tasks(settings), settings.get("constraint")
     several = len(models) if isinstance(models, list) else 1
     if several > most:
         raise UsageError(
@@ -106,7 +106,7 @@ class Parent:
         todo = ledger.unfinished(ledger.jobs)
         complete = True
         while running or todo:
-            new = self._written(ledger, todo, running) if len(running) < self.cluster.most else []
+            new = self._write_shards(ledger, todo, running) if len(running) < self.cluster.max_running else []
             self.cluster.start([*running, *new])
             if not self.wait:
                 return True
@@ -116,15 +116,15 @@ class Parent:
             running, todo = [], [job for job in ledger.unfinished(todo) if job.number not in had]
         return complete
 
-    def _written(self, ledger: Ledger, todo: Sequence[Job], running: Sequence[ShardFolder]) -> list[ShardFolder]:
+    def _write_shards(self, ledger: Ledger, todo: Sequence[Job], running: Sequence[ShardFolder]) -> list[ShardFolder]:
         """Write the plans of new shards. Running shards keep their jobs."""
         taken = {number for shard in running for number in shard.jobs}
         left = [job for job in todo if job.number not in taken]
         first = max((shard.number for shard in shards(self.folder)), default=-1) + 1
         new = []
         reference = split.reference([j for j in ledger.jobs if (ledger.row(j) or {}).get("status") in (None, "ok")])
-        parts = self._parts(left, self.cluster.most - len(running))
-        if len(parts) == 1 < min(len(ledger.jobs), self.cluster.most) and not first:
+        parts = self._parts(left, self.cluster.max_running - len(running))
+        if len(parts) == 1 < min(len(ledger.jobs), self.cluster.max_running) and not first:
             self.progress.say("the sweep runs in one shard: its cases are compared, so they stay on one GPU")
         for number, jobs in enumerate(parts, first):
             same = (job.number for job in jobs if reference and split.same_case(job, reference))

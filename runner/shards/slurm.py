@@ -102,7 +102,7 @@ class Slurm:
             raise UsageError("hydra/launcher=slurm: submitit is not installed; use pip install -e '.[slurm]'") from None
         if shutil.which("sbatch") is None:
             raise UsageError("hydra/launcher=slurm: Slurm is not installed on this machine: sbatch is not on the PATH")
-        self.most = tasks(settings)
+        self.max_running = max_tasks(settings)
         known = {name: value for name, value in settings.items() if value is not None}
         for name in ("nodes", "tasks_per_node"):
             if known.get(name, 1) != 1:
@@ -126,6 +126,9 @@ class Slurm:
 
     def start(self, shards: Sequence[ShardFolder]) -> None:
         """Submit the shards that have no job, or whose job has ended, as one array.
+
+        With several constraints, each copy of the sweep gets its own array. The ended jobs are cancelled first, and
+        PYTHONPATH is set for the tasks.
 
         Raises:
             UsageError: Slurm refuses the array.
@@ -199,7 +202,7 @@ class Slurm:
             self._ended[job] = self._ended.get(job, 0) + 1 if over else 0
 
 
-def tasks(settings: Mapping[str, Any]) -> int:
+def max_tasks(settings: Mapping[str, Any]) -> int:
     """Compute how many shards may run at the same time. Slurm and submitit are not needed.
 
     Raises:

@@ -35,7 +35,7 @@ class Cluster(Protocol):
     """Starts shards and reports their states. It knows folders of shards, but neither jobs nor rows."""
 
     name: str  # the launcher's name, for rows
-    most: int  # most shards at the same time
+    max_running: int  # most shards that may run at the same time
     every_s: float  # between two calls of `state`
     silent: str  # why the states are unknown now; empty if they are known
 
@@ -168,13 +168,13 @@ class Watcher:
             return
         number = shard.folder.number
         reason = f"shard {number}: {state.reason or 'it ended early'}"
-        if state.restartable and self._restarted(shard, reason):
+        if state.restartable and self._restart(shard, reason):
             return
         self._reasons[number] = reason
         self._progress.warn(reason)
 
-    def _restarted(self, shard: WatchedShard, reason: str) -> bool:
-        """Restart a shard, up to `RESTARTS` times, and only if its last start has measured something."""
+    def _restart(self, shard: WatchedShard, reason: str) -> bool:
+        """Restart a shard if its last start has measured something, up to `RESTARTS` times. Returns whether it did."""
         if shard.restarts == RESTARTS or shard.lines <= shard.before:
             return False
         shard.restarts, shard.before = shard.restarts + 1, shard.lines

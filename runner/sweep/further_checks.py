@@ -103,7 +103,10 @@ def check_further_inputs(work: Work, first: Trial, verdict: CheckResult) -> Chec
         if not found.ok:
             where = f"wrong for {one.label}"
             if one.beyond:
-                where += f" (beyond its fill: {one.beyond}; refill: false keeps an array's contents)"
+                where += (
+                    f" (outside the range of the declared fill: {one.beyond}; if such values cannot occur, set "
+                    "refill: false for the array in the kernel's YAML)"
+                )
             reason = f"correct for the measured inputs, {where}: {found.reason}"
             return dataclasses.replace(found, reason=reason)
         power = together(verdict.power, found.power)

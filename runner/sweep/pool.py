@@ -53,7 +53,7 @@ class Slot:
             raise Stopped
 
     def close(self) -> None:
-        """End the worker in an orderly way."""
+        """Shut the worker down gracefully, if there is one."""
         if self._worker:
             self._worker.close()
             self._worker = None

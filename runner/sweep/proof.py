@@ -54,8 +54,9 @@ def _advice(case: Case) -> str:
     if kernel.compute in ("float16", "bfloat16"):
         return "write 'compute: float32' if the kernel adds in float32, or choose a smaller size"
     return (
-        "choose inputs whose terms do not cancel (such as fill: {range: [0.5, 1]}) or a smaller size, say with 'depth' "
-        "how the kernel adds or with 'compute' in which type, or write the reference as the kernel computes"
+        "choose a smaller size, or inputs whose terms do not cancel (such as fill: {range: [0.5, 1]}); or describe how "
+        "the kernel adds ('depth') or in which type ('compute'); or write the reference with the same operations as "
+        "the kernel"
     )
 
 

@@ -47,16 +47,16 @@ class Share:
         self._pace = Pace()
         self._warned = slot.number > 0  # whether the user was warned of a long sweep; the first slot speaks for all
         self._since = self._estimated = 0.0
-        self._beside = {job.number for job in beside.jobs}
+        self._beside_numbers = {job.number for job in beside.jobs}
 
     def runnable(self) -> list[Job]:
         """Mark the jobs that this device cannot run as skipped; returns the unfinished others."""
         jobs = [*self.jobs, *self.beside.jobs]
         for job in jobs:
-            self._rows(job).opened([job], self.info.kind)
+            self._rows_of(job).opened([job], self.info.kind)
             if reason := compiling.reason_to_skip(job.case, self.info):
-                self._rows(job).mark(job, "skipped", reason)
-        return [job for job in jobs if self._rows(job).unfinished([job])]
+                self._rows_of(job).mark(job, "skipped", reason)
+        return [job for job in jobs if self._rows_of(job).unfinished([job])]
 
     def take_binaries(self, compiled: Mapping[int, compiling.Compiled]) -> None:
         """Keep the binaries of this share's jobs. A job whose kernel does not compile gets its row here."""
@@ -64,11 +64,11 @@ class Share:
             if job.number in compiled:
                 self._take_binary(job, compiled[job.number])
 
-    def _rows(self, job: Job) -> Rows:
-        return self.beside if job.number in self._beside else self.rows
+    def _rows_of(self, job: Job) -> Rows:
+        return self.beside if job.number in self._beside_numbers else self.rows
 
     def _take_binary(self, job: Job, compiled: compiling.Compiled) -> None:
-        rows = self._rows(job)
+        rows = self._rows_of(job)
         # The compiler's messages contain absolute paths, whose folders are private.
         own = f"{job.case.kernel.source.parent}/"
         if compiled.log:
@@ -87,7 +87,7 @@ class Share:
         jobs = [job for job in (*self.jobs, *self.beside.jobs) if job.number in self.binaries]
         rounds = range(1, self._rounds + 1)
         self._rounds_left = {
-            job.number: sum(self._rows(job).lacks_round(job, number) for number in rounds) for job in jobs
+            job.number: sum(self._rows_of(job).lacks_round(job, number) for number in rounds) for job in jobs
         }
         return sum(self._rounds_left.values())
 
@@ -110,7 +110,9 @@ class Share:
         self._since = time.monotonic()
         for number in range(1, protocol.rounds + 1):
             waiting = [
-                job for job in _shuffled(plan, protocol.order_seed, number) if self._rows(job).lacks_round(job, number)
+                job
+                for job in _shuffled(plan, protocol.order_seed, number)
+                if self._rows_of(job).lacks_round(job, number)
             ]
             round_label = f" (round {number} of {protocol.rounds})" if protocol.rounds > 1 else ""
             stage = f"round {number} of {protocol.rounds}" if protocol.rounds > 1 else "running"
@@ -167,7 +169,7 @@ class Share:
         """Write the waiting outcomes to disk while the next case runs, so that the GPU does not idle."""
         while self._waiting:
             job, outcome, info, seconds = self._waiting[0]
-            rows = self._rows(job)
+            rows = self._rows_of(job)
             before = (rows.row(job) or {}).get("wall_s") or 0.0
             found = case_row.RoundResult(outcome, info, self.binaries[job.number], number)
             row = case_row.after_round(job, found, rows.row(job), rows.folder, rows.launcher)

@@ -73,7 +73,7 @@ class Session:
         """
         try:
             if exactly and wanted.exists() and (not wanted.is_dir() or any(wanted.iterdir())):
-                raise UsageError(f"hydra.sweep.dir={wanted}: already exists; choose a new folder")
+                raise UsageError(f"hydra.sweep.dir={wanted}: not an empty folder; choose a new or an empty one")
             parents = tuple(p for p in wanted.absolute().parents if not p.exists())
             if self.options.dry_run:  # composing needs a folder
                 scratch = Path(tempfile.mkdtemp(prefix="runner-plan-"))

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from runner.errors import UsageError
 from runner.jobs.job import Job
 
-SIZE_OF_A_SECOND = 2**26  # elements
+SIZE_OF_UNIT_COST = 2**26  # elements that cost as much as the fixed part
 
 
 def copied(jobs: Sequence[Job], copies: int) -> list[Job]:
@@ -56,8 +56,8 @@ def compared_with(job: Job) -> Hashable:
 
 
 def estimated_cost(job: Job) -> float:
-    """Estimate a job's relative run time from its size."""
-    return 1.0 + float(job.case.variables.get("size") or 0) / SIZE_OF_A_SECOND
+    """Estimate a job's relative cost: a fixed part, plus a part that is proportional to its size."""
+    return 1.0 + float(job.case.variables.get("size") or 0) / SIZE_OF_UNIT_COST
 
 
 def reference(jobs: Sequence[Job]) -> Job | None:

@@ -111,7 +111,7 @@ def test_runs_of_another_device_are_no_one_side(compare, tmp_path):
 @pytest.mark.parametrize(
     ("sides", "words"),
     [
-        (("A1,B1", "B2"), "B1 is not A1 measured again"),
+        (("A1,B1", "B2"), "B1 cannot be pooled with A1, as it does not repeat the same sweep"),
         (("A1,A1", "B1"), "named twice"),
         (("A1,B1", "B1"), "B1"),
         (("A1,A9", "B1"), "A9: there is no such folder"),

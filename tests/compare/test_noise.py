@@ -48,7 +48,7 @@ def test_a_calibration_is_stored_and_shown(tmp_path, capsys):
     ]
     folder = write(tmp_path / "A", rows, given={**environment(), "devices": {"cuda": {"name": A_GPU.name}}})
     noise.make_folder()
-    calibrate.keep(RunFolder(folder), Console(width=200))
+    calibrate.store_noise(RunFolder(folder), Console(width=200))
     points = (noise.stored(A_GPU) or {})["points"]
     assert [p["median_us"] for p in points] == pytest.approx([5.0, 50.0], rel=0.01)
     assert [p["round_percent"] for p in points] == pytest.approx([0.3, 0.3], rel=0.5)

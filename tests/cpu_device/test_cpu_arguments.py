@@ -101,7 +101,7 @@ def test_constants(bench, tmp_path):
     """A constant that the source does not list, or that is too small for the value."""
     text = '__constant__ int table[4];\nextern "C" __global__ void kernel(int *o) { *o = table[3]; }\n'
     program = bench.load(bench.text(tmp_path, text, constants=("table",)))
-    with pytest.raises(LaunchError, match="kernel: 'other' is not among the constants of its source"):
+    with pytest.raises(LaunchError, match="kernel: its Source lists no __constant__ or __device__ variable 'other'"):
         bench.device.set_constant(program, "other", np.zeros(4, np.int32))
     with pytest.raises(LaunchError, match="constant 'table' has 16 bytes, the YAML sets 20"):
         bench.device.set_constant(program, "table", np.zeros(5, np.int32))

@@ -45,7 +45,7 @@ REFUSED = {
     "inline PTX": ("int", 'asm volatile("trap;");', ["own.cu:4: ", "inline PTX 'trap;' cannot run on the CPU device"]),
     "a function without a body": ("int", "*o = elsewhere(1);", [r"'elsewhere\(int\)' is declared, but defined nowhere"]),
     **{
-        f"no {what}": ("int", statement, ["own.cu:4: ", re.escape(f"(the CPU device lacks {what}; set gpu_only in the kernel's YAML")])
+        f"no {what}": ("int", statement, ["own.cu:4: ", re.escape(f"(the CPU device lacks {what}; set gpu_only: REASON in the kernel's YAML")])
         for what, (_, statement) in LACKS.items()
     },
 }  # fmt: skip

@@ -86,7 +86,7 @@ BROKEN_RULES = {
         r"that mask, waits in __all_sync\(mask=0xffffffff\) on line <operationsDiffer-other>: .*"
     ),
     "addsBeyond": (  # an atomic beyond the end, at the kernel's line
-        r"hazards\.cu:<addsBeyond>: out-of-bounds \w+ of 'o': index 5000, but 'o' has 64 elements; .*"
+        r"hazards\.cu:<addsBeyond>: out-of-bounds \w+ of 'o': index 5000, but it has 64 elements; .*"
     ),
     "writesNowhere": (  # an address in no array
         rf"hazards\.cu:<writesNowhere>: memory fault: write at 0x40, in no array of the kernel; {FIRST_THREAD}"
@@ -173,7 +173,7 @@ def test_write_beyond_the_end(provoke, bench):
     out = bench.place(np.zeros(1000, np.int32), name="sums")
     provoke(
         "writesBeyond",
-        r"hazards\.cu:<writesBeyond>: out-of-bounds write of 'sums': index 1000, but 'sums' has 1000 elements; "
+        r"hazards\.cu:<writesBeyond>: out-of-bounds write of 'sums': index 1000, but it has 1000 elements; "
         r"block \(31,0,0\), thread \(8,0,0\) \[warp 0, lane 8\]",
         out,
         np.int32(1000),
@@ -184,7 +184,7 @@ def test_write_beyond_the_end(provoke, bench):
 def test_write_into_the_gap_behind_the_end(provoke, bench):
     """A write into the at most 15 bytes that alignment leaves is found after the launch, without a line."""
     out = bench.place(np.zeros(1001, np.int32), name="sums")
-    expected = r"out-of-bounds write of 'sums': index 1001, but 'sums' has 1001 elements \(found after the launch, .*\)"
+    expected = r"out-of-bounds write of 'sums': index 1001, but it has 1001 elements \(found after the launch, .*\)"
     provoke("writesBeyond", expected, out, np.int32(1001), grid=40)
 
 
@@ -192,12 +192,12 @@ def test_write_before_the_beginning(provoke, out):
     """An index far below zero faults; one just below is found after the launch."""
     provoke(
         "writesBefore",
-        r"hazards\.cu:<writesBefore>: out-of-bounds write of 'o': index -\d+, but 'o' has 64 elements; .*",
+        r"hazards\.cu:<writesBefore>: out-of-bounds write of 'o': index -\d+, but it has 64 elements; .*",
         out,
     )
     provoke(
         "writesJustBefore",
-        r"out-of-bounds write of 'o': index -1, but 'o' has 64 elements \(found after the launch.*",
+        r"out-of-bounds write of 'o': index -1, but it has 64 elements \(found after the launch.*",
         out,
     )
 
@@ -206,7 +206,7 @@ def test_write_before_the_beginning(provoke, out):
 def test_read_beyond_the_end(provoke, bench, out, beyond):
     """Reads are caught up to 256 MiB beyond the end."""
     given = bench.place(np.zeros(1000, np.int32), Role.IN, "given")
-    expected = rf"hazards\.cu:<readsBeyond>: out-of-bounds read of 'given': index {beyond}, but 'given' has 1000 elements; {FIRST_THREAD}"
+    expected = rf"hazards\.cu:<readsBeyond>: out-of-bounds read of 'given': index {beyond}, but it has 1000 elements; {FIRST_THREAD}"
     provoke("readsBeyond", expected, given, out, np.int32(beyond))
 
 

@@ -211,7 +211,7 @@ def _fault(context: ReportContext, row: Sequence[str], line: str) -> Finding:
     else:
         begins_inside = 0 <= element < count  # a vector that reaches beyond the end
         index = f"{size} bytes from index {element}" if begins_inside else f"index {element}"
-        cause = f"out-of-bounds {verb} of '{name}': {index}, but '{name}' has {count} elements"
+        cause = f"out-of-bounds {verb} of '{name}': {index}, but it has {count} elements"
     text = f"{line or context.program.path.name}: {cause}; block ({block}), thread ({thread})"
     places = _place(block), _place(thread)
     return Finding(_FAULTS[kind], text, line, "", name, space, element, 1, *places, order=context.order)

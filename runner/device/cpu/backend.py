@@ -46,7 +46,7 @@ def open_device(config: DeviceConfig) -> Device:
 
 
 def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compiler:  # noqa: ARG001
-    """The host's C++ compiler, the only one."""
+    """The host's C++ compiler. `compiler` is ignored, as it names a GPU's compiler."""
     return CpuCompiler(limits=config.compile_limits)
 
 

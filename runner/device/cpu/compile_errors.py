@@ -28,7 +28,7 @@ _NO_PTX = "inline PTX cannot run on the CPU device"
 # The text of g++ before the message of the attribute `error`.
 _ATTRIBUTE_ERROR = re.compile(r"^call to '.*?' declared with attribute error: ")
 
-ADVICE = "set gpu_only in the kernel's YAML to run it on GPUs alone"
+ADVICE = "set gpu_only: REASON in the kernel's YAML to run it only on GPUs"
 
 # Names in a compiler's message and the features that they belong to, in the order of search.
 _UNSUPPORTED = [(re.compile(rf"'{name}(?:<[^']*>)?'"), feature) for name, feature in (
@@ -71,7 +71,7 @@ def explain(source: Source, log: str, needed: Excerpt | None) -> CompileError:
     if users and errors and is_ours(errors[0]["file"]):  # an assertion of a header of ours, about the kernel's types
         return CompileError(f"{fails}: {users[0]['file']}:{users[0]['line']}: {errors[0]['text']}", log)
     if wrapped := next((e for e in errors if e["file"] == WRAPPER), None):
-        return CompileError(f"{source.path}: {_about_wrapper(source, log, wrapped)}", log)
+        return CompileError(f"{source.path}: {_explain_wrapper_error(source, log, wrapped)}", log)
     if unresolved := _UNRESOLVED.search(log):
         name = unresolved["name"] or unresolved["other"]
         if host := re.match(r"(?:cudaError_t )?(cuda\w+)", name):
@@ -111,8 +111,8 @@ def _missing_feature(error: str, needed: Excerpt | None) -> str:
     return f" (the CPU device lacks {feature}; {ADVICE})" if feature else ""
 
 
-def _about_wrapper(source: Source, log: str, error: re.Match[str]) -> str:
-    """Explain an error in generated lines: the kernel lacks a declaration that the experiment needs."""
+def _explain_wrapper_error(source: Source, log: str, error: re.Match[str]) -> str:
+    """Explain an error in the generated wrapper, such as a variable that the YAML names and the source lacks."""
     for name in source.constants:
         if re.search(rf"'{name}' (?:was not|has not been) declared|undeclared identifier '{name}'", log):
             return f"has no __constant__ or __device__ variable '{name}'"

@@ -138,7 +138,7 @@ class GuardedArray(HostArray):
 
     def describe_out_of_bounds(self, index: int) -> str:
         """Describe an index outside the array, for messages."""
-        return f"'{self.name}': index {index}, but '{self.name}' has {self.size} elements"
+        return f"'{self.name}': index {index}, but it has {self.size} elements"
 
 
 ADDRESS_MODES = ("wrap", "clamp", "mirror", "border")

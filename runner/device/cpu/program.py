@@ -168,7 +168,9 @@ class CpuProgram:
         try:
             getter = self._library[f"simt_constant_{name}"]
         except AttributeError:
-            raise LaunchError(f"{self.function}: '{name}' is not among the constants of its source") from None
+            raise LaunchError(
+                f"{self.function}: its Source lists no __constant__ or __device__ variable '{name}'"
+            ) from None
         getter.restype = ctypes.c_void_p
         size = ctypes.c_size_t()
         address = int(getter(ctypes.byref(size)))

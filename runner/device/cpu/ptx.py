@@ -57,10 +57,10 @@ def _closing(text: str, start: int) -> int | None:
 def _statement(inner: str, visible: str) -> str:
     inner = re.sub(r"\\\n", " \n", inner)
     visible = re.sub(r"\\\n", " \n", visible)
-    sections = list(split(inner, visible, ":"))
+    sections = list(split_outside_brackets(inner, visible, ":"))
     hidden = [_LITERAL.sub(lambda match: " " * len(match.group()), s) for s in sections]
     try:
-        lists = (split(s, h, ",") for s, h in zip(sections[1:3], hidden[1:3], strict=True))
+        lists = (split_outside_brackets(s, h, ",") for s, h in zip(sections[1:3], hidden[1:3], strict=True))
         operands = [operand for operands in lists for operand in operands if operand.strip()]
         lines = Translation(operands, is_basic=len(sections) == 1).lines(sections[0])
         return f"({{ {' '.join(lines)} }})"
@@ -121,10 +121,15 @@ class UnsupportedError(Exception):
     """An unsupported instruction, or an unsupported form of one."""
 
 
-def split(text: str, visible: str, separator: str, brackets: tuple[str, str] = ("([{", ")]}")) -> Iterator[str]:
-    """Split a text at the separators outside brackets."""
+def split_outside_brackets(
+    text: str, masked: str, separator: str, brackets: tuple[str, str] = ("([{", ")]}")
+) -> Iterator[str]:
+    """Split `text` at the separators outside brackets.
+
+    Separators and brackets are those of `masked`: `text` with spaces for what is not searched, such as literals.
+    """
     depth, begin = 0, 0
-    for offset, character in enumerate(visible):
+    for offset, character in enumerate(masked):
         depth += (character in brackets[0]) - (character in brackets[1])
         if character == separator and depth == 0:
             yield text[begin:offset]
@@ -172,7 +177,8 @@ class Translation:
                     self._registers.add(name)
                     yield f"{_TYPES[kind[1:]]} simt_r_{name} = 0;"
             elif instruction:
-                operands = [o.strip() for o in split(instruction["operands"], instruction["operands"], ",")]
+                text = instruction["operands"]
+                operands = [o.strip() for o in split_outside_brackets(text, text, ",")]
                 cxx = self._instruction(instruction["name"], operands)
                 if guard := instruction["guard"]:
                     cxx = f"if ({'!' * guard.startswith('!')}{self._value(guard.lstrip('!'))}) {{ {cxx} }}"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.device import Source, cache, pointer_to
-from runner.device.cpu.ptx import ASM, HEADER, edited, rewrite_ptx, split
+from runner.device.cpu.ptx import ASM, HEADER, edited, rewrite_ptx, split_outside_brackets
 from runner.device.excerpt import system_headers
 from runner.device.syntax import device_functions, parse
 
@@ -76,7 +76,7 @@ def _pointers(declaration: str, *, at_file_scope: bool) -> str:
     """The declaration of the pointers that replace the arrays; empty if it declares anything else."""
     is_volatile = "volatile" in re.findall(r"\w+", declaration)
     plain = re.sub(r"\b(?:extern|static|volatile|__shared__)\b", " ", declaration)
-    first, *others = split(plain, plain, ",", ("([<", ")]>"))
+    first, *others = split_outside_brackets(plain, plain, ",", ("([<", ")]>"))
     head = _DECLARATOR.fullmatch(first.strip())
     if head is None or not head["element"].strip(" *"):
         return ""

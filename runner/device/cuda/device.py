@@ -179,7 +179,9 @@ class CudaDevice(Device):
                 for i, launch in enumerate(launches):
                     queue = queues[id(launch)]
                     prepare(launch)
-                    self._guard.clear(max(part.program.resources.local_bytes or 0 for part in launch.sequence))
+                    self._guard.overwrite_shared_and_local(
+                        max(part.program.resources.local_bytes or 0 for part in launch.sequence)
+                    )
                     self._flush()
                     started = time.perf_counter_ns()
                     before.record(stream)

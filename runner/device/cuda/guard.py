@@ -1,4 +1,4 @@
-"""Guards against kernels that keep state between timed launches: hashes outputs, and overwrites on-chip memory.
+"""Guards against kernels that keep state between timed launches: hashes outputs, overwrites shared and local memory.
 
 The kernels are in guard.cu. Their PTX is tracked in guard.ptx, which the driver compiles without nvcc.
 """
@@ -62,10 +62,11 @@ class Guard:
         driver.memcpy_dtoh(digest, self._result)
         return int(digest[0])
 
-    def clear(self, local_bytes: int) -> None:
-        """Queue the overwriting of shared memory, of local memory (bytes per thread), and of persisting L2 lines.
+    def overwrite_shared_and_local(self, local_bytes: int) -> None:
+        """Queue kernels that overwrite shared memory, and `local_bytes` of each thread's local memory (see `FRAMES`).
 
-        Lines that a launch read with the hint `evict_last` survive the usual flush of L2.
+        Before that, reset persisting L2 lines to normal: lines that a launch read with the hint `evict_last` survive
+        the usual flush of L2.
         """
         with contextlib.suppress(LaunchError):  # a GPU without persisting L2 lines
             call("cuCtxResetPersistingL2Cache")

@@ -104,10 +104,10 @@ class Lanes(Figure):
         longest = max((len(words) for step in self.steps for words in _remarks(step)), default=0)
         wide = max(730.0, left + squares + EDGE, left + 7.2 * longest)
         canvas, y = Canvas(), 6.0
-        for words, size, fill, extra in ((self.title, 16, INK, BOLD), (self.notes, 11.5, PALE, "")):
-            for line in textwrap.wrap(words, int(wide / (0.66 * size if extra else 0.6 * size))):
+        for words, size, fill, attributes in ((self.title, 16, INK, BOLD), (self.notes, 11.5, PALE, "")):
+            for line in textwrap.wrap(words, int(wide / (0.66 * size if attributes else 0.6 * size))):
                 y += 1.3 * size
-                canvas.text(line, EDGE, y - 0.4 * size, size, fill, extra)
+                canvas.text(line, EDGE, y - 0.4 * size, size, fill, attributes)
             y += 4
         y += 14
         for step, own in zip(self.steps, names, strict=True):
@@ -186,10 +186,10 @@ class Canvas:
         """Add a rectangle."""
         self.boxes[look].append(f"M{x:.1f} {y:.1f}h{wide:.1f}v{tall:.1f}h{-wide:.1f}z")
 
-    def text(self, words: str, x: float, y: float, size: float = 11.5, fill: str = INK, extra: str = "") -> None:
-        """Add a line of text, vertically centred at `y`."""
+    def text(self, words: str, x: float, y: float, size: float = 11.5, fill: str = INK, attributes: str = "") -> None:
+        """Add a line of text, vertically centred at `y`. `attributes` are inserted unescaped."""
         colour = "" if fill == INK else f' fill="{fill}"'
-        look = f'x="{x:.1f}" y="{y + 0.36 * size:.1f}" font-size="{size:g}"{colour}{extra and " " + extra}'
+        look = f'x="{x:.1f}" y="{y + 0.36 * size:.1f}" font-size="{size:g}"{colour}{attributes and " " + attributes}'
         self.words.append(f"<text {look}>{html.escape(plain(words))}</text>")
 
     def svg(self, title: str, wide: float, tall: float) -> bytes:

@@ -98,7 +98,8 @@ def _front(search: Searched, caption: str) -> Figure:
     every = search.parameters
     names = [n for place, n in enumerate(every) if len({point[place] for point in points}) > 1] or every
     words = "; ".join(f"{n}: {search.described(p, names)}" for n, p in enumerate(points[:MAX_LABELS], 1))
-    caption = f"The line is the Pareto front: no other case is better in both. {caption} {words}."
+    what = "The line is the Pareto front: no other case is better in both objectives than a case on it."
+    caption = f"{what} {caption} {words}."
 
     def line(rows: Sequence[Row], look: Look, label: str, steps: Literal["", "pre", "post"] = "") -> chart.Line:
         return chart.Line([row[first] for row in rows], [row[second] for row in rows], look, label, steps)

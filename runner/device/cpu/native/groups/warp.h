@@ -6,7 +6,7 @@
 #else
 #define SIMT_NOT_HERE(message) __attribute__((error(message)))
 #endif
-#define SIMT_GPU_ONLY " on the CPU device; set gpu_only in the kernel's YAML to run it on GPUs alone"
+#define SIMT_GPU_ONLY " on the CPU device; set gpu_only: REASON in the kernel's YAML to run it only on GPUs"
 
 namespace simt {
 
