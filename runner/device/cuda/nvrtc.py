@@ -125,7 +125,8 @@ class _Server:
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 env=children.environment(),
             )  # fmt: skip
-        self.kill = weakref.finalize(self, _kill_group, self._process, self._socket)  # also when this object is collected
+        # Also when this object is collected.
+        self.kill = weakref.finalize(self, _kill_group, self._process, self._socket)
         self._lock = threading.Lock()
 
     @functools.cached_property
