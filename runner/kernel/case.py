@@ -214,6 +214,10 @@ class Case:
 
     def source(self) -> Source:
         """The variant to compile."""
+        return self._source
+
+    @functools.cached_property
+    def _source(self) -> Source:
         kernel, values = self.kernel, dict(self.parameters)
         macros = tuple((name, self._macro(e.text, e(self.variables))) for name, e in kernel.macros)
         constants = tuple(a.name for a in kernel.arrays if a.constant)

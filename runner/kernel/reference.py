@@ -280,8 +280,12 @@ def _load(path: Path) -> ModuleType:
 def module_file(kernel: Kernel) -> Path | None:
     """The file of a reference: beside the YAML, beside the `.cu` or in `references/` there; `None` if not found."""
     module = str(kernel.reference).rpartition(".")[0].replace(".", "/") + ".py"
-    folders = (kernel.yaml.parent, kernel.source.parent, kernel.source.parent / "references")
-    return next((folder / module for folder in folders if (folder / module).is_file()), None)
+    return _first_file((kernel.yaml.parent, kernel.source.parent, kernel.source.parent / "references"), module)
+
+
+@functools.lru_cache(maxsize=256)  # a process asks for each case at each size
+def _first_file(folders: tuple[Path, ...], name: str) -> Path | None:
+    return next((folder / name for folder in folders if (folder / name).is_file()), None)
 
 
 def find(kernel: Kernel) -> Callable[[Inputs, Parameters, tuple[int, int, int]], Any]:

@@ -73,7 +73,9 @@ def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
             grid, shared = to_dim3(kernel.grid, known), int(kernel.shared(known))
         excluded = excluded or _grid_error(grid)
     case = Case(kernel, tuple(values.items()), seed, excluded, grid, block, shared)
-    return case if excluded else dataclasses.replace(case, excluded=_case_error(case))
+    if excluded or not (error := _case_error(case)):
+        return case  # with the values that checking it has computed
+    return dataclasses.replace(case, excluded=error)
 
 
 def _excluded(kernel: Kernel, values: Mapping[str, Canonical], known: Mapping[str, Canonical], block: Dim3) -> str:

@@ -40,20 +40,23 @@ class Work:
     heartbeat: Callable[[str], Any]  # called with the name of each step
     further: FurtherLaunches = field(default_factory=FurtherLaunches)  # counts the launches of the further checks
 
-    def launch(self, trial: Trial, *, limit: float | None = None, order: int | None = None) -> CheckResult:
+    def launch(
+        self, trial: Trial, *, limit: float | None = None, order: int | None = None, with_power: bool = True
+    ) -> CheckResult:
         """Launch a trial once more and check it.
 
         Args:
             trial: The trial.
             limit: Time limit in seconds; by default the task's.
             order: The order of threads, an `Order` or a schedule; by default the launch's own.
+            with_power: As for `Trial.verify`.
         """
         launch = trial.launch if order is None else dataclasses.replace(trial.launch, order=order)
         trial.prepare()
         self.heartbeat("checking")
         self.device.launch(launch, limit or self.task.time_limit_s)
         self.heartbeat("comparing")
-        return trial.verify()[0]
+        return trial.verify(with_power=with_power)[0]
 
 
 def check_further_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckResult:

@@ -72,6 +72,8 @@ class Group:
                 label = shares[0].info.label
                 self._progress.say(f"compile_options are for a GPU's compiler: {label} ignores them")
             interruption.check()
+            for share in shares:
+                share.start_inputs()
             self._compile(shares, compilers)
             measured = self._measure(shares, compilers)
         except BaseException:

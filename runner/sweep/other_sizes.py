@@ -61,7 +61,8 @@ def _verdict_at(work: Work, program: Program, case: Case, where: str) -> CheckRe
         return _correct[key]
     memory = work.stack.enter_context(ExitStack())  # after a fault, the case's stack frees it
     try:
-        found = work.launch(next(trials(work.device, program, case, memory, fast=work.task.fast_math)))
+        trial = next(trials(work.device, program, case, memory, fast=work.task.fast_math))
+        found = work.launch(trial, with_power=False)
     except (UsageError, OutOfMemory, NotResident) as e:  # the reference fails at this size, or the grid is too large
         memory.close()
         return str(e)

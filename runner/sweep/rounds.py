@@ -17,6 +17,7 @@ from runner.sweep import case_row, compiling, pace
 from runner.sweep.ledger import Rows
 from runner.sweep.pace import Pace
 from runner.sweep.pool import Slot
+from runner.sweep.trial import make_inputs
 from runner.sweep.worker import Outcome, Task
 
 TRIES = 3  # attempts at a case if its binary is deleted from the cache during the sweep
@@ -57,6 +58,15 @@ class Share:
             if reason := compiling.reason_to_skip(job.case, self.info):
                 self._rows_of(job).mark(job, "skipped", reason)
         return [job for job in jobs if self._rows_of(job).unfinished([job])]
+
+    def start_inputs(self) -> None:
+        """Let the worker make the inputs and the reference of the first case, while the kernels are compiled."""
+        protocol = self.jobs[0].protocol(self.info.kind)
+        if first := next(iter(_shuffled(self.runnable(), protocol.order_seed, 1)), None):
+            self.slot.worker(self._config).start_call(make_inputs, first.case, self._is_fast(first))
+
+    def _is_fast(self, job: Job) -> bool:
+        return compiling.is_fast(job) and self.info.is_gpu
 
     def take_binaries(self, compiled: Mapping[int, compiling.Compiled]) -> None:
         """Keep the binaries of this share's jobs. A job whose kernel does not compile gets its row here."""
@@ -156,7 +166,7 @@ class Share:
                 self.binaries[job.number],
                 job.protocol(self.info.kind),
                 job.device.time_limit_s,
-                compiling.is_fast(job) and self.info.is_gpu,
+                self._is_fast(job),
             ),
             lambda step: self.progress.show_step(f"{job.case.label}: {step}"),
             lambda: self._write_waiting(number, round_label),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import random
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from typing import Any
 
@@ -82,8 +82,11 @@ class Trial:
         for array in self.launch.arrays(Role.INOUT):
             array.restore()
 
-    def verify(self) -> tuple[CheckResult, int | float | None]:
+    def verify(self, *, with_power: bool = True) -> tuple[CheckResult, int | float | None]:
         """Check what the launch wrote.
+
+        Args:
+            with_power: Whether a right verdict is to have the power of the check, which takes as long as the check.
 
         Returns:
             The verdict on the outputs, and the kernel's `value` of them; `None` if the kernel declares no value.
@@ -91,7 +94,7 @@ class Trial:
         case, roles = self.case, {a.name: a.role for a in self.case.kernel.arrays}
         actual = {n: a.read() for n, a in self.arrays.items() if roles.get(n) in WRITTEN}
         actual = with_parts(actual, {a.name: a.dtype for a in case.arrays()})
-        verdict = self._judge(actual)
+        verdict = self._judge(actual, with_power=with_power)
         if not verdict.ok and (tied := explain_by_ties(case, self.inputs, actual, self.expected.outputs)):
             verdict = dataclasses.replace(verdict, reason=f"{verdict.reason}; {tied}; {TIES_HINT}", tied=tied)
         if outside := next((f"outside '{n}', {o}" for n, a in self.arrays.items() if (o := a.overrun())), ""):
@@ -107,7 +110,7 @@ class Trial:
         wide = {n: a.astype(np.float64) if is_float(a.dtype) else a for n, a in actual.items()}
         return verdict, np.asarray(case.kernel.value({**case.variables, **wide}).value).item()
 
-    def _judge(self, actual: Contents) -> CheckResult:
+    def _judge(self, actual: Contents, *, with_power: bool) -> CheckResult:
         """The verdict on outputs, by the narrowest bounds that they satisfy, with the power of the check."""
         rules = self.case.count("depth"), self.case.kernel.tolerance
         expected = self.expected
@@ -118,7 +121,7 @@ class Trial:
         if verdict.ok:
             if expected is not self.expected:
                 self.expected = expected  # later launches of the kernel round in the same way
-            return dataclasses.replace(verdict, power=self._power(actual))
+            return dataclasses.replace(verdict, power=self._power(actual)) if with_power else verdict
         if self.expected.narrow and self._is_explained_by(self.expected.narrow().outputs, actual):
             half = next(a.dtype.name for a in self.case.arrays() if is_half(a.dtype.numpy))
             reason = f"{verdict.reason}; sums in {half} explain it: if the kernel is meant to add in {half}, write "
@@ -209,6 +212,17 @@ def trials(device: Device, program: Program, case: Case, stack: ExitStack, *, fa
         with suppress(OutOfMemory):
             launch, arrays = upload(device, program, case, inputs, stack, shared)
             yield Trial(case, launch, arrays, inputs, expect(case, inputs, fast=fast))
+
+
+def make_inputs(device: Device, heartbeat: Callable[[str], Any], case: Case, fast: bool) -> None:  # noqa: FBT001
+    """Make a case's inputs and expected outputs, which the first trial then finds in the caches of this process.
+
+    `fast` is that of `trials`.
+    """
+    if case.nbytes > device.info.memory_bytes:
+        return  # the case will be refused
+    heartbeat("inputs and reference")
+    expect(case, contents(case), fast=fast)
 
 
 def _require_outputs(case: Case, expected: Expected) -> None:

@@ -129,6 +129,7 @@ class Worker:
         self.config = config
         self._environment = dict(environment or {})
         self._usable = True
+        self._unneeded = 0  # calls whose answer is to be skipped
         self._malformed = ""  # why the last message was malformed
         self._info: DeviceInfo | None = None
         self._sandboxed = config is not None and config.sandbox
@@ -149,6 +150,7 @@ class Worker:
         if self.config is None and not config.sandbox:
             self.config = config
             self._send(config)
+        self._skip_answers()
         return self.config == config and self.alive
 
     @property
@@ -228,6 +230,25 @@ class Worker:
             return Answer(reason=self._lost(step, limit).reason, usable=False)
         self._usable = answer.usable
         return answer
+
+    def start_call(self, function: Callable[..., Any], *given: Any) -> None:
+        """Let the process call a function whose answer nobody needs, as for `call`, while it would be idle.
+
+        The next `takes` waits for its end. If the process has ended, `takes` is false.
+        """
+        _ = self.info
+        with contextlib.suppress(OSError):  # the next task reports the lost process
+            self._pipe.send(Call(function, given), GRACE_S)
+            self._unneeded += 1
+
+    def _skip_answers(self) -> None:
+        """Wait for the answers that nobody needs."""
+        while self._unneeded:
+            answer = self._receive(PATIENCE_S)
+            if isinstance(answer, str):
+                continue
+            self._unneeded = self._unneeded - 1 if isinstance(answer, Answer) else 0
+            self._usable &= isinstance(answer, Answer) and answer.usable
 
     def close(self) -> None:
         """End the process in an orderly way."""
