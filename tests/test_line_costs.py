@@ -1,6 +1,7 @@
 """What each line costs: the rules of banks and sectors, the lines of real kernels, and lines.csv of a sweep."""
 
 import dataclasses
+import math
 import random
 import re
 from types import SimpleNamespace
@@ -18,10 +19,11 @@ from runner.errors import UsageError
 from runner.jobs.job import Job
 from runner.jobs.settings import TimingConfig
 from runner.record.folder import RunFolder
+from runner.stages.checked.pool import Pool
 from runner.stages.lines import costs as lines
 from runner.stages.lines import stage as line_stage
 from runner.stages.lines.stage import LineCosts
-from runner.sweep.pool import Pool
+from runner.sweep import pool
 from runner.sweep.stage import Bench
 
 LOADS, STORES = "shared_load_wavefronts", "shared_store_wavefronts"
@@ -181,7 +183,7 @@ def test_every_kind_of_access_is_counted_at_its_line():
 def test_a_sweep_writes_what_its_lines_cost(runner):
     """lines.csv, the columns of results.csv, and the same when the sweep is repeated from the cache; not with lines=false."""
     command = ("hydra.sweep.dir=first", "kernel=transposeGmem,transposeSmem", "block=32x32", "size=64x64", "device=cpu")
-    first = runner(*command, "racecheck=none", defaults=True)
+    first = runner(*command, "lines=all")
     assert first.code == 0, first.err
     folder = first.directory / "first"
     rows = {row["kernel"]: row for row in outcomes.rows(folder)}
@@ -200,15 +202,49 @@ def test_a_sweep_writes_what_its_lines_cost(runner):
     assert {row[WRITTEN] for row in outcomes.rows(without)} == {""}
 
 
+def test_the_fastest_case_of_each_kernel_is_counted(tmp_path):
+    """Of the largest size; the others only with lines=all, and a case that was counted is not counted again."""
+    cases = [
+        ("reduceShfl", 2048, 64, 9.0),
+        ("reduceShfl", 2048, 128, 5.0),
+        ("reduceShfl", 1024, 64, 1.0),
+        ("reduceSmem", 1024, 64, 3.0),
+    ]
+    jobs = [Job(case_of(shipped(name), size=size, block=block), DeviceConfig(), TimingConfig(), "nvcc", n, lines="fastest")
+            for n, (name, size, block, _) in enumerate(cases)]  # fmt: skip
+    rows = {n: {"status": "ok", "device": "cuda", "median_us": us} for n, (*_, us) in enumerate(cases)}
+    assert LineCosts().lacks(jobs[1], rows[1], RunFolder(tmp_path))
+    rows, _ = counted(tmp_path, jobs, rows)
+    assert [number for number, row in rows.items() if READ in row] == [1, 3]
+    assert not LineCosts().lacks(jobs[1], rows[1], RunFolder(tmp_path))
+    rows, _ = counted(tmp_path, [dataclasses.replace(job, lines="all") for job in jobs], rows)
+    assert all(READ in row for row in rows.values())
+
+
+@pytest.mark.parametrize("missing", ["time", "library"])
+def test_by_default_lines_are_counted_only_if_there_is_time_and_the_library_is_compiled(missing, tmp_path, monkeypatch):
+    """Nothing is begun otherwise, and nothing is recorded, so that `runner profile` can do it."""
+    if missing == "library":
+        monkeypatch.setattr(Pool, "is_ready", lambda *_: False)
+    job = Job(case_of(shipped("reduceShfl"), size=1024), DeviceConfig(), TimingConfig(), "nvcc", 0)
+    row = {"status": "ok", "device": "cpu"}
+    rows, said = counted(tmp_path, [job], row, -math.inf if missing == "time" else math.inf)
+    assert (rows, said) == ({0: row}, [])
+    assert [path.name for path in (tmp_path / "0").iterdir()] == []
+    monkeypatch.undo()
+    rows, _ = counted(tmp_path, [dataclasses.replace(job, lines="fastest")], row, -math.inf)
+    assert rows[0][READ] == 4
+
+
 def test_blocks_that_wait_for_earlier_ones_are_counted_from_the_first():
     """Without the block before it the middle one waits for ever: then the first blocks are counted."""
     found = line_costs(case_of(read_kernel(FOLDER / "chain.yaml")), limit_s=0.5)
     assert {lines.key(cost): cost.requests for cost in found}["chain.cu", 6, "global", "store"] == 3
 
 
-def counted(folder, jobs, row):
-    """Run the stage for jobs whose rows are alike; gives the rows, and what it said."""
-    rows = {job.number: dict(row) for job in jobs}
+def counted(folder, jobs, row, deadline=math.inf):
+    """Run the stage for jobs and their rows, or one row that all have; gives the rows, and what it said."""
+    rows = {job.number: dict(row.get(job.number, row)) for job in jobs}
     ledger = SimpleNamespace(
         jobs=jobs, row=lambda job: rows[job.number], add=lambda job, new: rows.update({job.number: new}),
         folder=RunFolder(folder),
@@ -216,7 +252,7 @@ def counted(folder, jobs, row):
     progress = Told()
     for number in rows:
         (folder / str(number)).mkdir(parents=True, exist_ok=True)
-    with Bench(ledger, progress, Pool(), {}, 1.0) as bench:
+    with Bench(ledger, progress, pool.Pool(), {}, deadline) as bench:
         LineCosts().run(bench)
     return rows, progress.said
 
@@ -224,7 +260,7 @@ def counted(folder, jobs, row):
 def test_without_a_compiler_the_reason_is_told_once_and_kept(monkeypatch, tmp_path):
     """A GPU may be on a host without a C++ compiler: the rows stay as they are, and a resumed sweep does not try again."""
     monkeypatch.setenv("CXX", "no-such-compiler")
-    jobs = [Job(case_of(shipped("reduceShfl"), size=size), DeviceConfig(), TimingConfig(), "nvcc", n)
+    jobs = [Job(case_of(shipped("reduceShfl"), size=size), DeviceConfig(), TimingConfig(), "nvcc", n, lines="all")
             for n, size in enumerate((1000, 2000))]  # fmt: skip
     row = {"status": "ok", "device": "cuda", "median_us": 1.0}
     rows, said = counted(tmp_path, jobs, row)
@@ -233,17 +269,21 @@ def test_without_a_compiler_the_reason_is_told_once_and_kept(monkeypatch, tmp_pa
     assert "the cost of lines is not counted: reduceShfl: " in said[0]
     assert "no-such-compiler" in said[0]
     assert not any(LineCosts().lacks(job, row, RunFolder(tmp_path)) for job in jobs)
-    assert not (tmp_path / "lines.csv").exists()
+    assert (tmp_path / "lines.csv").read_text().count("\n") == 1
     assert lines.read(RunFolder(tmp_path)) == {}
 
 
 def test_whose_lines_are_counted(tmp_path):
     """Right cases, unless the user, a search's first look or the kernel itself forbids it."""
-    job, right = Job(case_of(shipped("reduceShfl")), DeviceConfig(), TimingConfig(), "nvcc", 0), {"status": "ok"}
+    job, right = (
+        Job(case_of(shipped("reduceShfl")), DeviceConfig(), TimingConfig(), "nvcc", 0, lines="all"),
+        {"status": "ok"},
+    )
     folder = RunFolder(tmp_path)
     assert LineCosts().lacks(job, right, folder)
     assert not LineCosts().lacks(job, {"status": "mismatch"}, folder)
-    assert not LineCosts().lacks(dataclasses.replace(job, lines=False), right, folder)
+    assert not LineCosts().lacks(dataclasses.replace(job, lines="none"), right, folder)
+    assert not LineCosts().lacks(dataclasses.replace(job, lines="default"), right, folder)
     assert not LineCosts().lacks(dataclasses.replace(job, look=3), right, folder)
     endless = dataclasses.replace(job, case=case_of(shipped("barrierDivergent")))
     assert not LineCosts().lacks(endless, right, folder)
@@ -252,7 +292,7 @@ def test_whose_lines_are_counted(tmp_path):
 def test_arrays_that_the_host_cannot_hold_are_not_counted(tmp_path, monkeypatch):
     """A case of a GPU with more memory than the host has is told in a sentence; the same case of the CPU device is counted."""
     monkeypatch.setattr(line_stage, "MAX_MEMORY", 1e-9)
-    job = Job(case_of(shipped("reduceShfl"), size=1024), DeviceConfig(), TimingConfig(), "nvcc", 0)
+    job = Job(case_of(shipped("reduceShfl"), size=1024), DeviceConfig(), TimingConfig(), "nvcc", 0, lines="all")
     _, said = counted(tmp_path / "gpu", [job], {"status": "ok", "device": "cuda"})
     assert re.search(r"the arrays need \d+ bytes of the host's memory", said[0])
     rows, said = counted(tmp_path / "cpu", [job], {"status": "ok", "device": "cpu"})
@@ -281,7 +321,7 @@ def test_atomics_are_counted_as_the_instructions_that_they_are():
 
 def test_a_table_never_hides_what_the_jobs_know(tmp_path):
     """A program that was killed while it counted leaves no table of a part; the next one makes the whole one."""
-    job = Job(case_of(shipped("reduceShfl"), size=1024), DeviceConfig(), TimingConfig(), "nvcc", 0)
+    job = Job(case_of(shipped("reduceShfl"), size=1024), DeviceConfig(), TimingConfig(), "nvcc", 0, lines="all")
     row = {"status": "ok", "device": "cpu"}
     counted(tmp_path, [job], row)
     whole = (tmp_path / "lines.csv").read_bytes()
@@ -295,6 +335,6 @@ def test_a_table_never_hides_what_the_jobs_know(tmp_path):
         jobs=[job, more], row=lambda _: row, add=lambda *_: seen.append(set(lines.read(RunFolder(tmp_path)))),
         folder=RunFolder(tmp_path),
     )  # fmt: skip
-    with Bench(ledger, Told(), Pool(), {}, 1.0) as bench:
+    with Bench(ledger, Told(), Pool(), {}) as bench:
         LineCosts().run(bench)
     assert seen == [{job.case.id, more.case.id}]

@@ -1,21 +1,25 @@
 """Machine code: kept beside the times, shown in the report, and compared."""
 
+import dataclasses
 import importlib.util
+import re
 from types import SimpleNamespace
 
 import pytest
 from outcomes import rows
+from processes import call
 from support import ROOT, case_of, shipped
 
-from runner.device import Binary
-from runner.device.cuda import compiler as cuda_compiler
+from runner.device import options
+from runner.device.cuda import disassembly
 from runner.device.cuda.compiler import CudaCompiler, Nvrtc
+from runner.device.cuda.disassembly import disassemble
 from runner.record.folder import RunFolder
 from runner.stages.code import machine_code, stage
 
 WRITTEN = (ROOT / "tests" / "machine_code" / "twice.txt").read_text()  # as nvdisasm writes it
 disassembler = pytest.mark.skipif(
-    cuda_compiler.find_nvdisasm() is None or importlib.util.find_spec("cuda") is None,
+    disassembly.find_nvdisasm() is None or importlib.util.find_spec("cuda") is None,
     reason="there is no nvdisasm, or no NVRTC",
 )
 
@@ -48,8 +52,9 @@ def test_a_real_cubin_is_disassembled(tmp_path):
     texts = []
     for block in (128, 256):
         source = case_of(shipped("reduceShfl"), block=block).source()
-        own, lined = compiler.disassembled(source, compiler.compile(source))
-        texts.append(machine_code.with_lines(machine_code.text_of(own), machine_code.text_of(lined)))
+        lined = dataclasses.replace(source, options=(*source.options, options.LINES))
+        own, lines = (disassemble(compiler.compile(each).path.read_bytes()) for each in (source, lined))
+        texts.append(machine_code.with_lines(machine_code.text_of(own), machine_code.text_of(lines)))
         assert " @ reduceShfl.cu:" in texts[-1]
     found = machine_code.difference(*texts)
     assert found.removed == found.added < 10
@@ -79,24 +84,38 @@ def test_of_many_binaries_the_fastest_are_kept(monkeypatch):
     assert {name: job.number for name, job in stage.fastest(jobs, rows).items()} == {"fast": 1, "same": 4, "other": 3}
 
 
-def test_without_nvdisasm_there_is_a_sentence(tmp_path, monkeypatch):
+def test_without_nvdisasm_there_is_a_sentence(monkeypatch):
     """It says where the tool comes from."""
-    monkeypatch.setattr(cuda_compiler, "find_nvdisasm", lambda: None)
-    source = case_of(shipped("reduceShfl")).source()
-    compiler = CudaCompiler("sm_90", None, tmp_path)
+    monkeypatch.setattr(disassembly, "find_nvdisasm", lambda: None)
     with pytest.raises(OSError, match="nvdisasm is not on the PATH; it comes with"):
-        compiler.disassembled(source, Binary(tmp_path / "x.cubin", "a" * 64, 0.0, cached=True))
+        disassemble(b"")
+
+
+@disassembler
+def test_a_comparison_disassembles_what_a_sweep_kept(tmp_path):
+    """A folder with cubins alone gives the code; a damaged one, or one that is not there, gives none."""
+    binary = CudaCompiler("sm_90", Nvrtc(), tmp_path).compile(case_of(shipped("reduceShfl")).source())
+    folder = RunFolder(tmp_path)
+    (tmp_path / "machine").mkdir()
+    folder.write(folder.cubin(binary.name), binary.path.read_bytes())
+    folder.write(folder.cubin("a" * 12), b"no cubin")
+    assert "reduceShfl:" in machine_code.disassembled(folder, binary.name).splitlines()
+    assert [machine_code.disassembled(folder, name) for name in ("a" * 12, "b" * 12, "../x")] == [""] * 3
 
 
 @pytest.mark.gpu
-def test_a_sweep_keeps_the_code_of_its_binaries(runner):
-    """Each binary has its code with lines, and the page shows that of the fastest."""
+def test_a_sweep_keeps_its_binaries_and_they_are_disassembled_on_demand(runner):
+    """The page names the command, which gives each binary its code with lines and PTX; the page then shows the fastest."""
     given = ("kernel=reduceShfl", "block=128,256", "size=1Mi", "device=cuda", "timing=quick")
     done = runner(*given)
     assert done.code == 0, done.err
     names = {row["binary"] for row in rows(done.folder)}
+    assert len(names) == 2
+    assert {path.name for path in (done.folder / "machine").iterdir()} == {f"{name}.cubin" for name in names}
+    assert re.search(r"python -m runner\.profile \S+ .*code", (done.folder / "report.html").read_text())
+    deeper = call(done.directory, done.folder, "code", module="runner.profile")
+    assert deeper.returncode == 0, deeper.stderr
     texts = {name: (done.folder / "machine" / f"{name}.txt").read_text() for name in names}
-    assert len(texts) == 2
     assert all(" @ reduceShfl.cu:" in text for text in texts.values())
     assert all(".entry reduceShfl" in (done.folder / "machine" / f"{name}.ptx").read_text() for name in names)
     page = (done.folder / "report.html").read_text()

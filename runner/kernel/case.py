@@ -173,6 +173,12 @@ class Case:
         """The size of all arrays in bytes."""
         return sum(a.nbytes for a in self.arrays())
 
+    @property
+    def problem_size(self) -> int:
+        """The product of the parameters of kind `size`; without one, the bytes of all arrays."""
+        sizes = self.kernel.sizes
+        return math.prod(int(self.variables[n]) for n in sizes) if sizes else self.nbytes
+
     @functools.cached_property
     def _arrays(self) -> tuple[ArraySpec, ...]:
         return tuple(self._array(a) for a in self.kernel.arrays)

@@ -95,7 +95,7 @@ def _fastest(cases: Sequence[tuple[Job, Row]]) -> set[int]:
 
     def rank(case: tuple[Job, Row]) -> tuple[float, float, int]:
         job, row = case
-        return -job.case.nbytes, float(row.get("median_us") or 0), job.number
+        return -job.case.problem_size, float(row.get("median_us") or 0), job.number
 
     return {min(group, key=rank)[0].number for group in by_kernel.values()}
 

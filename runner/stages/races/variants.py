@@ -62,7 +62,7 @@ def variants(cases: Iterable[tuple[Job, Row]]) -> list[Variant]:
         kernel = job.case.kernel
         own = tuple((n, v) for n, v in job.case.parameters if n not in APART and n not in kernel.sizes)
         groups.setdefault((kernel.name, own, job.copy, host_source(job.case)), []).append((job, row))
-    return [Variant(sorted(group, key=lambda case: _size(case[0]))) for group in groups.values()]
+    return [Variant(sorted(group, key=lambda case: case[0].case.problem_size)) for group in groups.values()]
 
 
 def in_order(unordered: Sequence[Variant]) -> tuple[list[Variant], list[Variant]]:
@@ -75,19 +75,13 @@ def in_order(unordered: Sequence[Variant]) -> tuple[list[Variant], list[Variant]
 
     def rank(variant: Variant) -> tuple[bool, int, float]:
         job, row = variant.cases[-1]
-        return not variant.wrong, -_size(job), float(row.get("median_us") or 0.0)
+        return not variant.wrong, -job.case.problem_size, float(row.get("median_us") or 0.0)
 
     first: dict[str, Variant] = {}
     for variant in sorted(unordered, key=rank):
         first.setdefault(variant.job.case.kernel.name, variant)
     chosen = set(first.values())
     return list(first.values()), sorted((v for v in unordered if v not in chosen), key=lambda v: not v.wrong)
-
-
-def _size(job: Job) -> int:
-    """The product of the parameters of kind `size`; without one, the bytes of all arrays."""
-    sizes = job.case.kernel.sizes
-    return math.prod(int(job.case.variables[n]) for n in sizes) if sizes else job.case.nbytes
 
 
 def small_case(case: Case) -> Case | str:
