@@ -5,6 +5,7 @@
     findings ─tables─▶ tables
     findings, tables, figures, environment.json, sources/ ─page─▶ report.html
     findings ─terminal─▶ console
+    charts ─painters─▶ processes that draw them, if `prepare` started them
 
 Door: the functions of this module, which import pandas late, as it is slow; `verdict.write` for verdict.json.
 Takes: a run folder, as `runner.record.run` reads it. Gives: files in that folder, or text.
