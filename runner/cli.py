@@ -6,6 +6,8 @@ All imports at the top are fast, so that Ctrl-C shows no traceback from the star
 from __future__ import annotations
 
 import argparse
+import atexit
+import gc
 import io
 import os
 import sys
@@ -112,6 +114,7 @@ def run_command(work: Callable[[], int]) -> int:
     """
     _open_streams()
     interruption.listen()
+    atexit.register(gc.freeze)  # so that Python does not search all memory for cycles when the process ends
     try:
         status = work()
         flush()

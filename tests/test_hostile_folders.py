@@ -12,7 +12,7 @@ import pytest
 
 import runner
 from runner.errors import UsageError
-from runner.files import limited_yaml, safe
+from runner.files import limited, limited_yaml, safe
 from runner.record.folder import RunFolder
 from runner.report import live
 from runner.stages.lines import costs as lines
@@ -261,3 +261,12 @@ def test_records_of_lines_that_are_none_do_not_count(given, content):
     assert lines.read(RunFolder(given)) == sound
     (given / "0" / "lines.json").write_text(content)
     assert len(lines.read(RunFolder(given))) == len(sound) - 1
+
+
+@pytest.mark.parametrize("before", range(0, 25, 3))
+def test_a_number_with_too_many_digits_is_found_wherever_it_stands(before):
+    """JSON with a number of more than 100 digits is refused; 100 digits are read."""
+    text = "[" + " " * before + "{}]"
+    assert limited.load_json(text.format("9" * 100)) == [int("9" * 100)]
+    with pytest.raises(limited.TooMuch):
+        limited.load_json(text.format("9" * 101))

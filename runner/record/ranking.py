@@ -98,7 +98,7 @@ def rank(rows: Iterable[Row], device_noise: DeviceNoise, by: Criterion = TIME) -
 def ranker(run: Run, by: Criterion = TIME) -> Callable[[Sequence[Row]], Ranking]:
     """A function that ranks comparable, measured cases of a run, given the noise of their device."""
     by_device = {
-        str(device): noise(run.with_frame(rows).rows, section(run.devices, str(device)), by)
+        str(device): noise(run.part(rows).rows, section(run.devices, str(device)), by)
         for device, rows in run.measured.frame.groupby("device")
     }
     return lambda rows: rank(rows, by_device[str(rows[0]["device"])], by)
@@ -108,7 +108,7 @@ def fastest(run: Run) -> list[Ranking]:
     """The ranking of each size in each group of peers: groups in the order of results.csv, sizes ascending."""
     rank_rows = ranker(run, run.criterion)
     return [
-        rank_rows(run.with_frame(same_size).rows)
+        rank_rows(run.part(same_size).rows)
         for _, peers in run.ranked.frame.groupby(PEERS, dropna=False, sort=False)
         for _, same_size in peers.groupby(["size", "rows", "cols"], dropna=False)
     ]
@@ -124,7 +124,7 @@ def best_jobs(folder: Path) -> tuple[frozenset[int], frozenset[int]]:
 def headline_groups(run: Run) -> list[Ranking]:
     """The ranking at the largest size of each group of peers, the group with most cases first."""
     # A launch of one block that only shuffles measures the launch overhead.
-    rankable = run.with_frame(run.frame[(run.frame["shuffle"] == "") | (run.frame["grid"] != "1")])
+    rankable = run.part(run.frame[(run.frame["shuffle"] == "") | (run.frame["grid"] != "1")])
     # Sizes ascend, so the ranking of the largest remains.
     largest = list({tuple(ranking.fastest[name] for name in PEERS): ranking for ranking in fastest(rankable)}.values())
     compared = [ranking for ranking in largest if ranking.among > 1]

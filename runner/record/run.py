@@ -54,15 +54,20 @@ class Run:
     own_parameters: Sequence[str] = ()  # that kernels declare beyond the vocabulary
     criterion: Criterion = field(default_factory=Criterion)  # by which the cases are ranked
     lack_rounds: int = 0  # number of correct cases with fewer rounds than planned
+    whole: Run | None = None  # the run with all cases of which this one has some
 
     def with_frame(self, frame: pd.DataFrame) -> Run:
-        """The same run with other rows, a subset of `frame`."""
-        return replace(self, frame=frame)
+        """The same run with other cells."""
+        return replace(self, frame=frame, whole=None)
+
+    def part(self, frame: pd.DataFrame) -> Run:
+        """The same run with some of the rows of `frame`, in any order."""
+        return replace(self, frame=frame, whole=self.whole or self)
 
     def ranked_by(self, by: Criterion) -> Run:
         """The same run with its cases ranked by another column or metric."""
         cost = self.frame["median_us"] if by.is_time else [by.cost(row, row["median_us"]) for row in self.rows]
-        return replace(self, criterion=by, frame=self.frame.assign(cost=cost))
+        return replace(self, criterion=by, frame=self.frame.assign(cost=cost), whole=None)
 
     @property
     def path(self) -> Path:
@@ -86,12 +91,19 @@ class Run:
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows as dictionaries; `row` is the number of the case in results.csv."""
+        """The rows as dictionaries; `row` is the number of the case in results.csv. A part of a run shares them."""
+        if self.whole:
+            return [self.whole.by_number[number] for number in self.frame.index]
         # Column by column, since `to_dict("records")` is many times slower.
         values = {str(name): self.frame[name].tolist() for name in self.frame.columns} | {
             "row": self.frame.index.tolist()
         }
         return [dict(zip(values, line, strict=True)) for line in zip(*values.values(), strict=True)]
+
+    @cached_property
+    def by_number(self) -> dict[int, dict[str, Any]]:
+        """The rows by their number in results.csv."""
+        return {row["row"]: row for row in self.rows}
 
     @cached_property
     def kernels(self) -> list[str]:
@@ -123,18 +135,18 @@ class Run:
     @cached_property
     def measured(self) -> Run:
         """The correct cases that a GPU timed."""
-        return self.with_frame(self.frame[(self.frame["status"] == "ok") & (self.frame["median_us"] > 0)])
+        return self.part(self.frame[(self.frame["status"] == "ok") & (self.frame["median_us"] > 0)])
 
     @cached_property
     def ranked(self) -> Run:
         """The measured cases that have a cost, without those of ceilings, which do less work."""
         frame = self.measured.frame
-        return self.with_frame(frame[(frame["ceiling"] != "True") & (frame["cost"] > 0)])
+        return self.part(frame[(frame["ceiling"] != "True") & (frame["cost"] > 0)])
 
     @cached_property
     def on_gpus(self) -> Run:
         """The cases that a GPU ran."""
-        return self.with_frame(self.frame[~self.frame["emulated"]])
+        return self.part(self.frame[~self.frame["emulated"]])
 
     @property
     def has_emulated_times(self) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from runner import columns
+from runner.display.text import absent
 from runner.errors import UsageError
 from runner.files import limited
 from runner.kernel.declaration import VOCABULARY
@@ -40,14 +43,19 @@ def write(folder: RunFolder, rows: list[Row]) -> None:
 
 def as_csv(rows: list[Row]) -> str:
     """The table as CSV. Raises `UsageError` if it is too large."""
-    import pandas as pd  # noqa: PLC0415  (imported while the device is opened)
-
-    order, kinds = names(rows), dict.fromkeys(columns.of_type("integer"), "Int64")
+    order, integers = list(dict.fromkeys(names(rows))), frozenset(columns.of_type("integer"))
     if len(order) > limited.MAX_COLUMNS or len(order) * len(rows) > limited.MAX_CELLS:
         limits = f"{limited.MAX_COLUMNS:,} columns and {limited.MAX_CELLS:,} cells"
         raise UsageError(f"results.csv: {len(rows):,} rows of {len(order):,} columns are too many; allowed: {limits}")
-    table = {name: pd.Series([row.get(name) for row in rows], dtype=kinds.get(name, "object")) for name in order}
-    return str(pd.DataFrame(table).to_csv(index=False, lineterminator="\n"))
+
+    def cell(name: str, value: Any) -> Any:
+        return "" if absent(value) else int(value) if name in integers else value
+
+    target = io.StringIO()
+    writer = csv.writer(target, lineterminator="\n")
+    writer.writerow(order)
+    writer.writerows([cell(name, row.get(name)) for name in order] for row in rows)
+    return target.getvalue()
 
 
 def as_json_lines(rows: list[Row]) -> str:

@@ -5,6 +5,7 @@
     findings ─tables─▶ tables
     findings, tables, figures, environment.json, sources/ ─page─▶ report.html
     findings ─terminal─▶ console
+    charts ─painters─▶ processes that draw them, if `prepare` started them
 
 Door: the functions of this module, which import pandas late, as it is slow; `verdict.write` for verdict.json.
 Takes: a run folder, as `runner.record.run` reads it. Gives: files in that folder, or text.
@@ -15,10 +16,17 @@ same results give the same bytes.
 # ruff: noqa: PLC0415
 from __future__ import annotations
 
+import gc
 import os
+import threading
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from runner import interruption
+from runner.report.painters import Painters
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,7 +34,10 @@ if TYPE_CHECKING:
     from runner.record.run import Run
     from runner.report.findings import Verdict
 
-__all__ = ["as_markdown", "build", "draw_lanes", "print_summary", "publish", "publish_alone"]
+__all__ = ["as_markdown", "build", "draw_lanes", "prepare", "print_summary", "publish", "publish_alone"]
+
+SLOW = ("pandas", "scipy.special", "runner.report.terminal", "runner.report.verdict", "runner.report.page")
+"""The modules of a report that are slow to import."""
 
 
 def build(folder: Path) -> Path:
@@ -41,10 +52,36 @@ def print_summary(folder: Path, console: Console) -> None:
     terminal.print_summary(*_read(folder), console)
 
 
-def publish(folder: Path, console: Console, *, brief: bool = False) -> None:
+def prepare(*, figures: bool) -> Painters | None:
+    """Import what a report needs, in a thread, while a sweep runs; returns at once.
+
+    Returns:
+        With `figures`, processes that draw figures, for `publish`. They end with this process.
+    """
+
+    def work() -> None:
+        for name in SLOW:
+            if interruption.heard():
+                return
+            with suppress(ImportError):  # the module that needs it reports the error
+                import_module(name)
+        with suppress(ImportError):
+            from runner.report.page import template
+
+            import_module("pandas").Series(["text"])  # triggers further imports
+            template("page.html", "runner.report")
+        gc.freeze()  # modules stay: Python need not search them for cycles while it makes the report
+
+    threading.Thread(target=work, name="imports of the report").start()
+    with suppress(OSError):  # too many processes: this one draws
+        return Painters() if figures else None
+    return None
+
+
+def publish(folder: Path, console: Console, *, brief: bool = False, painters: Painters | None = None) -> None:
     """Print the summary, then write verdict.json and the report, so that the verdict does not wait for the figures.
 
-    With `brief`, print only the verdict and the report's path.
+    With `brief`, print only the verdict and the report's path. `painters` are those of `prepare`.
     """
     from runner.display.console import say_path
     from runner.display.terminal import SweepProgress
@@ -59,7 +96,7 @@ def publish(folder: Path, console: Console, *, brief: bool = False) -> None:
     write(run)
     with SweepProgress(quiet=brief) as progress:
         progress.stage("writing the report", 1)
-        page = _write_page(run, verdict)
+        page = _write_page(run, verdict, painters=painters)
     say_path(console, "Report: ", page)
 
 
@@ -100,8 +137,8 @@ def _read(folder: Path) -> tuple[Run, Verdict]:
     return run, judge(run)
 
 
-def _write_page(run: Run, verdict: Verdict, to: Path | None = None) -> Path:
+def _write_page(run: Run, verdict: Verdict, to: Path | None = None, painters: Painters | None = None) -> Path:
     os.environ["MPLBACKEND"] = "agg"  # a notebook's own backend may not be installed
     from runner.report.page import write
 
-    return write(run, verdict, to)
+    return write(run, verdict, to, painters)

@@ -62,7 +62,7 @@ def judge(run: Run) -> Verdict:
     """Judge a run."""
     names = [name for name in run.measured.varying if name not in ("size", "device", "dtype", "seed")]
     peers = [name for name in differing_peers(run) if name != "device"]
-    by, ceilings = run.criterion, run.with_frame(run.frame[run.frame["ceiling"] == "True"]).measured
+    by, ceilings = run.criterion, run.part(run.frame[run.frame["ceiling"] == "True"]).measured
     further: list[str] = []
     headline = _matches(run)
     for number, ranking in enumerate(headline_groups(run)):
@@ -159,9 +159,8 @@ def _format_status_count(status: str, number: int) -> str:
 
 def _problems(run: Run) -> tuple[Problem, ...]:
     groups = run.frame[run.frame["status"] != "ok"].groupby(["status", "reason"], sort=False)
-    by_number = {row["row"]: row for row in run.rows}  # there may be as many reasons as cases
     problems = [
-        Problem(str(status), str(reason), tuple(by_number[number] for number in rows.index), failed=status not in IDLE)
+        Problem(str(status), str(reason), tuple(run.part(rows).rows), failed=status not in IDLE)
         for (status, reason), rows in groups
     ]
     return tuple(sorted(problems, key=lambda problem: not problem.failed))

@@ -37,7 +37,7 @@ def page(path: Path) -> str:
     token, is_running = state(path), running(RunFolder(path))  # it may end while it is read
     run, message = read(path, newest=True), "The sweep has ended."
     if is_running:
-        planned, run = len(run.frame), run.with_frame(run.frame[run.frame["status"] != "not_run"])
+        planned, run = len(run.frame), run.part(run.frame[run.frame["status"] != "not_run"])
         message = f"Running: {len(run.frame):,} of {planned:,} cases so far. This page updates itself."
     return render(run, judge(run), live=(token, message)) if len(run.frame) else WAITING_PAGE.format("")
 

@@ -33,6 +33,7 @@ from runner.record.runs import experiment, flat, overrides, section
 from runner.report import annotated, bottlenecks, figures, findings, machine, searched, tables
 from runner.report.deeper import deeper
 from runner.report.figures.figure import Figure
+from runner.report.painters import Painters
 
 SECTIONS = ("search", "times", "shape", "baseline", "lanes", "why", "energy", "raw", "gpus")
 """Sections of the page that have figures."""
@@ -59,18 +60,22 @@ class CompiledKernel:
     """Texts, possibly cut, of the source, the included files and the YAML, by path within sources/."""
 
 
-def write(run: Run, verdict: findings.Verdict, to: Path | None = None) -> Path:
+def write(run: Run, verdict: findings.Verdict, to: Path | None = None, painters: Painters | None = None) -> Path:
     """Write the figures and the page of a run folder; with `to`, only the page, without links to the folder.
+
+    `painters` draw the figures while the rest of the page is made.
 
     Returns:
         The page's path.
     """
     ratios = ranking.ratios(run)
-    drawn = figures.draw_all(run, ratios)
+    chosen = figures.choose(run, ratios)
+    drawing = figures.begin_drawing(chosen, painters)
+    context = _context(run, verdict, ratios, chosen)
+    drawn = drawing()
+    text = _render(context, drawn, files=to is None)
     if to is None:
         figures.write(run.path, drawn)
-    text = _render(run, verdict, ratios, drawn, files=to is None)
-    if to is None:
         run.folder.write(run.folder.report, text)
     else:
         atomic.write_text(to, text)
@@ -84,7 +89,7 @@ def render(run: Run, verdict: findings.Verdict, live: tuple[str, str]) -> str:
     """
     ratios = ranking.ratios(run)
     charts = [figure for figure in figures.choose(run, ratios) if figure.view]
-    return _render(run, verdict, ratios, charts, live=live)
+    return _render(_context(run, verdict, ratios, charts), charts, live=live)
 
 
 @functools.cache  # compiling a template takes as long as rendering it
@@ -102,21 +107,23 @@ def template(name: str, *packages: str) -> jinja2.Template:
 
 
 def _render(
-    run: Run,
-    verdict: findings.Verdict,
-    ratios: dict[int, ranking.Ratio],
-    drawn: Sequence[Figure],
-    *,
-    files: bool = False,
-    live: tuple[str, str] | None = None,
+    context: dict[str, Any], drawn: Sequence[Figure], *, files: bool = False, live: tuple[str, str] | None = None
 ) -> str:
+    by_section = {name: [figure for figure in drawn if figure.section == name] for name in SECTIONS}
+    return template("page.html", "runner.report").render(
+        context | {"figures": by_section, "files": files, "live": live}
+    )
+
+
+def _context(
+    run: Run, verdict: findings.Verdict, ratios: dict[int, ranking.Ratio], chosen: Sequence[Figure]
+) -> dict[str, Any]:
+    """The values of the page's template, without the figures, which may still be drawn."""
     sources, by, environment = compiled(run.path, run.kernels), run.criterion, run.environment
     texts = {kernel.kernel: kernel.files for kernel in sources}
     rankings, cases, marks = ranking.fastest(run), tables.all_cases(run, ratios), tables.anchors(run)
-    views = [figure.view | {"stem": figure.stem} for figure in drawn if figure.view]
-    context = {
-        "files": files,
-        "live": live,
+    views = [figure.view | {"stem": figure.stem} for figure in chosen if figure.view]
+    return {
         "title": heading(run),
         "about": _about(run.folder, experiment(_command(run))),
         "verdict": verdict,
@@ -131,7 +138,6 @@ def _render(
         "fastest_heading": f"{'Fastest' if by.is_time else 'Best'} configuration per size"
         + ("" if by.is_time else f", by {by.label}"),
         "ranked": any(one.among > 1 for one in rankings),
-        "figures": {name: [figure for figure in drawn if figure.section == name] for name in SECTIONS},
         "search": searched.section(run),
         "ladder": bool(ranking.ladder(run)),
         "ratios": tables.best_against_best(run),
@@ -153,7 +159,6 @@ def _render(
         "method": _method(run.devices),
         "finishes": sorted({str(finish) for finish in run.frame["finish"]} - {""}),
     }
-    return template("page.html", "runner.report").render(context)
 
 
 def _libraries() -> Markup:

@@ -121,7 +121,7 @@ def geometric_means(run: Run, ratios: Mapping[int, Ratio]) -> Table:
 
     It has no lines if no size has several such configurations.
     """
-    rows, peers = {row["row"]: row for row in run.rows}, separating_columns(run)
+    rows, peers = run.by_number, separating_columns(run)
     groups: dict[tuple[str, str], dict[str, list[Ratio]]] = {}  # by kernel and baseline, then by size
     for _, pair in sorted(ratios.items()):
         row = rows[pair.row]

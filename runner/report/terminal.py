@@ -59,7 +59,7 @@ def print_verdict(verdict: Verdict, console: Console) -> None:
 
 def _print_listing(run: Run, console: Console) -> None:
     ordered, total = run.frame.sort_values(["size", "rows", "cols"], kind="stable"), len(run.frame)
-    groups = [run.with_frame(group) for _, group in ordered.groupby(GROUP, dropna=False, sort=False)]
+    groups = [run.part(group) for _, group in ordered.groupby(GROUP, dropna=False, sort=False)]
     names = [name for name in run.varying if name not in ("size", "dtype", "device", "block")]
     most = total if total <= MAX_ROWS else max(3, min(12, MAX_LINES // len(groups)))
     common, shown = _where_used(run), list[Row]()
@@ -109,7 +109,7 @@ def _heading(row: Row, common: str) -> str:
 def _references(group: Run) -> Iterator[StyledCells]:
     """The lines with the sums of the CPU reference; several if masks leave elements out."""
     references = group.frame[group.frame["reference"] != ""].drop_duplicates("reference")
-    for row in group.with_frame(references).rows[:3]:
+    for row in group.part(references).rows[:3]:
         name = "cpu reduce" if row["family"].startswith("reduc") else "CPU reference"
         time = "" if absent(row["reference_us"]) else f"{exact(row['reference_us'])} µs"
         mask = f"mask {row['mask']}" if len(references) > 1 and row["mask"] else ""

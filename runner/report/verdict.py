@@ -47,7 +47,7 @@ def write(run: Run, baseline: str = "") -> dict[str, Any]:
 
 def verdict(run: Run) -> dict[str, Any]:
     """Compute the content of verdict.json."""
-    rows = {row["row"]: row for row in run.rows}
+    rows = run.by_number
     by_row, rank = ratios(run), ranker(run)
     cases = []
     for number, row in rows.items():

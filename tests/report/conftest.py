@@ -22,7 +22,7 @@ def run_folder(tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture
 def without_figures(monkeypatch):
     """Leaves the figures out of pages, as most tests do not need what takes longest."""
-    monkeypatch.setattr("runner.report.figures.draw_all", lambda *_: [])
+    monkeypatch.setattr("runner.report.figures.choose", lambda *_: [])
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +36,7 @@ def built(tmp_path_factory):
             folder = report_runs.write(tmp_path_factory.mktemp("built") / "03-04-05-reduce", rows, **options)
             with pytest.MonkeyPatch.context() as patch:
                 if not figures:
-                    patch.setattr("runner.report.figures.draw_all", lambda *_: [])
+                    patch.setattr("runner.report.figures.choose", lambda *_: [])
                 pages[key] = build(folder)
         return pages[key]
 

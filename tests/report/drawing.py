@@ -11,8 +11,8 @@ from typing import Any
 
 from runner.record.ranking import ratios
 from runner.record.run import read
-from runner.report.figures import choose, draw_all, drawing
-from runner.report.figures.figure import Figure, as_csv
+from runner.report.figures import choose, drawing
+from runner.report.figures.figure import Figure, as_csv, draw
 
 
 class PageParts(HTMLParser):
@@ -47,7 +47,7 @@ def chosen(folder: Path, section: str = "") -> list[Figure]:
 def drawn(folder: Path) -> dict[str, Figure]:
     """The drawn figures of a folder by their stem."""
     run = read(folder)
-    return {one.stem: one for one in draw_all(run, ratios(run))}
+    return {one.stem: one for one in map(draw, choose(run, ratios(run)))}
 
 
 def sheet(figure: Any) -> Any:

@@ -287,7 +287,7 @@ def many(tmp_path_factory):
     """The report of 2,000 cases."""
     rows = runs.sweep(sizes=tuple(range(10, 18)), blocks=tuple(range(32, 32 * 43, 32)))[:2000]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("runner.report.figures.draw_all", lambda *_: [])
+        patch.setattr("runner.report.figures.choose", lambda *_: [])
         return build(runs.write(tmp_path_factory.mktemp("many") / "run", rows))
 
 

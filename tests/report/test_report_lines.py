@@ -62,7 +62,7 @@ def page(tmp_path_factory):
         lines.keep(RunFolder(folder), number, rows[number]["case"], "tile", costs(wavefronts))
     lines.write(RunFolder(folder))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("runner.report.figures.draw_all", lambda *_: [])
+        patch.setattr("runner.report.figures.choose", lambda *_: [])
         return build(folder)
 
 

@@ -64,7 +64,7 @@ def save(title: str, content: Chart, *, png: bool = True) -> tuple[bytes, bytes]
         figure = draw(title, content)
         if engine := figure.get_layout_engine():
             engine.execute(figure)
-            figure.set_layout_engine("none")  # one layout serves both formats
+            figure.set_layout_engine(None)  # one layout serves both formats, and neither needs a draw before it
         vector, pixels = io.BytesIO(), io.BytesIO()
         figure.savefig(vector, format="svg", metadata={"Date": None, "Creator": None})
         if png:

@@ -102,7 +102,7 @@ def _line(cases: list[Case], places: dict[str, float], look: Look, word: str) ->
 
 def figures(results: Results) -> list[Speedups]:
     """Choose the figure of a run with speed-ups at several sizes; tables and bars show those of a single size."""
-    rows = {row["row"]: row for row in results.run.rows}
+    rows = results.run.by_number
     pairs = group(((rows[number], pair) for number, pair in results.ratios.items()), lambda case: _key(case[0]))
     panels, columns = [], separating_columns(results.run)
     for step in steps(results.run):
