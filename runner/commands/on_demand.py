@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from runner import report
 from runner.cli import Options
 from runner.commands.rerun import lock
 from runner.commands.run_sweep import run_sweep
@@ -55,6 +56,7 @@ def _profile(path: Path, words: Sequence[str], cases: str, session: Session) -> 
         raise UsageError(f"{path}: no case was measured yet; python -m runner.resume {path} runs the sweep")
     names = {word.partition("=")[0] for word in words}
     stages = [stage for name, stage in ON_DEMAND.items() if name in names]
+    report.prepare(figures=False)
     with SweepProgress(quiet=session.options.quiet) as progress, Pool() as pool:
         if names & set(ON_GPU):
             _require_same_device(path, sweep.jobs[0], pool, progress)

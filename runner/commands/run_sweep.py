@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from runner import interruption, report
-from runner.cli import FAILED, INTERRUPTED, MISTAKE, Options, say
+from runner.cli import FAILED, INTERRUPTED, MISTAKE, say
 from runner.commands import preview
 from runner.display.console import short_path
 from runner.display.terminal import Console
@@ -42,7 +42,7 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
     except KeyboardInterrupt:
         session.discard_if_unused()
         if session.folder and session.folder.results.exists():
-            _write_report(session.folder, session.options)
+            _write_report(session.folder, session)
             sentence = f"interrupted; {session.again or _command_to_resume(session.folder)} runs the rest"
             raise KeyboardInterrupt(say(sentence, INTERRUPTED)) from None
         raise
@@ -68,7 +68,7 @@ def _finish(session: Session) -> int:
     elif folder and session.detached:
         say(f"the shards continue; {_command_to_resume(folder)} waits for them and writes the report", 0)
     elif folder:
-        status = _write_report(folder, session.options)
+        status = _write_report(folder, session)
     if folder and session.ended_early:
         sentence = "a GPU or a task was lost before all cases were measured"
         status = say(f"{sentence}; {_command_to_resume(folder)} runs the rest", status or FAILED)
@@ -94,13 +94,15 @@ def _command_to_resume(folder: RunFolder) -> str:
     return f"python -m runner.resume {shlex.quote(short_path(folder.path))}"
 
 
-def _write_report(folder: RunFolder, options: Options) -> int:
+def _write_report(folder: RunFolder, session: Session) -> int:
     """Write table, figures, report and summary from the folder; returns the exit status of its rows."""
     try:
-        rows = stored_rows.collect(folder)
-        ledger.gather_plan(folder)
+        rows, options = stored_rows.collect(folder), session.options
+        if folder.has(folder.trials):  # a search plans its jobs while it runs
+            ledger.gather_plan(folder)
         stored_rows.write(folder, rows)
-        report.publish(folder.path, Console(stderr=options.json), brief=options.quiet)
+        console = Console(stderr=options.json)
+        report.publish(folder.path, console, brief=options.quiet, painters=session.painters)
         if options.json:
             sys.stdout.write(stored_rows.as_json_lines(rows))
     except KeyboardInterrupt:

@@ -13,12 +13,13 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.types import Override, QuotedString
 from omegaconf import DictConfig, OmegaConf
 
+from runner import report
 from runner.compose import checks, schema, sweeps
 from runner.compose import overrides as grammar
 from runner.compose.checks import FILES
 from runner.compose.composer import Composer
 from runner.compose.launchers import Launcher
-from runner.device.kinds import is_gpu, kind_of
+from runner.device.kinds import is_gpu, kind_ahead, kind_of
 from runner.display.terminal import SweepProgress
 from runner.display.text import count
 from runner.errors import UsageError
@@ -111,6 +112,7 @@ class _Searching:
         folder.write(folder.multirun, OmegaConf.to_yaml(self._config))
         sources.keep(folder, [base])
         with SweepProgress(quiet=self._session.options.quiet) as progress:
+            self._session.painters = report.prepare(figures=is_gpu(kind_ahead(base.device.kind)))
             progress.say(f"searching {space.count:,} legal of {space.size:,} combinations")
             self._search(sampler, budget, objectives, legal, progress)
 

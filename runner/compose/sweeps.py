@@ -10,10 +10,12 @@ from typing import Any
 from hydra.core.config_loader import ConfigLoader
 from omegaconf import DictConfig, OmegaConf
 
+from runner import report
 from runner.compose import checks, schema
 from runner.compose import overrides as grammar
 from runner.compose.composer import Composer, kernel_of
 from runner.compose.launchers import Launcher
+from runner.device.kinds import is_gpu, kind_ahead
 from runner.display.terminal import SweepProgress
 from runner.errors import KernelMistake, UsageError
 from runner.files.limited import MAX_ROWS
@@ -82,6 +84,9 @@ def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: Ru
         if dry:
             session.planned += launcher.planned(plan)
         else:
+            # A single case has few figures, and a run on the CPU device has none.
+            figures = len(plan) > 1 and is_gpu(kind_ahead(plan[0].device.kind))
+            session.painters = report.prepare(figures=figures)
             launcher.run(plan, folder, progress, session)
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Hashable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 
 from runner import interruption
 from runner.device import Compiler
@@ -59,8 +56,6 @@ class Group:
         """
         first = self._jobs[0]
         self._progress.stage("opening the device", 1)
-        # A single case has few figures, and a run on the CPU device has none.
-        ahead = _import_ahead(figures=len(self._jobs) > 1 and is_gpu(first.device.kind))
         try:
             self._pool.open(first.device, self._progress.warn)
             shares = self._shares()
@@ -80,8 +75,6 @@ class Group:
             for slot in self._pool.slots:
                 slot.kill()  # a launch may be in progress
             raise
-        finally:
-            ahead.set()
         self._pool.release()
         self._note_opened(opened, shares, compilers)
         return measured
@@ -182,20 +175,3 @@ class Group:
                 gpu = (self._rows.row(job) or {}).get("gpu") or ""
                 if job.number not in opened or gpu == share.info.gpu:
                     opened[job.number] = device
-
-
-def _import_ahead(*, figures: bool) -> threading.Event:
-    """Import the modules of the results and the report in a thread. Setting the returned event ends it early."""
-    enough = threading.Event()
-    modules = ("pandas", "matplotlib.figure") if figures else ("pandas",)
-
-    def work() -> None:
-        for name in modules:
-            if not enough.is_set():
-                with suppress(ImportError):  # the module that needs it reports the error
-                    import_module(name)
-        if not enough.is_set():
-            import_module("pandas").Series(["text"])  # triggers further imports
-
-    threading.Thread(target=work, name="imports").start()
-    return enough
