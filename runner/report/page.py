@@ -155,7 +155,7 @@ def _context(
         "compiled": sources,
         "listings": annotated.listings(run, texts),
         "machine": machine.codes(run, rankings, texts),
-        "deeper": None if live else deeper(run),
+        "deeper": deeper(run),
         "method": _method(run.devices),
         "finishes": sorted({str(finish) for finish in run.frame["finish"]} - {""}),
     }
