@@ -81,7 +81,7 @@ MISTAKES = [
     ("scanWithFixUp", "grid: ceil_div(size, block)\n", "", r"launches\[0\]: the key 'grid' is missing"),
     ("scanWithFixUp", "shared: 4 * block, grid: 1", "shared: 4 * block, grid: 0", "a grid of 0 blocks in x"),
     ("scanWithFixUp", "shared: 4 * block, grid: 1", "shared: 4 * block, grid: 1, block: 2048", "a block of 2048 threads"),
-    ("scanWithFixUp", '- {function: "fixed', '- {for: {size: 2}, function: "fixed', "launches: 'size' is already the name of"),
+    ("scanWithFixUp", '- {function: "fixed', '- {for: {size: 2}, function: "fixed', "launches: 'size' is also the name of"),
     ("scanWithFixUp", '- {function: "fixed', '- {for: {i: 20000}, function: "fixed', "there would be more than 10000 launches"),
     ("scanWithFixUp", '- {function: "fixed', '- {for: {i: j}, function: "fixed', "names 'j', which is not a parameter"),
     ("scanWithFixUp", "arguments: [data, sums, counted, n]", "arguments: [data]", "the kernel takes 4 arguments"),
