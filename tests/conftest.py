@@ -80,8 +80,8 @@ def own_cache(pytestconfig, tmp_path_factory):
     folder.mkdir(exist_ok=True)
     os.environ["XDG_CACHE_HOME"] = str(folder)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes are started
-    if worker := os.environ.get("PYTEST_XDIST_WORKER"):
-        build_once(folder, checked_first=int(worker.removeprefix("gw")) % 2 == 1)
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+    build_once(folder, checked_first=int(worker.removeprefix("gw")) % 2 == 1)
     return folder
 
 

@@ -77,6 +77,7 @@ MISTAKES = {
     "perhaps races of one value": (["device=checked", "device.same_value_races=maybe"], ["device.same_value_races=maybe"]),
     "some profiled cases": (["profile.cases=some"], ["profile.cases=some"]),
     "a metric of ncu's that is none": (["profile.metrics=[dram]"], ["profile.metrics=dram"]),
+    "the energy of some cases": (["profile.energy=some"], ["profile.energy=some: expected true, false, all, tied, fastest"]),
     "a tool that the sanitizer lacks": (["profile.sanitizer=leaks"], ["profile.sanitizer=leaks"]),
     "a warm-up of minus one": (["timing.warmup_ms=-1"], ["timing.warmup_ms=-1", "0 to 100000"]),
     # sweeps

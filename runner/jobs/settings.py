@@ -91,12 +91,14 @@ class ProfileConfig:
     cases: str = "all"  # one of `PROFILED`
     roofline: bool = False  # whether to measure the GPU's ceilings
     sanitizer: Any = False  # true, false or a list of compute-sanitizer's tools
-    energy: bool = False  # whether to measure the energy of a launch
+    energy: Any = False  # whether to measure the energy of a launch: true, false, or the cases, one of `PROFILED`
     code: bool = True  # whether to keep the machine code
 
     def __post_init__(self) -> None:
         if self.cases not in PROFILED:
             raise UsageError(f"profile.cases={self.cases}: expected one of {', '.join(PROFILED)}")
+        if self.energy not in (True, False, *PROFILED):
+            raise UsageError(f"profile.energy={self.energy}: expected true, false, {', '.join(PROFILED)}")
         metrics = self.metrics if isinstance(self.metrics, list) else [self.metrics]
         self.metrics = [str(m) for m in metrics if m is not None]
         if bad := next((m for m in self.metrics if not re.fullmatch(r"default|[a-z0-9]+__[A-Za-z0-9_.]+", m)), None):

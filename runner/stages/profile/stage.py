@@ -67,7 +67,10 @@ class ProfileStage(Stage):
             return False
         record = records(folder, job.number).get(self.name)
         reason = str(record.get("reason", "")) if isinstance(record, dict) else ""
-        return record is None or (reason.startswith(NOT_SELECTED) and reason != _not_selected(job))
+        return record is None or (reason.startswith(NOT_SELECTED) and reason != self._not_selected(job))
+
+    def _not_selected(self, job: Job) -> str:
+        return f"{NOT_SELECTED}{self._cases(job)}"
 
     def run(self, bench: Bench) -> None:
         """Measure the jobs that lack a record, and write each result as soon as it is known."""
@@ -81,7 +84,7 @@ class ProfileStage(Stage):
         chosen = self._chosen(lacking, ledger)
         for job in lacking:
             if job not in chosen:
-                _keep(folder, job.number, self.name, {"reason": _not_selected(job)})
+                _keep(folder, job.number, self.name, {"reason": self._not_selected(job)})
         if chosen and (slots := bench.pool.slots):
             bench.progress.stage(f"profiling ({self.name})", len(chosen))
             by_slot: dict[Slot, list[Job]] = {}
@@ -91,16 +94,21 @@ class ProfileStage(Stage):
             bench.pool.together({slot: partial(self._measure, slot, jobs, bench) for slot, jobs in by_slot.items()})
         ledger.write()
 
+    def _cases(self, job: Job) -> str:
+        """The cases to measure, one of `PROFILED`: those of the stage's own setting, or of `profile.cases`."""
+        own = getattr(job.profile, self.setting)
+        return own if isinstance(own, str) else job.profile.cases
+
     def _chosen(self, jobs: Sequence[Job], ledger: Rows) -> list[Job]:
-        """Select the jobs of `profile.cases`, by the rule that the report uses."""
-        if all(job.profile.cases == "all" for job in jobs):
+        """Select the jobs that `_cases` names, by the rule that the report uses."""
+        if all(self._cases(job) == "all" for job in jobs):
             return list(jobs)
         from runner.record.ranking import best_jobs  # noqa: PLC0415  (slow to import; only `profile.cases` needs it)
 
         ledger.write()
         fastest, tied = best_jobs(ledger.folder.path)
         chosen = {"all": {job.number for job in jobs}, "tied": fastest | tied, "fastest": fastest}
-        return [job for job in jobs if job.number in chosen[job.profile.cases]]
+        return [job for job in jobs if job.number in chosen[self._cases(job)]]
 
     def _measure(self, slot: Slot, jobs: Sequence[Job], bench: Bench) -> None:
         """Measure jobs on the GPU of a slot."""
@@ -118,10 +126,6 @@ class ProfileStage(Stage):
                 row = {**rows[job.number], **result.columns}
                 bench.ledger.add(job, {**row, **metrics.row_values(job.metrics, job.case.variables, row)})
                 progress.step()
-
-
-def _not_selected(job: Job) -> str:
-    return f"{NOT_SELECTED}{job.profile.cases}"
 
 
 def records(folder: RunFolder, job: int) -> dict[str, Any]:
