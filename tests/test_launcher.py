@@ -149,6 +149,7 @@ def test_each_choice_of_groups_is_composed_once(sweep, monkeypatch):
 UP_TO_THE_ENGINE = """
 import re, sys
 from pathlib import Path
+from runner import report
 from runner.display import terminal
 from runner.compose import app
 from runner.sweep.session import Session
@@ -158,6 +159,7 @@ terminal.QUIET_S = terminal.QUIET_SHARE = 0
 peak = lambda: re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]
 engine.run = lambda rows, *_, **__: print(len(rows.jobs), peak())
 Session.open_device = lambda *_: None
+report.prepare = lambda **_: None  # its thread takes memory at some time
 app.run(sys.argv[1:], Session())
 """
 

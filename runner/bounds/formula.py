@@ -112,7 +112,7 @@ class Formula(ABC):
         """The parsed text."""
         return parse(self.full, self.where)
 
-    @property
+    @functools.cached_property
     def names(self) -> frozenset[str]:
         """The parameters and arrays that it reads."""
         return named(self.tree)

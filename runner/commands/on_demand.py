@@ -11,7 +11,7 @@ from runner import report
 from runner.cli import Options
 from runner.commands.rerun import lock
 from runner.commands.run_sweep import run_sweep
-from runner.device.kinds import compiler_for
+from runner.device.kinds import compiler_for, is_gpu
 from runner.display.terminal import SweepProgress
 from runner.errors import UsageError
 from runner.jobs.job import Job
@@ -56,7 +56,7 @@ def _profile(path: Path, words: Sequence[str], cases: str, session: Session) -> 
         raise UsageError(f"{path}: no case was measured yet; python -m runner.resume {path} runs the sweep")
     names = {word.partition("=")[0] for word in words}
     stages = [stage for name, stage in ON_DEMAND.items() if name in names]
-    report.prepare(figures=False)
+    report.prepare(times=is_gpu(sweep.jobs[0].device.kind))
     with SweepProgress(quiet=session.options.quiet) as progress, Pool() as pool:
         if names & set(ON_GPU):
             _require_same_device(path, sweep.jobs[0], pool, progress)

@@ -13,7 +13,7 @@ from runner import __version__, report
 from runner.cli import MISTAKE, Options
 from runner.commands.run_sweep import run_sweep
 from runner.compare.__main__ import main as compare
-from runner.device.kinds import compiler_for
+from runner.device.kinds import compiler_for, is_gpu
 from runner.display.terminal import SweepProgress
 from runner.errors import UsageError
 from runner.record import environment, run, runs, stored_rows, stored_sweep
@@ -66,7 +66,7 @@ def _resume_sweep(path: Path, session: Session) -> None:
         message = f"{path}: the sweep is complete: {done} of {done} cases are finished; writing its report again"
         sys.stderr.write(f"{message}\n")
     else:
-        report.prepare(figures=False)
+        report.prepare(times=is_gpu(missing[0].device.kind))
         with SweepProgress(quiet=session.options.quiet) as progress:
             if sweep.launcher in ("gpus", "slurm"):
                 _note_resumed(sweep.folder)
@@ -136,7 +136,7 @@ def _repeat_jobs(path: Path, sweep: StoredSweep, session: Session) -> None:
     if old.has(old.multirun):
         new.write(new.multirun, old.read(old.multirun))
     sys.stderr.write(f"{path}: running it again, with the folder's own code\n")
-    report.prepare(figures=False)
+    report.prepare(times=is_gpu(sweep.jobs[0].device.kind))
     with SweepProgress() as progress, Pool() as pool:
         engine.run(Ledger([job for job in sweep.jobs if not job.copy], new, "batch"), progress, pool, stages=ALL)
     if sweep.one_by_one:

@@ -112,7 +112,8 @@ class _Searching:
         folder.write(folder.multirun, OmegaConf.to_yaml(self._config))
         sources.keep(folder, [base])
         with SweepProgress(quiet=self._session.options.quiet) as progress:
-            self._session.painters = report.prepare(figures=is_gpu(kind_ahead(base.device.kind)))
+            times = is_gpu(kind_ahead(base.device.kind))
+            self._session.painters = report.prepare(times=times, figures=times)
             progress.say(f"searching {space.count:,} legal of {space.size:,} combinations")
             self._search(sampler, budget, objectives, legal, progress)
 

@@ -85,8 +85,8 @@ def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: Ru
             session.planned += launcher.planned(plan)
         else:
             # A single case has few figures, and a run on the CPU device has none.
-            figures = len(plan) > 1 and is_gpu(kind_ahead(plan[0].device.kind))
-            session.painters = report.prepare(figures=figures)
+            times = is_gpu(kind_ahead(plan[0].device.kind))
+            session.painters = report.prepare(times=times, figures=times and len(plan) > 1)
             launcher.run(plan, folder, progress, session)
 
 

@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ["as_markdown", "build", "draw_lanes", "prepare", "print_summary", "publish", "publish_alone"]
 
-SLOW = ("pandas", "scipy.special", "runner.report.terminal", "runner.report.verdict", "runner.report.page")
+SLOW = ("pandas", "runner.report.terminal", "runner.report.verdict", "runner.report.page")
 """The modules of a report that are slow to import."""
+SLOW_FOR_TIMES = ("scipy.special",)
 
 
 def build(folder: Path) -> Path:
@@ -52,15 +53,19 @@ def print_summary(folder: Path, console: Console) -> None:
     terminal.print_summary(*_read(folder), console)
 
 
-def prepare(*, figures: bool) -> Painters | None:
+def prepare(*, times: bool, figures: bool = False) -> Painters | None:
     """Import what a report needs, in a thread, while a sweep runs; returns at once.
+
+    Args:
+        times: Whether there will be times of a GPU, whose statistics need further modules.
+        figures: Whether there will be figures.
 
     Returns:
         With `figures`, processes that draw figures, for `publish`. They end with this process.
     """
 
     def work() -> None:
-        for name in SLOW:
+        for name in (*SLOW, *(SLOW_FOR_TIMES if times else ())):
             if interruption.heard():
                 return
             with suppress(ImportError):  # the module that needs it reports the error

@@ -128,7 +128,7 @@ def _context(
         "about": _about(run.folder, experiment(_command(run))),
         "verdict": verdict,
         "word": findings.LEVEL_NAMES[verdict.level],
-        "host_times": tables.HOST_TIMES if run.has_emulated_times else "",
+        "host_times": tables.note_on_host_times(run),
         "measured": run.frame["median_us"].notna().any(),
         "compared": not (run.frame["device"] == RECORDING).all(),
         "problems": _problems(run, verdict, marks),

@@ -25,7 +25,6 @@ LIMITS = {"percent_peak": "peak", "percent_copy": "copy"}
 EXACT_UNITS = ("us", "GB/s", "GFLOP/s")
 SMALL_UNITS = ("J", "GB/s/W")  # their values may be far below 1
 BEST = "best against best"
-HOST_TIMES = "emulated time, which says nothing about a GPU"
 
 _HEADS = {column: head for head, both in {**RANGES, **PAIRS}.items() for column in both}
 
@@ -45,6 +44,11 @@ TIPS = {
 EMBEDDED_DIGITS = 5
 NOT_EMBEDDED = frozenset(("jobs", "case", "reason", "note", "received", "value", "reference", "rows", "cols", "row"))
 """Columns with long texts, and columns that repeat others."""
+
+
+def note_on_host_times(run: Run) -> str:
+    """What the times of the CPU device are; empty if the run has none."""
+    return "emulated time, which says nothing about a GPU" if run.has_emulated_times else ""
 
 
 def all_cases(run: Run, ratios: dict[int, Ratio]) -> Table:

@@ -54,7 +54,7 @@ def test_what_a_report_needs_is_imported_ahead():
     code = """if True:
         import sys, threading
         from runner import report
-        report.prepare(figures=False)
+        report.prepare(times=True)
         print("runner.report.page" in sys.modules)
         [thread.join() for thread in threading.enumerate() if thread is not threading.main_thread()]
         print([name for name in report.SLOW if name not in sys.modules], "matplotlib" in sys.modules)"""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runner.device import Compiler, Device, DeviceInfo
+from runner.device.checked.device import CheckedDevice
 from runner.device.cpu.backend import is_present, refuses
 from runner.device.cpu.build import CpuCompiler
 
@@ -20,8 +21,6 @@ def start_compiler(compiler: str) -> None:
 
 def open_device(config: DeviceConfig) -> Device:
     """Open the device with the configured number of threads and schedules."""
-    from runner.device.checked.device import CheckedDevice  # noqa: PLC0415  (NumPy is slow to import)
-
     return CheckedDevice(config.threads, config.schedules, ignore_same_value=config.same_value_races == "ignore")
 
 
