@@ -9,7 +9,7 @@ from runner.device import Program, Source
 from runner.errors import Hazard, LaunchError, NotResident, OutOfMemory, UsageError
 from runner.kernel.case import Case
 from runner.kernel.check import CheckResult
-from runner.kernel.sizes import CONSTRAINT_HINT, format_changed_parameters, other_sizes
+from runner.kernel.sizes import CONSTRAINT_HINT, SLOWEST_MS, format_changed_parameters, other_sizes
 from runner.sweep.further_checks import Work
 from runner.sweep.trial import trials
 
@@ -37,7 +37,7 @@ def check_other_sizes(work: Work, program: Program, verdict: CheckResult, launch
         work.further.sizes_not_tried = NOT_ASKED
         return verdict
     if key not in _done:
-        sizes = other_sizes(task.case, launch_ms)
+        sizes = task.sizes if task.sizes and launch_ms < SLOWEST_MS else other_sizes(task.case, launch_ms)
         right, reason = 0, sizes.reason
         for case in sizes.cases:
             where = format_changed_parameters(task.case, case)

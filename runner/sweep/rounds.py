@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import random
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from runner import interruption
 from runner.device import Binary, Compiler, DeviceInfo
 from runner.display.terminal import SweepProgress
 from runner.errors import CompileError
 from runner.jobs.job import Job
+from runner.kernel.sizes import OtherSizes, other_sizes
 from runner.sweep import case_row, compiling, pace
 from runner.sweep.ledger import Rows
 from runner.sweep.pace import Pace
@@ -44,6 +47,8 @@ class Share:
         self.info = slot.worker(self._config).info
         self.binaries: dict[int, Binary] = {}  # by job
         self._waiting: deque[tuple[Job, Outcome, DeviceInfo, float]] = deque()  # not yet on disk; the float is seconds
+        self._following: Job | None = None  # the case behind the one that is running
+        self._sizes: dict[int, OtherSizes] = {}  # of the following case, by job
         self._rounds_left: dict[int, int] = {}  # rounds left to measure, by job
         self._pace = Pace()
         self._warned = slot.number > 0  # whether the user was warned of a long sweep; the first slot speaks for all
@@ -131,9 +136,10 @@ class Share:
             if protocol.fresh_process and used and waiting:
                 self.slot.close()
             try:
-                for job in waiting:
+                for job, following in itertools.zip_longest(waiting, waiting[1:]):
                     interruption.check()
                     used = True
+                    self._following = following
                     self._run_case(job, number, round_label, compiler)
             except BaseException:
                 self.slot.kill()  # so that `_write_waiting` below does not wait for it
@@ -167,13 +173,22 @@ class Share:
                 job.protocol(self.info.kind),
                 job.device.time_limit_s,
                 self._is_fast(job),
+                self._sizes.pop(job.number, None),
             ),
             lambda step: self.progress.show_step(f"{job.case.label}: {step}"),
-            lambda: self._write_waiting(number, round_label),
+            lambda: self._work_meanwhile(number, round_label),
         )
         self.slot.require_running()
         self.info = worker.info
         return outcome
+
+    def _work_meanwhile(self, number: int, round_label: str) -> None:
+        """While the worker is busy, write the last outcome and find the sizes at which the next case is checked."""
+        self._write_waiting(number, round_label)
+        job = self._following
+        if job and job.protocol(self.info.kind).check_sizes:
+            with suppress(Exception):  # the worker meets the same error and reports it
+                self._sizes[job.number] = other_sizes(job.case, 0.0)
 
     def _write_waiting(self, number: int, round_label: str) -> None:
         """Write the waiting outcomes to disk while the next case runs, so that the GPU does not idle."""

@@ -30,6 +30,7 @@ from runner.sweep.pipe import SECRET, MalformedMessage, Pipe
 
 if TYPE_CHECKING:
     from runner.kernel.case import Case
+    from runner.kernel.sizes import OtherSizes
     from runner.sweep.measure import Round
 
 PATIENCE_S = 600.0  # limit of a step that launches nothing: inputs and references of 2**30 elements take minutes
@@ -50,6 +51,7 @@ class Task:
     protocol: Protocol
     time_limit_s: float  # of a launch; a longer one is a timeout
     fast_math: bool = False  # whether it was compiled with fast, less exact functions
+    sizes: OtherSizes | None = None  # those of a case whose launch is not slow; `None`: the worker finds them
 
 
 @dataclass
