@@ -1,6 +1,7 @@
 """Mistakes on the command line: one sentence, status 2, nothing run, nothing left behind."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,8 @@ import pytest
 from mistakes import assert_mistake, assert_refused, write_files
 from processes import OWN, environment, run, start
 from support import Finished
+
+from runner.cli import COMMANDS
 
 OF_OWN = ("device=cpu", "--config-dir", str(OWN))
 SCALED = ("--config-dir", str(OWN / "own"), "kernel=scaled", "device=cpu")
@@ -250,6 +253,7 @@ def test_help_shows_the_kernels_and_runs_nothing(runner, tmp_path):
     """--help fits a screen: examples, then the kernels' names."""
     done = runner("--help")
     assert done.code == 0
+    assert all(re.search(rf"\b{command}\b", done.out) for command in COMMANDS if command != "sweep")
     assert "runner kernel=" in done.out.partition("\nkernels: ")[0]
     assert "reduceShflUnroll" in done.out
     assert len(done.out.splitlines()) <= 40

@@ -12,7 +12,7 @@ from runner.record.run import Run
 from runner.stages.races.variants import POSTPONED
 
 MEANINGS = {
-    "races": "races in the variants that were not checked",
+    "races": "a check for races of the other variants",
     "lines": "what each line costs",
     "code": "the machine code of the fastest cases",
 }

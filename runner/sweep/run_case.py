@@ -243,7 +243,10 @@ def _measure(work: Work, turns: Sequence[Trial], spent_ms: float) -> Round:
             trial_of[id(launches[-1])].accept()
         return us
 
-    measured = measure.measure(sample, device.conditions, task.protocol, spent_ms, heartbeat)
+    if device.info.is_gpu or task.protocol.min_samples > 1:
+        measured = measure.measure(sample, device.conditions, task.protocol, spent_ms, heartbeat)
+    else:  # a time that says nothing about a GPU is worth no launch of its own
+        measured = measure.from_first_launch(spent_ms)
     if task.protocol.hot:
         cold_us = float(np.median(unthrottled(measured.samples)["us"]))
         measured = dataclasses.replace(measured, hot_us=measure.measure_hot(batch, cold_us, heartbeat))
