@@ -236,6 +236,16 @@ def test_by_default_lines_are_counted_only_if_there_is_time_and_the_library_is_c
     assert rows[0][READ] == 4
 
 
+def test_with_little_time_no_worker_is_started():
+    """Starting one takes about a second; a pool whose workers run takes a call as long as any time is left."""
+    pool = Pool()
+    assert [pool.can_start(seconds) for seconds in (0.0, 0.5, 5.0, math.inf)] == [False, False, True, True]
+    assert pool.start(lambda _: "done").result() == "done"
+    assert [pool.can_start(seconds) for seconds in (0.0, 0.5)] == [False, True]
+    pool.close()
+    assert not pool.can_start(0.5)
+
+
 def test_blocks_that_wait_for_earlier_ones_are_counted_from_the_first():
     """Without the block before it the middle one waits for ever: then the first blocks are counted."""
     found = line_costs(case_of(read_kernel(FOLDER / "chain.yaml")), limit_s=0.5)

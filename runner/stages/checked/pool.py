@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 INPUTS_LIMIT_S = 60.0  # for making a case's inputs
+START_S = 1.0  # within which a worker starts; with less time left, none is started
 
 
 class Pool:
@@ -38,12 +39,14 @@ class Pool:
         self.size = len(os.sched_getaffinity(0))
         self._workers: dict[int, Worker] = {}  # by thread
         self._threads: ThreadPoolExecutor | None = None
+        self.has_started = False  # whether a call was started
         self._compiler: CpuCompiler | None = None
         self._lock = threading.Lock()
         self._ended = False
 
     def start(self, work: Callable[..., Result], *arguments: Any) -> Future[Result]:
         """Call `work(pool, *arguments)` in a thread. At most `size` calls run at once."""
+        self.has_started = True
         if self._threads is None:
             self._threads, self._ended = ThreadPoolExecutor(self.size, "checked"), False
         return self._threads.submit(work, self, *arguments)
@@ -53,6 +56,10 @@ class Pool:
         with suppress(CompileError):
             return self._compiler_of(limits).is_ready
         return False
+
+    def can_start(self, remaining_s: float) -> bool:
+        """Whether the time that is left suffices for another call."""
+        return remaining_s > (0.0 if self.has_started else START_S)
 
     def compiled(self, case: Case, limits: Limits) -> Binary:
         """Compile a case's kernel for the checked device, or take it from the cache.
@@ -88,7 +95,7 @@ class Pool:
     def close(self) -> None:
         """Kill all workers and the compiler. A later `start` opens new ones."""
         with self._lock:
-            self._ended = True
+            self._ended, self.has_started = True, False
             workers, compiler = list(self._workers.values()), self._compiler
             self._workers, self._compiler = {}, None
         if compiler:

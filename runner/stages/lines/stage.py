@@ -140,6 +140,8 @@ class _Counting:
                 self._take(job, row, Counted(reason=reason))
             elif counted := _parsed(builds.cached_result("lines", job.case)):
                 self._take(job, row, counted)
+            elif not self._pool.can_start(self._remaining_s(job)):
+                self._bench.progress.step()
             elif self._running and _bytes(job, *(other for other, _ in self._running.values())) > _max_bytes():
                 break
             else:

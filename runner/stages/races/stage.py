@@ -123,6 +123,8 @@ class _Check:
                 launch = small, job.device, min(limit_s, job.device.time_limit_s)
                 if findings := cached(*launch):
                     self._take(variant, small, findings)
+                elif not self._pool.can_start(self._remaining_s(variant)):
+                    self._skip(variant, NO_TIME)
                 else:
                     self._running[self._pool.start(check, *launch)] = variant, small
             self._waiting.popleft()
