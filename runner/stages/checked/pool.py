@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from runner import interruption
 from runner.device import Binary
 from runner.device.config import DeviceConfig
 from runner.device.kinds import CHECKED
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
     from runner.kernel.case import Case
 
 Result = TypeVar("Result")
+C = TypeVar("C")
 
 INPUTS_LIMIT_S = 60.0  # for making a case's inputs
-START_S = 1.0  # within which a worker starts; with less time left, none is started
+START_S = 1.0  # time that starting a worker takes; with less time left, none is started
+POLL_S = 0.5  # between two checks for Ctrl-C
 
 
 class Pool:
@@ -50,6 +53,42 @@ class Pool:
         if self._threads is None:
             self._threads, self._ended = ThreadPoolExecutor(self.size, "checked"), False
         return self._threads.submit(work, self, *arguments)
+
+    def run(
+        self,
+        begin: Callable[[], bool],
+        running: dict[Future[Result], C],
+        remaining_s: Callable[[C], float],
+        take: Callable[[C, Result], None],
+        show: Callable[[C], None],
+    ) -> None:
+        """Start calls and take their results until nothing runs or no time is left.
+
+        Calls that still run then are ended, and stay in `running`.
+
+        Args:
+            begin: Starts calls while workers are free; returns whether any is running.
+            running: The calls that `begin` has started, each with what it is for.
+            remaining_s: The time that is left for a call.
+            take: Takes the result of a call.
+            show: Shows one of the running calls; called now and then.
+
+        Raises:
+            KeyboardInterrupt: On Ctrl-C.
+        """
+        try:
+            while begin() or running:
+                left_s = max(map(remaining_s, running.values()))
+                if left_s <= 0:
+                    break
+                done, _ = wait(running, min(left_s, POLL_S), FIRST_COMPLETED)
+                interruption.check()
+                show(next(iter(running.values())))
+                for future in done:
+                    take(running.pop(future), future.result())
+        finally:
+            if running:
+                self.close()
 
     def is_ready(self, limits: Limits) -> bool:
         """Whether the checked device's library is compiled already. False if the host has no C++ compiler."""

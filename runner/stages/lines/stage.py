@@ -6,11 +6,10 @@ import math
 import os
 from collections import deque
 from collections.abc import Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from runner import interruption
 from runner.device.kinds import is_gpu
 from runner.errors import CompileError, DeviceUnavailable
 from runner.jobs.job import Job
@@ -25,7 +24,6 @@ from runner.stages.lines.counting import LIMIT_S, count
 from runner.sweep.stage import Bench, Stage
 
 MAX_MEMORY = 1 / 8  # of the host's memory, for the arrays of a GPU case, and of all cases that are counted at once
-POLL_S = 0.5  # between two checks for Ctrl-C
 
 Row = dict[str, Any]
 
@@ -106,52 +104,50 @@ class _Counting:
     def __init__(self, rows: Sequence[tuple[Job, Row]], bench: Bench) -> None:
         self._waiting, self._bench = deque(rows), bench
         self._pool = bench.shared(Pool)
+        self._is_ready = self._pool.is_ready(rows[0][0].device.compile_limits)
         self._running: dict[Future[Counted], tuple[Job, Row]] = {}
         self._reported: set[str] = set()  # kernels and reasons that a message has named
 
     def run(self) -> None:
-        self._bench.progress.stage("counting what lines cost", len(self._waiting))
-        try:
-            while self._begin() or self._running:
-                remaining_s = max(self._remaining_s(job) for job, _ in self._running.values())
-                if remaining_s <= 0:
-                    break
-                done, _ = wait(self._running, min(remaining_s, POLL_S), FIRST_COMPLETED)
-                interruption.check()
-                for future in done:
-                    self._take(*self._running.pop(future), future.result())
-        finally:
-            if self._running:
-                self._pool.close()  # ends their launches
+        progress = self._bench.progress
+        progress.stage("counting what lines cost", len(self._waiting))
+        self._pool.run(
+            self._begin,
+            self._running,
+            lambda case: self._remaining_s(case[0]),
+            self._take,
+            lambda case: progress.show_step(case[0].case.label),
+        )
 
     def _remaining_s(self, job: Job) -> float:
         """The time that is left for a case."""
         if job.lines != LINES_DEFAULT:
             return math.inf
-        return self._bench.remaining_s if self._pool.is_ready(job.device.compile_limits) else 0.0
+        return self._bench.remaining_s if self._is_ready else 0.0
 
     def _begin(self) -> bool:
         """Start cases while workers, memory and time are left. Returns whether any is running."""
         while self._waiting and len(self._running) < self._pool.size:
-            job, row = self._waiting[0]
-            if self._remaining_s(job) <= 0:
+            job, row = case = self._waiting[0]
+            remaining_s = self._remaining_s(job)
+            if remaining_s <= 0:
                 self._bench.progress.step()
             elif reason := _too_large(job, row):
-                self._take(job, row, Counted(reason=reason))
+                self._take(case, Counted(reason=reason))
             elif counted := _parsed(builds.cached_result("lines", job.case)):
-                self._take(job, row, counted)
-            elif not self._pool.can_start(self._remaining_s(job)):
+                self._take(case, counted)
+            elif not self._pool.can_start(remaining_s):
                 self._bench.progress.step()
             elif self._running and _bytes(job, *(other for other, _ in self._running.values())) > _max_bytes():
                 break
             else:
-                self._bench.progress.show_step(job.case.label)
-                self._running[self._pool.start(_count, job)] = job, row
+                self._running[self._pool.start(_count, job)] = case
             self._waiting.popleft()
         return bool(self._running)
 
-    def _take(self, job: Job, row: Row, counted: Counted) -> None:
+    def _take(self, case: tuple[Job, Row], counted: Counted) -> None:
         """Write a case's costs to its record and its row."""
+        job, row = case
         kernel, reason = job.case.kernel.name, counted.reason
         costs.keep(self._bench.folder, job.number, job.case.id, kernel, counted.lines, reason)
         if reason:

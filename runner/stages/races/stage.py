@@ -6,7 +6,7 @@ import math
 import re
 from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
 
 from runner import interruption
 from runner.device.kinds import CHECKED, is_gpu
@@ -38,7 +38,6 @@ _LINE = re.compile(r"\.cuh?:\d+: ")
 
 LIMIT_S = 2.0  # time limit of a launch
 VARIANTS_PER_WORKER, VARIANTS_PER_WORKER_ON_GPU = 8, 1  # a GPU's machine has idle cores
-POLL_S = 0.5  # between two checks for Ctrl-C
 MAX_NAMED = 2  # findings that are added to the reason of a wrong row
 
 
@@ -92,43 +91,42 @@ class _Check:
         self._progress.stage("looking for races", len(self._waiting))
         reason = NO_TIME if self._is_ready else NOT_READY
         try:
-            while self._begin() or self._running:
-                remaining_s = max(self._remaining_s(variant) for variant, _ in self._running.values())
-                if remaining_s <= 0:
-                    break
-                done, _ = wait(self._running, min(remaining_s, POLL_S), FIRST_COMPLETED)
-                interruption.check()
-                self._progress.show_step(next(small for _, small in self._running.values()).label)
-                for future in done:
-                    self._take(*self._running.pop(future), future.result())
+            self._pool.run(
+                self._begin,
+                self._running,
+                lambda call: self._remaining_s(call[0]),
+                self._take,
+                lambda call: self._progress.show_step(call[1].label),
+            )
         except (KeyboardInterrupt, OSError):  # OSError if a worker was killed in the middle of a message
             interruption.check()
             raise
         finally:
             reason = INTERRUPTED if interruption.heard() else reason
-            if self._running:
-                self._pool.close()  # ends their launches
             for variant in (*(variant for variant, _ in self._running.values()), *self._waiting):
                 self._skip(variant, reason)
 
     def _begin(self) -> bool:
         """Start variants while workers and time are left. Returns whether any is running."""
         while self._waiting and len(self._running) < self._max_running and self._remaining_s(self._waiting[0]) > 0:
-            variant, job = self._waiting[0], self._waiting[0].job
-            small = small_case(job.case)
-            if isinstance(small, str):
-                self._skip(variant, small)
-            else:
-                limit_s = math.inf if job.racecheck == RACES_ALL else LIMIT_S
-                launch = small, job.device, min(limit_s, job.device.time_limit_s)
-                if findings := cached(*launch):
-                    self._take(variant, small, findings)
-                elif not self._pool.can_start(self._remaining_s(variant)):
-                    self._skip(variant, NO_TIME)
-                else:
-                    self._running[self._pool.start(check, *launch)] = variant, small
+            self._begin_one(self._waiting[0])
             self._waiting.popleft()
         return bool(self._running)
+
+    def _begin_one(self, variant: Variant) -> None:
+        """Start a variant, or write its findings from the cache, or why it is not checked."""
+        job, small = variant.job, small_case(variant.job.case)
+        if isinstance(small, str):
+            self._skip(variant, small)
+            return
+        limit_s = math.inf if job.racecheck == RACES_ALL else LIMIT_S
+        launch = small, job.device, min(limit_s, job.device.time_limit_s)
+        if findings := cached(*launch):
+            self._take((variant, small), findings)
+        elif not self._pool.can_start(self._remaining_s(variant)):
+            self._skip(variant, NO_TIME)
+        else:
+            self._running[self._pool.start(check, *launch)] = variant, small
 
     def _remaining_s(self, variant: Variant) -> float:
         """The time that is left for a variant."""
@@ -136,8 +134,9 @@ class _Check:
             return math.inf
         return self._bench.remaining_s if self._is_ready else 0.0
 
-    def _take(self, variant: Variant, small: Case, findings: Findings) -> None:
+    def _take(self, call: tuple[Variant, Case], findings: Findings) -> None:
         """Write the findings in a variant's small case to the variant's rows."""
+        variant, small = call
         if findings.reason:
             self._skip(variant, findings.reason)
             return
