@@ -67,8 +67,6 @@ class Group:
                 label = shares[0].info.label
                 self._progress.say(f"compile_options are for a GPU's compiler: {label} ignores them")
             interruption.check()
-            for share in shares:
-                share.start_inputs()
             self._compile(shares, compilers)
             measured = self._measure(shares, compilers)
         except BaseException:
@@ -133,7 +131,11 @@ class Group:
         for n, share in enumerate(shares):
             by_model.setdefault(share.info.arch, []).append(n)
         for numbers in by_model.values():
-            runnable = {job.number: job for n in numbers for job in shares[n].runnable()}
+            runnable: dict[int, Job] = {}
+            for share in (shares[n] for n in numbers):
+                jobs = share.runnable()
+                share.start_inputs(jobs)
+                runnable |= {job.number: job for job in jobs}
             compiled = compiling.compile_all(compilers[numbers[0]], list(runnable.values()), self._progress)
             for n in numbers:
                 shares[n].take_binaries(compiled)

@@ -47,8 +47,7 @@ class Share:
         self.info = slot.worker(self._config).info
         self.binaries: dict[int, Binary] = {}  # by job
         self._waiting: deque[tuple[Job, Outcome, DeviceInfo, float]] = deque()  # not yet on disk; the float is seconds
-        self._following: Job | None = None  # the case behind the one that is running
-        self._sizes: dict[int, OtherSizes] = {}  # of the following case, by job
+        self._sizes: dict[int, OtherSizes] = {}  # of the case behind the one that is running, by job
         self._rounds_left: dict[int, int] = {}  # rounds left to measure, by job
         self._pace = Pace()
         self._warned = slot.number > 0  # whether the user was warned of a long sweep; the first slot speaks for all
@@ -64,10 +63,10 @@ class Share:
                 self._rows_of(job).mark(job, "skipped", reason)
         return [job for job in jobs if self._rows_of(job).unfinished([job])]
 
-    def start_inputs(self) -> None:
+    def start_inputs(self, runnable: Sequence[Job]) -> None:
         """Let the worker make the inputs and the reference of the first case, while the kernels are compiled."""
         protocol = self.jobs[0].protocol(self.info.kind)
-        if first := next(iter(_shuffled(self.runnable(), protocol.order_seed, 1)), None):
+        if first := next(iter(_shuffled(runnable, protocol.order_seed, 1)), None):
             self.slot.worker(self._config).start_call(make_inputs, first.case, self._is_fast(first))
 
     def _is_fast(self, job: Job) -> bool:
@@ -139,18 +138,17 @@ class Share:
                 for job, following in itertools.zip_longest(waiting, waiting[1:]):
                     interruption.check()
                     used = True
-                    self._following = following
-                    self._run_case(job, number, round_label, compiler)
+                    self._run_case(job, following, number, round_label, compiler)
             except BaseException:
                 self.slot.kill()  # so that `_write_waiting` below does not wait for it
                 raise
             finally:
                 self._write_waiting(number, round_label)
 
-    def _run_case(self, job: Job, number: int, round_label: str, compiler: Compiler) -> None:
+    def _run_case(self, job: Job, following: Job | None, number: int, round_label: str, compiler: Compiler) -> None:
         started = time.monotonic()
         for _ in range(TRIES):
-            outcome = self._run_once(job, number, round_label)
+            outcome = self._run_once(job, following, number, round_label)
             if outcome.status not in UNLOADED or not self._built_again(job, compiler):
                 break
         self._waiting.append((job, outcome, self.info, time.monotonic() - started))
@@ -163,7 +161,7 @@ class Share:
         self.binaries[job.number] = again
         return not again.cached
 
-    def _run_once(self, job: Job, number: int, round_label: str) -> Outcome:
+    def _run_once(self, job: Job, following: Job | None, number: int, round_label: str) -> Outcome:
         worker = self.slot.worker(self._config)
         outcome = worker.run(
             Task(
@@ -176,19 +174,18 @@ class Share:
                 self._sizes.pop(job.number, None),
             ),
             lambda step: self.progress.show_step(f"{job.case.label}: {step}"),
-            lambda: self._work_meanwhile(number, round_label),
+            lambda: self._work_meanwhile(following, number, round_label),
         )
         self.slot.require_running()
         self.info = worker.info
         return outcome
 
-    def _work_meanwhile(self, number: int, round_label: str) -> None:
+    def _work_meanwhile(self, following: Job | None, number: int, round_label: str) -> None:
         """While the worker is busy, write the last outcome and find the sizes at which the next case is checked."""
         self._write_waiting(number, round_label)
-        job = self._following
-        if job and job.protocol(self.info.kind).check_sizes:
+        if following and following.protocol(self.info.kind).check_sizes:
             with suppress(Exception):  # the worker meets the same error and reports it
-                self._sizes[job.number] = other_sizes(job.case, 0.0)
+                self._sizes[following.number] = other_sizes(following.case, 0.0)
 
     def _write_waiting(self, number: int, round_label: str) -> None:
         """Write the waiting outcomes to disk while the next case runs, so that the GPU does not idle."""
