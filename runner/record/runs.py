@@ -59,8 +59,8 @@ def find(text: str) -> list[Path]:
         if not matches:
             raise UsageError(f"{text}: no run folder matches; {listed}")
         return matches
-    if path.name == text and not path.exists() and (named := sorted(OUTPUTS.glob(f"*/{text}"))):
-        return [path for path in named if is_run(path)] or named
+    if path.name == text and not path.exists() and (named := [*filter(is_run, sorted(OUTPUTS.glob(f"*/{text}")))]):
+        return named
     if not path.is_dir():
         raise UsageError(
             f"{text} is a file, not a run folder" if path.exists() else f"{text}: there is no such folder; {listed}"

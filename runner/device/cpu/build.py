@@ -68,10 +68,10 @@ _C_HEADERS = frozenset(
     "stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib string tgmath time wchar wctype".split()
 )
 
-# The files of the device's library that call each other for each access or barrier are one unit, and the rest another.
-# Of the checked device's, these are the first unit; of the other's, these are the second.
-HOT_CHECKED_FILES = ("hooks", "monitor", "races", "shadow")
-COLD_FILES = ("crew", "deadlock", "diagnostics", "faults", "launch")
+# The library is compiled in two units at the same time. Files that call each other often share a unit: in the checked
+# device's library those that run for each access, in the other one all but those that run once per launch or fault.
+ACCESS_FILES = ("hooks", "monitor", "races", "shadow")
+LAUNCH_FILES = ("crew", "deadlock", "diagnostics", "faults", "launch")
 LIBRARY_LIMIT_S = 600.0  # for the CPU device's own library and precompiled header
 MAX_TRIES = 3  # attempts at a compilation whose cache is deleted meanwhile
 
@@ -314,7 +314,7 @@ class CpuCompiler(Compiler):
         def build() -> None:
             # Few translation units: including all files once takes a third of the time, and the compiler inlines more.
             paths = [path for folder in self._library_folders for path in sorted((NATIVE / folder).glob("*.cpp"))]
-            apart = HOT_CHECKED_FILES if self._checked else COLD_FILES
+            apart = ACCESS_FILES if self._checked else LAUNCH_FILES
             units = [[p for p in paths if p.stem in apart], [p for p in paths if p.stem not in apart]]
             texts = ["".join(f'#include "{path}"\n' for path in unit) for unit in units]
             linking = [*self._tools.command, *flags, f"-Wl,-soname,{target}"]
