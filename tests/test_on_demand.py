@@ -7,15 +7,22 @@ from outcomes import rows
 from processes import call, run
 from support import ROOT, case_of, shipped
 
+from runner.commands.profile import WORDS
 from runner.device.config import DeviceConfig
 from runner.jobs.job import Job
 from runner.jobs.settings import ProfileConfig, TimingConfig
 from runner.record.folder import RunFolder
+from runner.stages.all import ON_DEMAND
 from runner.stages.profile.energy import BoardEnergy
 from runner.stages.races.variants import NOT_READY
 
 RACES = str(ROOT / "tests" / "kernels" / "race_checks")
 SWEEP = ("--config-dir", RACES, "kernel=honest,lastBlock", "size=6400", "device=cpu", "block=64,128")
+
+
+def test_each_word_of_the_command_has_a_stage():
+    """And each stage on demand has a word."""
+    assert {word.partition("=")[0] for word in WORDS} == set(ON_DEMAND)
 
 
 def profile(directory, *arguments, **further):
@@ -42,8 +49,10 @@ def test_a_finished_sweep_is_looked_into_by_the_name_of_its_folder(tmp_path):
     page = (folder / "report.html").read_text()
     assert "runner.profile" not in page
     assert "What each line costs" in page
-    again = profile(tmp_path, "latest", "lines=all")
+    again = profile(tmp_path, "latest", "lines=all", "code")
     assert again.returncode == 1, again.stderr
+    assert "code: there is nothing to add to this sweep" in again.stderr
+    assert "lines: " not in again.stderr
     assert [row["block"] for row in rows(folder) if row["global_load_sectors"]] == ["64", "128"]
 
 

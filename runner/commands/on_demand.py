@@ -19,13 +19,12 @@ from runner.jobs.settings import LINES_ALL, LINES_FASTEST, RACES_ALL, SANITIZERS
 from runner.record import environment, runs
 from runner.record.shards import merge
 from runner.stages.all import ON_DEMAND
+from runner.stages.profile.stage import ProfileStage
 from runner.sweep import engine
 from runner.sweep.ledger import Ledger
 from runner.sweep.pool import Pool
 from runner.sweep.session import Session
 from runner.sweep.stage import Bench
-
-ON_GPU = ("ncu", "roofline", "energy", "sanitizer")
 
 
 def profile(name: str, words: Sequence[str], cases: str, options: Options) -> int:
@@ -42,7 +41,8 @@ def profile(name: str, words: Sequence[str], cases: str, options: Options) -> in
         DeviceUnavailable: The device cannot be opened.
     """
     path = Path(name) if Path(name).exists() else runs.find_one(name)
-    session = Session(options, again=f"python -m runner.profile {shlex.quote(str(path))} {' '.join(words)}")
+    command = f"python -m runner.profile {shlex.quote(str(path))} {' '.join(words)} --cases {cases}"
+    session = Session(options, to_continue=command)
     return run_sweep(session, lambda: _profile(path, words, cases, session))
 
 
@@ -50,24 +50,27 @@ def _profile(path: Path, words: Sequence[str], cases: str, session: Session) -> 
     sweep = lock(path, session)
     with runs.reading(path):
         merge(sweep.folder)
-    jobs = [asking(job, words, cases) for job in sweep.jobs]
+    jobs = [_with_request(job, words, cases) for job in sweep.jobs]
     rows = Ledger(jobs, sweep.folder, sweep.launcher)
     if rows.empty:
         raise UsageError(f"{path}: no case was measured yet; python -m runner.resume {path} runs the sweep")
     names = {word.partition("=")[0] for word in words}
-    stages = [stage for name, stage in ON_DEMAND.items() if name in names]
+    stages = {name: stage for name, stage in ON_DEMAND.items() if name in names}
     report.prepare(times=is_gpu(sweep.jobs[0].device.kind))
     with SweepProgress(quiet=session.options.quiet) as progress, Pool() as pool:
-        if names & set(ON_GPU):
+        for name, stage in stages.items():
+            if not any(stage.lacks(job, row, sweep.folder) for job in jobs if (row := rows.row(job))):
+                progress.say(f"{name}: there is nothing to add to this sweep")
+        if any(isinstance(stage, ProfileStage) for stage in stages.values()):
             _require_same_device(path, sweep.jobs[0], pool, progress)
         try:
-            engine.run_stages(stages, Bench(rows, progress, pool, {}))
+            engine.run_stages([*stages.values()], Bench(rows, progress, pool, {}))
         finally:
             rows.write()
 
 
-def asking(job: Job, words: Collection[str], cases: str) -> Job:
-    """A job that asks for what the words name, and for nothing else."""
+def _with_request(job: Job, words: Collection[str], cases: str) -> Job:
+    """The job, requesting what the words name and nothing else."""
     metrics = job.profile.metrics or ["default"]
     wanted = ProfileConfig(
         metrics=metrics if {"ncu", "roofline"} & set(words) else [],

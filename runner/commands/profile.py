@@ -1,4 +1,4 @@
-"""`python -m runner.profile outputs/X lines races code`: look deeper into a finished sweep, with the sources in it."""
+"""`python -m runner.profile outputs/X lines races code`: analyse a finished sweep further, with the sources in it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the words ask for, and write the report again; returns the exit status of the sweep's rows."""
     explained = "; ".join(f"{word}: {text}" for word, text in WORDS.items())
-    parser = Parser("profile", "Look deeper into a finished sweep, and write its report again. Runs the folder's code.")
+    parser = Parser("profile", "Analyse a finished sweep further, and write its report again. Runs the folder's code.")
     parser.add_argument("folder", help="a sweep's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
     parser.add_argument("what", nargs="+", choices=WORDS, metavar="WHAT", help=explained)
     cases = "cases for ncu, roofline, energy and sanitizer; default: fastest"

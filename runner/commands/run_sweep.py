@@ -43,7 +43,7 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
         session.discard_if_unused()
         if session.folder and session.folder.results.exists():
             _write_report(session.folder, session)
-            sentence = f"interrupted; {session.again or _command_to_resume(session.folder)} runs the rest"
+            sentence = f"interrupted; {session.to_continue or _command_to_resume(session.folder)} runs the rest"
             raise KeyboardInterrupt(say(sentence, INTERRUPTED)) from None
         raise
     except (UsageError, DeviceUnavailable):
@@ -102,7 +102,7 @@ def _write_report(folder: RunFolder, session: Session) -> int:
             ledger.gather_plan(folder)
         stored_rows.write(folder, rows)
         console = Console(stderr=options.json)
-        report.publish(folder.path, console, brief=options.quiet, painters=session.painters)
+        report.publish(folder.path, console, brief=options.quiet, renderers=session.renderers)
         if options.json:
             sys.stdout.write(stored_rows.as_json_lines(rows))
     except KeyboardInterrupt:

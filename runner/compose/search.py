@@ -113,7 +113,7 @@ class _Searching:
         sources.keep(folder, [base])
         with SweepProgress(quiet=self._session.options.quiet) as progress:
             times = is_gpu(kind_ahead(base.device.kind))
-            self._session.painters = report.prepare(times=times, figures=times)
+            self._session.renderers = report.prepare(times=times, figures=times)
             progress.say(f"searching {space.count:,} legal of {space.size:,} combinations")
             self._search(sampler, budget, objectives, legal, progress)
 

@@ -86,7 +86,7 @@ def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: Ru
         else:
             # A single case has few figures, and a run on the CPU device has none.
             times = is_gpu(kind_ahead(plan[0].device.kind))
-            session.painters = report.prepare(times=times, figures=times and len(plan) > 1)
+            session.renderers = report.prepare(times=times, figures=times and len(plan) > 1)
             launcher.run(plan, folder, progress, session)
 
 

@@ -5,7 +5,7 @@
     findings ─tables─▶ tables
     findings, tables, figures, environment.json, sources/ ─page─▶ report.html
     findings ─terminal─▶ console
-    charts ─painters─▶ processes that draw them, if `prepare` started them
+    charts ─renderers─▶ processes that draw them, if `prepare` started them
 
 Door: the functions of this module, which import pandas late, as it is slow; `verdict.write` for verdict.json.
 Takes: a run folder, as `runner.record.run` reads it. Gives: files in that folder, or text.
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner import interruption
-from runner.report.painters import Painters
+from runner.report.renderers import Renderers
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,7 +53,7 @@ def print_summary(folder: Path, console: Console) -> None:
     terminal.print_summary(*_read(folder), console)
 
 
-def prepare(*, times: bool, figures: bool = False) -> Painters | None:
+def prepare(*, times: bool, figures: bool = False) -> Renderers | None:
     """Import what a report needs, in a thread, while a sweep runs; returns at once.
 
     Args:
@@ -79,14 +79,14 @@ def prepare(*, times: bool, figures: bool = False) -> Painters | None:
 
     threading.Thread(target=work, name="imports of the report").start()
     with suppress(OSError):  # too many processes: this one draws
-        return Painters() if figures else None
+        return Renderers() if figures else None
     return None
 
 
-def publish(folder: Path, console: Console, *, brief: bool = False, painters: Painters | None = None) -> None:
+def publish(folder: Path, console: Console, *, brief: bool = False, renderers: Renderers | None = None) -> None:
     """Print the summary, then write verdict.json and the report, so that the verdict does not wait for the figures.
 
-    With `brief`, print only the verdict and the report's path. `painters` are those of `prepare`.
+    With `brief`, print only the verdict and the report's path. `renderers` are those of `prepare`.
     """
     from runner.display.console import say_path
     from runner.display.terminal import SweepProgress
@@ -101,7 +101,7 @@ def publish(folder: Path, console: Console, *, brief: bool = False, painters: Pa
     write(run)
     with SweepProgress(quiet=brief) as progress:
         progress.stage("writing the report", 1)
-        page = _write_page(run, verdict, painters=painters)
+        page = _write_page(run, verdict, renderers=renderers)
     say_path(console, "Report: ", page)
 
 
@@ -142,8 +142,8 @@ def _read(folder: Path) -> tuple[Run, Verdict]:
     return run, judge(run)
 
 
-def _write_page(run: Run, verdict: Verdict, to: Path | None = None, painters: Painters | None = None) -> Path:
+def _write_page(run: Run, verdict: Verdict, to: Path | None = None, renderers: Renderers | None = None) -> Path:
     os.environ["MPLBACKEND"] = "agg"  # a notebook's own backend may not be installed
     from runner.report.page import write
 
-    return write(run, verdict, to, painters)
+    return write(run, verdict, to, renderers)

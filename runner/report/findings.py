@@ -19,7 +19,7 @@ from runner.record.ranking import IDLE, Ranking, differing_peers, headline_group
 from runner.record.run import PEERS, Run
 from runner.record.runs import section
 from runner.report import searched
-from runner.report.deeper import command
+from runner.report.missing import command
 from runner.stages.races.variants import APART, POSTPONED
 from runner.statistics import THRESHOLD
 

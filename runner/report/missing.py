@@ -19,7 +19,7 @@ MEANINGS = {
 
 
 @dataclass(frozen=True)
-class Deeper:
+class Missing:
     """What `runner profile` would add to a run's report."""
 
     listed: str  # in words
@@ -31,7 +31,7 @@ def command(folder: Path, *words: str) -> str:
     return f"python -m runner.profile {shlex.quote(folder.resolve().name)} {' '.join(words)}"
 
 
-def deeper(run: Run) -> Deeper | None:
+def missing(run: Run) -> Missing | None:
     """What is missing in a finished run: races, line costs, machine code; `None` if nothing is."""
     folder = run.folder
     correct = [row for row in run.rows if row["status"] == "ok"]
@@ -42,4 +42,4 @@ def deeper(run: Run) -> Deeper | None:
         and not any(folder.has(folder.machine_code(str(row["binary"]))) for row in correct),
     }
     words = tuple(word for word, is_missing in wanted.items() if is_missing)
-    return Deeper(listed([MEANINGS[word] for word in words]), command(run.path, *words)) if words else None
+    return Missing(listed([MEANINGS[word] for word in words]), command(run.path, *words)) if words else None

@@ -31,9 +31,9 @@ from runner.record.folder import RunFolder
 from runner.record.run import Run
 from runner.record.runs import experiment, flat, overrides, section
 from runner.report import annotated, bottlenecks, figures, findings, machine, searched, tables
-from runner.report.deeper import deeper
 from runner.report.figures.figure import Figure
-from runner.report.painters import Painters
+from runner.report.missing import missing
+from runner.report.renderers import Renderers
 
 SECTIONS = ("search", "times", "shape", "baseline", "lanes", "why", "energy", "raw", "gpus")
 """Sections of the page that have figures."""
@@ -60,17 +60,17 @@ class CompiledKernel:
     """Texts, possibly cut, of the source, the included files and the YAML, by path within sources/."""
 
 
-def write(run: Run, verdict: findings.Verdict, to: Path | None = None, painters: Painters | None = None) -> Path:
+def write(run: Run, verdict: findings.Verdict, to: Path | None = None, renderers: Renderers | None = None) -> Path:
     """Write the figures and the page of a run folder; with `to`, only the page, without links to the folder.
 
-    `painters` draw the figures while the rest of the page is made.
+    `renderers` draw the figures while the rest of the page is made.
 
     Returns:
         The page's path.
     """
     ratios = ranking.ratios(run)
     chosen = figures.choose(run, ratios)
-    drawing = figures.begin_drawing(chosen, painters)
+    drawing = figures.begin_drawing(chosen, renderers)
     context = _context(run, verdict, ratios, chosen)
     drawn = drawing()
     text = _render(context, drawn, files=to is None)
@@ -155,7 +155,7 @@ def _context(
         "compiled": sources,
         "listings": annotated.listings(run, texts),
         "machine": machine.codes(run, rankings, texts),
-        "deeper": deeper(run),
+        "missing": missing(run),
         "method": _method(run.devices),
         "finishes": sorted({str(finish) for finish in run.frame["finish"]} - {""}),
     }

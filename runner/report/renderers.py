@@ -1,6 +1,6 @@
 """Processes that draw charts side by side.
 
-    Painters ──titles, charts──▶ `python -m runner.report.painters` ──fork──▶ a process per chart ──▶ pictures
+    Renderers ──titles, charts──▶ `python -m runner.report.renderers` ──fork──▶ a process per chart ──▶ pictures
 
 The process in the middle imports matplotlib before there is anything to draw.
 """
@@ -31,7 +31,7 @@ SETTINGS = {
 }
 
 
-class Painters:
+class Renderers:
     """A process that waits for charts, and draws them once. It ends with this one."""
 
     def __init__(self) -> None:

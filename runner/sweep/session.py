@@ -25,7 +25,7 @@ from runner.sweep.worker import Worker
 
 if TYPE_CHECKING:
     from runner.jobs.job import Job
-    from runner.report.painters import Painters
+    from runner.report.renderers import Renderers
 
 SWEEP_FLAGS = ("-m", "--multirun")
 CONFIG_FLAGS = ("--config-dir", "--config-path", "--config-name", "-cd", "-cp", "-cn")  # may choose another device
@@ -47,8 +47,8 @@ class Session:
     launcher: str = "batch"
     detached: bool = False  # whether shards run on after this process ends
     ended_early: bool = False  # whether a shard ended early, so that cases or rounds are missing
-    again: str = ""  # the command that finishes this one after Ctrl-C; empty: `resume`
-    painters: Painters | None = None  # draw the report's figures, if they were started ahead
+    to_continue: str = ""  # the command that does the rest after Ctrl-C; empty: that of `resume`
+    renderers: Renderers | None = None  # draw the report's figures, if they were started ahead
     worker: Worker | None = None  # started before the configuration was read, until `take_worker`
 
     def open_device(self, config: DeviceConfig) -> None:

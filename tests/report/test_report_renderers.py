@@ -10,13 +10,13 @@ from runner.record.ranking import ratios
 from runner.record.run import read
 from runner.report.figures import begin_drawing, choose
 from runner.report.figures.figure import draw
-from runner.report.painters import Painters
+from runner.report.renderers import Renderers
 
 
 @pytest.fixture
-def painters():
+def renderers():
     """Processes that draw. They have ended when the test ends."""
-    one = Painters()
+    one = Renderers()
     yield one
     one._process.communicate()
 
@@ -28,20 +28,20 @@ def figures(run_folder):
     return choose(run, ratios(run))
 
 
-def test_painters_draw_the_same_files(painters, figures):
+def test_renderers_draw_the_same_files(renderers, figures):
     """A figure that another process drew has the files that this process would have made."""
-    assert begin_drawing(figures, painters)() == [draw(figure) for figure in figures] != []
+    assert begin_drawing(figures, renderers)() == [draw(figure) for figure in figures] != []
 
 
-def test_figures_are_drawn_without_painters(painters, figures):
-    """If the painters died, this process draws."""
-    painters._process.kill()
-    assert all(figure.files["svg"] for figure in begin_drawing(figures, painters)())
+def test_figures_are_drawn_without_renderers(renderers, figures):
+    """If the renderers died, this process draws."""
+    renderers._process.kill()
+    assert all(figure.files["svg"] for figure in begin_drawing(figures, renderers)())
 
 
-def test_painters_end_with_their_process(tmp_path):
-    """A process that ends without a report leaves no painters behind."""
-    code = "from runner.report.painters import Painters; print(Painters()._process.pid)"
+def test_renderers_end_with_their_process(tmp_path):
+    """A process that ends without a report leaves no renderers behind."""
+    code = "from runner.report.renderers import Renderers; print(Renderers()._process.pid)"
     with (tmp_path / "out").open("w") as out:
         subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
     pid = int((tmp_path / "out").read_text())

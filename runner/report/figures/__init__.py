@@ -17,7 +17,7 @@ from runner.record.ranking import Ratio
 from runner.record.run import Run
 from runner.report.figures import energy, gpus, heat, importance, lanes, raw, roofline, search, speedup, stalls, times
 from runner.report.figures.figure import Figure, Results, draw
-from runner.report.painters import Painters
+from runner.report.renderers import Renderers
 
 MAKERS: tuple[Callable[[Results], Sequence[Figure]], ...] = (
     search.figures, importance.figures, times.figures, heat.figures, speedup.figures, energy.figures, lanes.figures,
@@ -41,11 +41,11 @@ def choose(run: Run, ratios: Mapping[int, Ratio]) -> list[Figure]:
     return chosen
 
 
-def begin_drawing(chosen: Sequence[Figure], painters: Painters | None) -> Callable[[], list[Figure]]:
+def begin_drawing(chosen: Sequence[Figure], renderers: Renderers | None) -> Callable[[], list[Figure]]:
     """Begin to draw figures, in other processes if there are any. Returns a function that waits for the drawn ones."""
-    charts = {figure.stem: (figure.title, figure.as_chart()) for figure in chosen if painters}
+    charts = {figure.stem: (figure.title, figure.as_chart()) for figure in chosen if renderers}
     charts = {stem: chart for stem, chart in charts.items() if chart[1].panels}  # others draw themselves
-    pictures = painters.begin(list(charts.values())) if painters and charts else list
+    pictures = renderers.begin(list(charts.values())) if renderers and charts else list
 
     def drawn() -> list[Figure]:
         by_stem = dict(zip(charts, pictures(), strict=False))  # drawn here if the processes failed
