@@ -91,7 +91,7 @@ measuring() { # how far the times can be trusted
   COLUMNS=120 "$python" -m runner.calibrate | sed -n '/^Noise/,/^└/p' >"$to/noise.txt"
   "$python" benchmarks/repeated_sweeps.py >"$to/repeated_sweeps.txt"
   "$python" benchmarks/faults.py >"$to/faults.txt"
-  "$python" benchmarks/kernel_tuner.py --cases 20 --rounds 5 >"$to/kernel_tuner-20.txt"
+  "$python" benchmarks/kernel_tuner.py --cases 20 --rounds 3 >"$to/kernel_tuner-20.txt"
   "$python" benchmarks/kernel_tuner.py --cases 384 --rounds 3 >"$to/kernel_tuner-384.txt"
 }
 
