@@ -64,7 +64,7 @@ def test_a_first_sweep_does_not_compile_the_checked_device(tmp_path):
     assert {row["races_skipped"] for row in rows(folder)} == {NOT_READY}
     assert not (folder / "lines.csv").exists()
     command = f"python -m runner.profile {folder.name} races"
-    assert f"{NOT_READY}; `{command}` looks there" in " ".join(done.out.split())
+    assert f"{NOT_READY}; `{command}` looks for them" in " ".join(done.out.split())
     assert f"{command} lines" in (folder / "report.html").read_text()
     assert len(list((tmp_path / "cache").rglob("libsimt-*.so"))) == 1
 

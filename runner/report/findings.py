@@ -266,5 +266,5 @@ def _skipped_reasons(folder: Path, variants: Iterable[list[Row]]) -> str:
     words = [f"{reason}{f' ({number:,})' if len(reasons) > 1 else ''}" for reason, number in first]
     more = reasons.total() - sum(number for _, number in first)
     words += [f"and {more:,} more, see races_skipped"] if more else []
-    advice = f"; `{command(folder, 'races')}` looks there" if set(POSTPONED) & set(reasons) else ""
+    advice = f"; `{command(folder, 'races')}` looks for them" if set(POSTPONED) & set(reasons) else ""
     return one_line("; ".join(words), 400) + advice
