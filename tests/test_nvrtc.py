@@ -21,6 +21,8 @@ from runner.device.kinds import compiler_for
 from runner.device.limits import Limits
 from runner.errors import CompileError, CompileLimit
 
+KERNEL = 'extern "C" __global__ void k(int *out) {{ *out = {}; }}'
+
 installed = pytest.mark.skipif(
     importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.core") is None,
     reason="cuda.core is not installed (extra 'nvrtc')",
@@ -129,6 +131,15 @@ def test_after_being_idle_nvrtc_compiles_again(tmp_path, monkeypatch):
     assert not compiler.compile(case_of(shipped("reduceShfl"), block=64).source()).cached
     assert own._processes not in ([], [process])
     assert compiler.compile(source).digest == first.digest
+
+
+@installed
+def test_several_sources_may_be_the_first(tmp_path):
+    """The server tells its version once, and each source asks for it."""
+    fresh = CudaCompiler("sm_90", Nvrtc(), tmp_path)
+    with ThreadPoolExecutor(4) as pool:
+        binaries = list(pool.map(lambda n: fresh.compile(Source(tmp_path / "k.cu", KERNEL.format(n), "k")), range(4)))
+    assert len({binary.digest for binary in binaries}) == 4
 
 
 @installed

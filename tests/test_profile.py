@@ -8,13 +8,13 @@ import math
 import os
 import sys
 import types
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 from outcomes import rows
 from support import ROOT, Told, case_of, shipped
 
-from runner.device import Energy
+from runner.device import DeviceInfo, Energy
 from runner.device.config import DeviceConfig
 from runner.device.cuda import energy
 from runner.jobs.job import Job
@@ -77,7 +77,12 @@ def tools(tmp_path):
     (tmp_path / "run").mkdir()
     for number in rows:
         (tmp_path / "run" / str(number)).mkdir()
-    return Tools(RunFolder(tmp_path / "run"), rows, Told(), {})
+    return Tools(RunFolder(tmp_path / "run"), rows, Told(), {}, h200)
+
+
+def h200():
+    """What the sanitizer's compiler asks of the GPU."""
+    return DeviceInfo("cuda", "H200", "sm_90", None, 132, 1 << 16, 1 << 37)
 
 
 def by_job(step, given, tools):
@@ -112,7 +117,7 @@ def test_a_shard_launches_from_the_folder_of_the_sweep(tmp_path, monkeypatch):
     (tmp_path / "ncu").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     attempt = ShardFolder(RunFolder(tmp_path / "sweep"), 0).begin()
-    list(counters.Ncu().measure(jobs("bcast", metrics=["default"]), Tools(attempt, {0: {}}, Told(), {})))
+    list(counters.Ncu().measure(jobs("bcast", metrics=["default"]), Tools(attempt, {0: {}}, Told(), {}, h200)))
     assert f"runner.stages.profile.launch {tmp_path}/sweep 0 " in (tmp_path / "words").read_text()
 
 
@@ -212,6 +217,16 @@ def test_an_error_belongs_to_the_case_that_makes_it_alone(play, tools):
         [37, 0, 0],
         [1, 0, 0],
     )
+
+
+@pytest.mark.parametrize(("size", "at"), [(1 << 22, ", at size=262143"), (1 << 16, "")])
+def test_the_slow_tool_launches_a_large_case_at_a_smaller_size_and_says_so(size, at, play, tools):
+    """compute-sanitizer's racecheck takes seconds for millions of threads."""
+    play("compute-sanitizer", (RECORDED / "racecheck-sharedRace.txt").read_text().replace("sharedRace", "reduceShfl"))
+    (job,) = jobs("reduceShfl", sanitizer=["racecheck"])
+    job = replace(job, case=case_of(shipped("reduceShfl"), size=size))
+    found = by_job(sanitizer.Sanitizer(), [job], tools)
+    assert found[0].columns["reason"].endswith(f"(2 times, racecheck){at}")
 
 
 def test_nothing_is_profiled_on_the_cpu_device(runner):

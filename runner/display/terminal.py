@@ -44,6 +44,7 @@ class SweepProgress:
         )  # fmt: skip
         self._name, self._total, self._done, self._step = "", 0, 0, ""
         self._remaining_s: float | None = None  # seconds of the stage at the time `_counted`
+        self._even_since: float | None = None  # when a stage of even steps began
         self._started = self._printed = self._counted = time.monotonic()
         self._rows_shown = 0
 
@@ -55,9 +56,10 @@ class SweepProgress:
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
-    def stage(self, name: str, total: int, done: int = 0) -> None:
-        """Begin a stage of `total` steps, of which `done` are done."""
+    def stage(self, name: str, total: int, done: int = 0, *, even: bool = False) -> None:
+        """Begin a stage of `total` steps, of which `done` are done. Of `even` steps, the time left is shown."""
         self._name, self._total, self._done, self._step = name, total, done, ""
+        self._even_since = time.monotonic() if even else None
         self._remaining_s = self._remaining_s if done else None
         self._printed = time.monotonic()
 
@@ -70,6 +72,9 @@ class SweepProgress:
     def step(self, steps: int = 1) -> None:
         """Count steps as done."""
         self._done += steps
+        if self._even_since is not None and self._done:
+            each = (time.monotonic() - self._even_since) / self._done
+            self.set_remaining(each * (self._total - self._done))
 
     def set_remaining(self, seconds: float | None) -> None:
         """Show the time left for the stage; `None` if it is unknown."""

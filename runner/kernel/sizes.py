@@ -98,6 +98,13 @@ def other_sizes(case: Case, launch_ms: float) -> OtherSizes:
     return OtherSizes((), f"the constraints allow no other small values of {_quoted([a.name for a in axes])}")
 
 
+def reduced(case: Case) -> Case:
+    """The case at its largest other size, if it has more than `MAX_WORK` elements or threads and another size."""
+    if _work(case) <= MAX_WORK:
+        return case
+    return max(other_sizes(case, 0.0).cases, key=_work, default=case)
+
+
 def format_changed_parameters(case: Case, other: Case) -> str:
     """The parameters in which `other` differs from the case, such as `size=31, width=65`."""
     kinds, before = {p.name: p.kind for p in case.kernel.parameters}, dict(case.parameters)

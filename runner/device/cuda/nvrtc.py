@@ -127,11 +127,17 @@ class _Server:
             )  # fmt: skip
         # Also when this object is collected.
         self.kill = weakref.finalize(self, _kill_group, self._process, self._socket)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._version = ""  # the server sends it once
 
-    @functools.cached_property
+    @property
     def version(self) -> str:
         """NVRTC's version. Waits until cuda.core is loaded; raises DeviceUnavailable if it cannot be."""
+        with self._lock:
+            self._version = self._version or self._read_version()
+            return self._version
+
+    def _read_version(self) -> str:
         self._socket.settimeout(STARTUP_S)
         try:
             answer = self._socket.recv(1 << 16).decode() or "its process ended at once"

@@ -20,6 +20,11 @@ class Ceilings(ProfileStage):
 
     name = setting = NAME
 
+    def steps(self, jobs: Sequence[Job]) -> int:
+        """One: the ceilings are those of the GPU."""
+        _ = jobs
+        return 1
+
     def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, StageResult]]:
         """Measure the ceilings in a process of its own."""
         tools.progress.show_step("measuring the ceilings of the GPU")

@@ -36,6 +36,10 @@ class BoardEnergy(ProfileStage):
 
     name = setting = NAME
 
+    def steps(self, jobs: Sequence[Job]) -> int:
+        """One for each batch."""
+        return len(jobs) * BATCHES
+
     def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, StageResult]]:
         """Measure in a worker of its own, in `BATCHES` passes over the cases."""
         seconds = duration(len(jobs) * BATCHES * TURN_S)
@@ -57,11 +61,13 @@ class BoardEnergy(ProfileStage):
                 answer = worker.call(batch, job.case, binaries[job.number], limit_s, BATCH_S, limit=PATIENCE_S)
                 if isinstance(answer.value, dict):
                     measured[job.number].append(Energy(**answer.value))
+                    tools.progress.step()
                     if number == BATCHES:
                         yield job, _result(measured[job.number], tools.rows[job.number])
                     continue
                 reason = answer.value or answer.reason
                 remaining.remove(job)
+                tools.progress.step(BATCHES - number + 1)
                 if reason not in reported:
                     tools.say(f"no energy of {job.case.label}: {reason}")
                 reported.add(reason)

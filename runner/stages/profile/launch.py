@@ -14,17 +14,20 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from runner.device import Compiler, Device
+from runner.device import Compiler, Device, DeviceInfo
 from runner.device.kinds import compiler_for
-from runner.errors import RunnerError
+from runner.errors import CompileError, RunnerError
 from runner.jobs.job import Job
 from runner.kernel.inputs import contents
+from runner.kernel.sizes import reduced
 from runner.record import stored_sweep
 from runner.record.folder import RunFolder
+from runner.sweep import compiling
+from runner.sweep.compiling import Compiled
 from runner.sweep.trial import poison, upload
 
 LOST = 3  # exit status: the GPU's context is broken; launch the remaining jobs in a new process
@@ -41,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--checked", action="store_true", help="compile with line numbers, and leave outputs uninitialized"
     )
+    parser.add_argument("--reduced", action="store_true", help="launch large cases at their largest other size")
     options = parser.parse_args(arguments)
 
     def log(job: int, state: str) -> None:
@@ -50,30 +54,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     numbers = set(options.job)
     jobs = [job for job in stored_sweep.jobs_of(RunFolder(options.folder.absolute()), numbers) if job.number in numbers]
+    if options.reduced:
+        jobs = [replace(job, case=reduced(job.case)) for job in jobs]
     from runner.device.cuda.exact import open_gpu  # noqa: PLC0415  (only where there is a GPU)
 
     device = open_gpu(jobs[0].device.index, exact=options.checked)
-    _compile(device, jobs, lines=options.checked)
+    compiled = compile_jobs(jobs, device.info, lines=options.checked)
     for job in jobs:
-        if not launch_case(device, job, log, checked=options.checked):
+        if not launch_case(device, job, compiled[job.number], log, checked=options.checked):
             sys.stdout.flush()
             os._exit(LOST)  # after a fault, normal exit fails in the driver
     device.close()
     return 0
 
 
-def launch_case(device: Device, job: Job, log: Log, *, checked: bool) -> bool:
+def launch_case(device: Device, job: Job, compiled: Compiled, log: Log, *, checked: bool) -> bool:
     """Launch a case and wait until it ends. `log` gets its number and `launching`, then `done` or the error.
 
-    `checked` compiles with line numbers and leaves outputs uninitialized, for compute-sanitizer. Returns whether the
-    GPU can be used further.
+    `checked` leaves outputs uninitialized, for compute-sanitizer. Returns whether the GPU can be used further.
     """
     from runner.device.cuda.exact import profiler  # noqa: PLC0415  (only where there is a GPU)
 
     try:
-        source = job.case.source()
-        binary = _compiler(device, job, lines=checked).compile(source)
-        program = device.load(source, binary)
+        if isinstance(compiled, CompileError):
+            raise compiled
+        program = device.load(job.case.source(), compiled)
         with ExitStack() as stack:
             launch, arrays = upload(device, program, job.case, contents(job.case), stack)
             if not checked:  # initcheck must see reads of uninitialized memory
@@ -88,24 +93,32 @@ def launch_case(device: Device, job: Job, log: Log, *, checked: bool) -> bool:
     return True
 
 
-def _compile(device: Device, jobs: Sequence[Job], *, lines: bool) -> None:
-    """Fill the compiler's cache on all cores. `launch_case` reports the errors."""
+def compile_jobs(jobs: Sequence[Job], info: DeviceInfo, *, lines: bool) -> dict[int, Compiled]:
+    """Compile the kernels of jobs on all cores, or take them from the cache; by the job's number.
 
-    def work(job: Job) -> None:
-        with suppress(RunnerError):
-            _compiler(device, job, lines=lines).compile(job.case.source())
-
+    `lines` compiles with line numbers, by nvcc if it is installed. Raises OSError if the disk is full.
+    """
+    compilers: dict[tuple[str, ...], Compiler] = {}
+    for job in jobs:
+        if _toolchain(job) not in compilers:
+            compilers[_toolchain(job)] = _compiler(job, info, lines=lines)
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-        list(pool.map(work, {job.case.source(): job for job in jobs}.values()))
+        keys = {(_toolchain(job), job.case.source()) for job in jobs}
+        futures = {key: pool.submit(compiling.compiled, compilers[key[0]], key[1]) for key in keys}
+    return {job.number: futures[_toolchain(job), job.case.source()].result() for job in jobs}
 
 
-def _compiler(device: Device, job: Job, *, lines: bool) -> Compiler:
+def _toolchain(job: Job) -> tuple[str, ...]:
+    return (*job.device.key, job.compiler)
+
+
+def _compiler(job: Job, info: DeviceInfo, *, lines: bool) -> Compiler:
     from runner.device.cuda.compiler import find_nvcc  # noqa: PLC0415  (only where there is a GPU)
 
     if not lines or find_nvcc() is None:
-        return compiler_for(job.device, device.info, job.compiler)
+        return compiler_for(job.device, info, job.compiler)
     config = replace(job.device, nvcc_options=[*job.device.nvcc_options, "-lineinfo"])
-    return compiler_for(config, device.info, "nvcc")
+    return compiler_for(config, info, "nvcc")
 
 
 if __name__ == "__main__":

@@ -9,17 +9,20 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from runner.errors import Finding, Place, join_findings
 from runner.jobs.job import Job
+from runner.kernel.sizes import format_changed_parameters, reduced
 from runner.stages.profile.counters import functions
+from runner.stages.profile.launch import compile_jobs
 from runner.stages.profile.stage import ProfileStage, Row, StageResult, Tools
 from runner.stages.profile.watched import OUTPUT, ToolRun, watch, watch_all
 
 NAME = "sanitizer"
 
+REDUCED = frozenset({"racecheck"})  # tools that take seconds for a million threads; what they find is within a block
 OPTIONS = {"initcheck": ("--check-api-memory-access", "no"), "racecheck": ("--racecheck-report", "all")}
 
 _BAR = "========="
@@ -93,23 +96,30 @@ class Sanitizer(ProfileStage):
     name = setting = NAME
     statuses = ("ok", "mismatch", "launch_error", "crashed", "timeout")  # of the cases that were launched
 
+    def steps(self, jobs: Sequence[Job]) -> int:
+        """One for each launch under a tool."""
+        return sum(len(job.profile.sanitizer) for job in jobs)
+
     def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, StageResult]]:
         """Run each tool over all cases, then yield the findings of each case."""
         if shutil.which("compute-sanitizer") is None:
             tools.say("no sanitizer: compute-sanitizer is not on the PATH; it comes with the CUDA toolkit")
             return
+        tools.progress.show_step("compiling with line numbers")
+        compile_jobs(jobs, tools.info(), lines=True)  # not below the tools, in which a compiler may crash
         found: dict[int, list[Finding]] = {job.number: [] for job in jobs}
         failed: dict[int, list[str]] = {job.number: [] for job in jobs}
         for tool in jobs[0].profile.sanitizer:
-            tools.progress.stage(f"profiling ({tool})", len(jobs))
+            tools.progress.show_step(tool)
             for job, run in self._alone(tool, jobs, tools):
                 if run.broken:
                     tools.say(f"no sanitizer: {tool}: {run.reason}")
                     return
-                found[job.number] += findings(parse_sanitizer_log(run.output, functions(job.case)), tool)
+                at = format_changed_parameters(job.case, reduced(job.case)) if tool in REDUCED else ""
+                own = findings(parse_sanitizer_log(run.output, functions(job.case)), tool)
+                found[job.number] += [replace(one, text=f"{one.text}, at {at}") for one in own] if at else own
                 if run.failed is job:
                     failed[job.number].append(f"{tool}: {run.reason}")
-        tools.progress.stage("profiling (sanitizer)", len(jobs))
         for job in jobs:
             by_key = {finding.key: finding for finding in reversed(found[job.number])}
             kept = tuple(reversed(by_key.values()))
@@ -120,7 +130,8 @@ class Sanitizer(ProfileStage):
 
     def _alone(self, tool: str, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, ToolRun]]:
         """Yield each case with errors, and a run of the tool that launched only this case."""
-        for run in watch_all(command(tool), jobs, tools, "--checked"):
+        options = ["--checked", *(["--reduced"] if tool in REDUCED else [])]
+        for run in watch_all(command(tool), jobs, tools, *options):
             if run.broken:
                 yield jobs[0], run
             launched = [*run.done, *([run.failed] if run.failed else [])]
@@ -128,7 +139,11 @@ class Sanitizer(ProfileStage):
             named = {record.kernel for record in parse_sanitizer_log(run.output, kernels)}
             suspects = [job for job in launched if job is run.failed or named.intersection(functions(job.case))]
             for job in suspects:
-                yield job, run if len(launched) == 1 else watch(command(tool), [job], tools, "--checked")
+                if len(launched) > 1:
+                    tools.progress.step(-(job in run.done))  # its second launch is not another step
+                    yield job, watch(command(tool), [job], tools, *options)
+                else:
+                    yield job, run
 
 
 def command(tool: str) -> list[str]:

@@ -7,12 +7,13 @@ resumed sweep runs only what is missing.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from runner import interruption
+from runner.device import DeviceInfo
 from runner.device.kinds import is_gpu, label
 from runner.display.terminal import SweepProgress
 from runner.jobs.job import Job
@@ -43,6 +44,7 @@ class Tools:
     rows: Mapping[int, Row]  # by job number
     progress: SweepProgress
     environment: Mapping[str, str]  # makes a process see the GPU that measured the jobs
+    info: Callable[[], DeviceInfo]  # the GPU's properties; opens it if no job was measured
 
     def say(self, sentence: str) -> None:
         """Print a warning, also in quiet mode."""
@@ -59,6 +61,10 @@ class ProfileStage(Stage):
     @abstractmethod
     def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, StageResult]]:
         """Measure cases of one device configuration, and yield each result as soon as it is known."""
+
+    def steps(self, jobs: Sequence[Job]) -> int:
+        """The number of steps that `measure` counts in `Tools.progress`, each of about the same duration."""
+        return len(jobs)
 
     def lacks(self, job: Job, row: Row, folder: RunFolder) -> bool:
         """Whether a timed job lacks this stage's record. `profile.cases` is not considered."""
@@ -86,7 +92,7 @@ class ProfileStage(Stage):
             if job not in chosen:
                 _keep(folder, job.number, self.name, {"reason": self._not_selected(job)})
         if chosen and (slots := bench.pool.slots):
-            bench.progress.stage(f"profiling ({self.name})", len(chosen))
+            bench.progress.stage(f"profiling ({self.name})", self.steps(chosen), even=True)
             by_slot: dict[Slot, list[Job]] = {}
             for job in chosen:
                 device = bench.devices.get(job.number)
@@ -118,14 +124,19 @@ class ProfileStage(Stage):
             groups.setdefault((*job.device.key, job.compiler, str(job.profile)), []).append(job)
         for group in groups.values():
             rows = {job.number: row for job in group if (row := bench.ledger.row(job))}
-            for job, result in self.measure(group, Tools(bench.folder, rows, progress, slot.environment)):
+            info = partial(_info, bench, slot, group[0])
+            for job, result in self.measure(group, Tools(bench.folder, rows, progress, slot.environment, info)):
                 interruption.check()
                 _keep(bench.folder, job.number, self.name, result.record)
                 if reason := result.record.get("reason"):
                     progress.say(f"profile: {job.case.label}: {reason}")
                 row = {**rows[job.number], **result.columns}
                 bench.ledger.add(job, {**row, **metrics.row_values(job.metrics, job.case.variables, row)})
-                progress.step()
+
+
+def _info(bench: Bench, slot: Slot, job: Job) -> DeviceInfo:
+    measured = bench.devices.get(job.number)
+    return measured.info if measured else slot.worker(job.device).info
 
 
 def records(folder: RunFolder, job: int) -> dict[str, Any]:

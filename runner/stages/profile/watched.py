@@ -51,11 +51,15 @@ def watch_all(command: Sequence[str], jobs: Sequence[Job], tools: Tools, *option
         yield run
         if run.broken:
             return
+        tools.progress.step(run.failed is not None)
         remaining = [job for job in remaining if job not in run.done and job is not run.failed]
 
 
 def watch(command: Sequence[str], jobs: Sequence[Job], tools: Tools, *options: str) -> ToolRun:
-    """Launch jobs in order until one fails; the arguments are those of `watch_all`."""
+    """Launch jobs in order until one fails; the arguments are those of `watch_all`.
+
+    Each launch that ends is a step of the progress.
+    """
     with tempfile.TemporaryDirectory(prefix="runner-profile-") as scratch:
         log, output, printed = (Path(scratch) / name for name in ("log", "output", "printed"))
         numbers = [str(job.number) for job in jobs]
@@ -89,17 +93,21 @@ def _run(command: Sequence[str], jobs: Sequence[Job], tools: Tools, log: Path, p
             start_new_session=True,
         )
         try:
-            seen, since = 0, time.monotonic()
-            while process.poll() is None:
+            seen, since = (0, 0), time.monotonic()
+            running = True
+            while running:
                 interruption.check()
+                running = process.poll() is None
                 states = _states(log)
-                steps = len(states) + sum(state == "done" for state in states.values())
-                if steps > seen:
-                    seen, since = steps, time.monotonic()
+                done = sum(state == "done" for state in states.values())
+                if (len(states), done) != seen:
+                    tools.progress.step(done - seen[1])
+                    seen, since = (len(states), done), time.monotonic()
                     tools.progress.show_step(labels[list(states)[-1]])
                 if time.monotonic() - since > limit:
                     return f"no progress for {limit:g} s; the process was ended"
-                time.sleep(POLL_S)
+                if running:
+                    time.sleep(POLL_S)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
