@@ -44,7 +44,8 @@ class SweepProgress:
         )  # fmt: skip
         self._name, self._total, self._done, self._step = "", 0, 0, ""
         self._remaining_s: float | None = None  # seconds of the stage at the time `_counted`
-        self._even_since: float | None = None  # when a stage of even steps began
+        self._even = False  # whether each step of the stage takes about as long
+        self._first: tuple[float, int] | None = None  # when the first of them ended, and how many were done then
         self._started = self._printed = self._counted = time.monotonic()
         self._rows_shown = 0
 
@@ -59,7 +60,7 @@ class SweepProgress:
     def stage(self, name: str, total: int, done: int = 0, *, even: bool = False) -> None:
         """Begin a stage of `total` steps, of which `done` are done. Of `even` steps, the time left is shown."""
         self._name, self._total, self._done, self._step = name, total, done, ""
-        self._even_since = time.monotonic() if even else None
+        self._even, self._first = even, None
         self._remaining_s = self._remaining_s if done else None
         self._printed = time.monotonic()
 
@@ -72,9 +73,14 @@ class SweepProgress:
     def step(self, steps: int = 1) -> None:
         """Count steps as done."""
         self._done += steps
-        if self._even_since is not None and self._done:
-            each = (time.monotonic() - self._even_since) / self._done
-            self.set_remaining(each * (self._total - self._done))
+        if self._even:
+            now = time.monotonic()
+            since, before = self._first = self._first or (
+                now,
+                self._done,
+            )  # behind the first steps and what they wait for
+            if self._done > before:
+                self.set_remaining((now - since) / (self._done - before) * (self._total - self._done))
 
     def set_remaining(self, seconds: float | None) -> None:
         """Show the time left for the stage; `None` if it is unknown."""
