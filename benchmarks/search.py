@@ -6,7 +6,8 @@ FOLDER has T4 files of brute-forced spaces, such as those of https://github.com/
 without any, Kernel Tuner's caches. Names with a point in front are ours; the others are strategies of Kernel Tuner,
 with their defaults, in a runner that looks results up as its simulation does. A run ends when it has found the
 optimum, or after --limit seconds of CPU time. The file --out has the improvements of each run; runs that it has are not
-repeated. The table has two kinds of numbers, with the intervals of 95 % over the seeds (bootstrap):
+repeated. `.halves` is `guided` as it searches with a fast compiler: half a batch (--batch) is chosen before the other half
+is measured. The table has two kinds of numbers, with the intervals of 95 % over the seeds (bootstrap):
 
 - The optimum over the best time after 1 %, 5 % and 10 % of the space: the median over the seeds, then the geometric
   mean over the spaces. 1 is the optimum.
@@ -65,7 +66,8 @@ THEIRS = (
     "random_sample", "simulated_annealing",
 )  # fmt: skip
 OURS = ("guided", "random")
-BATCH = 4  # cases that ours asks for at once
+BATCH = 4  # cases that ours asks for at once, by default
+HALVES = "halves"
 
 
 @dataclass(frozen=True)
@@ -175,7 +177,7 @@ class Asked:
             raise Ended
 
 
-def of_ours(sampler: str, on: Recorded, seed: int, asked: Asked) -> None:
+def of_ours(sampler: str, on: Recorded, seed: int, asked: Asked, batch: int) -> None:
     """Search with one of our samplers."""
 
     def measure(points: Sequence[Point]) -> dict[Point, tuple[float, ...] | None]:
@@ -184,8 +186,9 @@ def of_ours(sampler: str, on: Recorded, seed: int, asked: Asked) -> None:
             asked.note(time_us)
         return {p: None if t is None else (t,) for p, t in found.items()}
 
-    made = samplers.make_sampler(sampler, on.space, seed)
-    Search(made, Budget(max_cases=on.cases, patience=0), measure).run(BATCH)
+    halves = sampler == HALVES
+    made = samplers.make_sampler("guided" if halves else sampler, on.space, seed)
+    Search(made, Budget(max_cases=on.cases, patience=0), measure, halves=halves).run(batch)
 
 
 class LookUp:
@@ -243,7 +246,7 @@ def of_theirs(strategy: str, on: Recorded, seed: int, asked: Asked) -> None:
         strategy_map[strategy].tune(space, look_up, options)
 
 
-def searched(path: Path, strategy: str, seed: int, limit: float) -> dict[str, Any]:
+def searched(path: Path, strategy: str, seed: int, limit: float, batch: int) -> dict[str, Any]:
     """One run: the cases that improved the best so far, and their times in microseconds."""
     warnings.simplefilter("ignore")
     on = recorded(path)
@@ -256,14 +259,19 @@ def searched(path: Path, strategy: str, seed: int, limit: float) -> dict[str, An
     signal.signal(signal.SIGPROF, end)
     signal.setitimer(signal.ITIMER_PROF, limit)
     with contextlib.suppress(Ended):
-        (of_ours if strategy.startswith(".") else of_theirs)(strategy.lstrip("."), on, seed, asked)
+        if strategy.startswith("."):
+            of_ours(strategy.lstrip("."), on, seed, asked, batch)
+        else:
+            of_theirs(strategy, on, seed, asked)
     signal.setitimer(signal.ITIMER_PROF, 0)
     seconds = time.process_time() - started
     run: dict[str, Any] = {"space": on.name, "strategy": strategy, "seed": seed, "cases": asked.cases}
     return run | {"cut": seconds >= limit, "improved": asked.improved, "cpu_s": round(seconds, 3)}
 
 
-def replay(folder: Path, strategies: Sequence[str], seeds: int, out: Path, processes: int, limit: float) -> None:
+def replay(
+    folder: Path, strategies: Sequence[str], seeds: int, out: Path, processes: int, limit: float, batch: int
+) -> None:
     """Run what is not in the file yet, and print the table."""
     files = sorted(p for p in folder.rglob("*_T4.json*") if p.is_file()) or sorted(folder.rglob("*.json*"))
     if not files:
@@ -272,7 +280,7 @@ def replay(folder: Path, strategies: Sequence[str], seeds: int, out: Path, proce
     done = {(r["space"], r["strategy"], r["seed"]): r for r in _lines(out)}
     with ProcessPoolExecutor(processes) as pool:
         pending = {
-            pool.submit(searched, path, strategy, seed, limit): (recorded(path).name, strategy, seed)
+            pool.submit(searched, path, strategy, seed, limit, batch): (recorded(path).name, strategy, seed)
             for seed in range(seeds)
             for path in files
             for strategy in strategies
@@ -335,8 +343,9 @@ def main() -> None:
     replays.add_argument("--out", type=Path, default=Path("search.jsonl"))
     replays.add_argument("--processes", type=int, default=1)
     replays.add_argument("--limit", type=float, default=120.0)
+    replays.add_argument("--batch", type=int, default=BATCH)
     given = parser.parse_args()
-    replay(given.folder, given.strategies.split(","), given.seeds, given.out, given.processes, given.limit)
+    replay(given.folder, given.strategies.split(","), given.seeds, given.out, given.processes, given.limit, given.batch)
 
 
 if __name__ == "__main__":

@@ -279,21 +279,28 @@ def test_shares_are_those_of_the_space_and_noise_has_none():
 SMALL = Space((Axis("a", tuple(range(8))), Axis("b", (1, 2, 4, 8)), Axis("c", ("x", "y"))))
 
 
+@pytest.mark.parametrize("halves", [False, True])
 @pytest.mark.parametrize("name", ["guided", "random", "grid"])
-def test_each_sampler_asks_for_every_legal_point_once(name):
-    """A search without a limit measures the whole space, and no point twice."""
+def test_each_sampler_asks_for_every_legal_point_once(name, halves):
+    """A search without a limit measures the whole space, and no point twice.
+
+    With a fast compiler, half a batch is chosen, to be compiled, before the other half is measured.
+    """
     axes = (Axis("a", tuple(range(5))), Axis("b", (1, 2, 4)), Axis("c", ("x", "y")))
     space = Space(axes, (((0, 1), np.add.outer(np.arange(5), np.arange(3)) % 3 > 0),))
     sampler = samplers.make_sampler(name, space, 0)
-    asked = []
+    asked, ahead = [], [[]]
 
     def measure(points):
-        asked.extend(points)
+        asked.append(list(points))
         return {p: None if p[0] == 3 else (1.0 + sum(p),) for p in points}
 
-    search = Search(sampler, Budget(max_cases=1000), measure)
-    search.run(5)
-    assert sorted(asked) == sorted(space.listed)
+    search = Search(sampler, Budget(max_cases=1000), measure, halves=halves, prepare=ahead.append)
+    search.run(6)
+    assert sorted(itertools.chain(*asked)) == sorted(space.listed)
+    assert max(map(len, asked)) == (3 if halves else 6)
+    assert not halves or [set(half) for half in ahead[1:-1]] == [set(half) for half in asked[1:]]
+    assert halves or not any(ahead)
     assert search.ended == "every combination was measured"
 
 
@@ -380,8 +387,9 @@ class Measured:
         self.drawn = np.random.default_rng(1)
         self.us, self.samples = {}, {}
 
-    def run(self, jobs, beside):
+    def run(self, jobs, beside, ahead):
         """Run jobs, each beside some others."""
+        assert not ahead
         return [(jobs, {job.number: self._row(job, job.look) for job in (*jobs, *beside)})]
 
     def remeasure(self, jobs):

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from dataclasses import replace
 
 import pytest
 from processes import PATIENCE_S, members, resume, start, table, wait_until
@@ -140,10 +141,24 @@ def test_each_gpu_measures_its_share_and_the_others_take_over_those_of_one_that_
         list(devices.run(plan[:3], [beside]))
 
 
+def test_the_next_cases_are_compiled_while_these_are_measured(tmp_path, monkeypatch):
+    """Their binaries are in the cache before anybody runs them."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (folder := RunFolder(tmp_path / "run")).path.mkdir()
+    folder.write_json(folder.environment, {})
+    first, second = jobs([1024, 2048])
+    second = replace(second, case=case_of(shipped("reduceShfl"), block=64))
+    with SweepProgress() as progress, pool.Pool(keep_workers=True) as opened:
+        search = Devices(folder, opened, "batch", progress)
+        list(search.run([first], [], [second]))
+        wait_until(lambda: len(list(tmp_path.glob("cache/kernel-runner/cpu/reduceShfl-*.so"))) == 2)
+        search.close()
+
+
 class Unequal:
     """Two GPUs on which cases take 100, 200, 300 us and so on, the second one of which is a fifth slower."""
 
-    def run(self, plan, beside):
+    def run(self, plan, beside, _ahead):
         """The shares and their rows."""
         shares = [plan[::2], plan[1::2]] if beside else [plan]
         return [

@@ -19,7 +19,7 @@ from runner.compose import overrides as grammar
 from runner.compose.checks import FILES
 from runner.compose.composer import Composer
 from runner.compose.launchers import Launcher
-from runner.device.kinds import is_gpu, kind_ahead, kind_of
+from runner.device.kinds import compiles_fast, is_gpu, kind_ahead, kind_of
 from runner.display.terminal import SweepProgress
 from runner.display.text import count
 from runner.errors import UsageError
@@ -148,6 +148,8 @@ class _Searching:
         }
         folder.write_json(folder.search, {**about, "ended": ""})  # the report of an interrupted search needs it
         search = Search(sampler, budget, measuring.measure, known, legal, levels=len(looks), tied=measuring.tied)
+        search.halves = compiles_fast(kind_of(legal.base.device), legal.base.compiler)
+        search.prepare = measuring.prepare
         search.noted = lambda trials: searched.write_trials(folder, latest(known, trials))
         try:
             search.run(self._settings["batch"])

@@ -33,6 +33,7 @@ class DeviceKind:
     label: str  # its usual name, for the middle of a sentence
     is_gpu: bool  # otherwise the host runs the kernels, and their times say nothing about a GPU
     compilers: tuple[str, ...] = ()  # the user's choices; empty if the compiler is fixed
+    fast_compilers: tuple[str, ...] = ()  # those that take less time for a kernel than its measurement
     automatic: bool = True  # whether `auto` may choose it
     checks: str = ""  # what a run without a GPU checks; {} is replaced by further checks of values
     omissions: str = ""  # what it does not check
@@ -41,7 +42,7 @@ class DeviceKind:
 
 # The back end of a kind is the module `runner.device.KIND.backend`. `auto` tries them in this order.
 KINDS = {
-    CUDA: DeviceKind("a GPU", is_gpu=True, compilers=("nvcc", "nvrtc")),
+    CUDA: DeviceKind("a GPU", is_gpu=True, compilers=("nvcc", "nvrtc"), fast_compilers=("nvrtc",)),
     CPU: DeviceKind(
         "the CPU device",
         is_gpu=False,
@@ -96,6 +97,11 @@ def caution(kind: str, sizes: str, orders: str, races: str = "") -> str:
 def has_compilers(kind: str) -> bool:
     """Whether a user chooses the compiler for a kind of device."""
     return kind in KINDS and bool(KINDS[kind].compilers)
+
+
+def compiles_fast(kind: str, compiler: str) -> bool:
+    """Whether a compiler takes less time for a kernel than its measurement on a device of this kind."""
+    return kind in KINDS and compiler in KINDS[kind].fast_compilers
 
 
 class Backend(Protocol):

@@ -51,11 +51,16 @@ class Batches:
         self._objectives, self._looks = objectives, looks
         self._numbers: dict[Point, int] = {}
         self._jobs: dict[int, Job] = {}
+        self._ahead: list[Job] = []  # to be compiled while the next batch is measured
         self._best: tuple[float, int] | None = None  # first objective and job number of the best at the highest level
         self._candidates: dict[Point, Candidate | None] = {}  # by the first objective, without drift
         self._raw: dict[Point, tuple[float, str]] = {}  # the first objective as in the table, and the GPU
         self._rehearsal = False  # on the CPU device
         self._warned = False
+
+    def prepare(self, points: Sequence[Point]) -> None:
+        """Have new points compiled while those of the next `measure` are measured."""
+        self._ahead = [self._new(point) for point in points]
 
     def measure(self, levels: Mapping[Point, int]) -> dict[Point, Values | None]:
         """Measure points at their levels.
@@ -67,7 +72,7 @@ class Batches:
         beside = self._beside()
         points = {job.number: point for point, job in jobs.items()}
         measured: dict[Point, Values | None] = {}
-        for own, rows in self._devices.run(list(jobs.values()), beside):
+        for own, rows in self._devices.run(list(jobs.values()), beside, self._ahead):
             factor = self._factor(beside, rows)
             for job in own:
                 point, values = points[job.number], self._values(job, rows.get(job.number))
@@ -127,7 +132,8 @@ class Batches:
 
     def _new(self, point: Point) -> Job:
         number = self._numbers.setdefault(point, len(self._numbers))
-        self._jobs[number] = self._job(point, number)
+        if number not in self._jobs:
+            self._jobs[number] = self._job(point, number)
         return self._jobs[number]
 
     def _beside(self) -> list[Job]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from runner.display.terminal import SweepProgress
 from runner.errors import UsageError
@@ -11,7 +13,7 @@ from runner.jobs.job import Job
 from runner.record.folder import RunFolder
 from runner.record.stored_rows import Row
 from runner.stages.all import ALL
-from runner.sweep import engine, ledger
+from runner.sweep import compiling, engine, ledger
 from runner.sweep.ledger import Rows
 from runner.sweep.pool import Pool
 
@@ -34,12 +36,23 @@ class Devices:
     def __init__(self, folder: RunFolder, pool: Pool, launcher: str, progress: SweepProgress) -> None:
         """Take the devices of a search. The workers of the pool stay open from batch to batch."""
         self._folder, self._pool, self._launcher, self._progress = folder, pool, launcher, progress
+        spared = max(1, len(os.sched_getaffinity(0)) - pool.size)  # a core for each worker
+        self._compiling = ThreadPoolExecutor(spared, "compiling ahead")
 
-    def run(self, jobs: Sequence[Job], beside: Sequence[Job]) -> Iterator[tuple[Sequence[Job], Mapping[int, Row]]]:
+    def run(
+        self, jobs: Sequence[Job], beside: Sequence[Job], ahead: Sequence[Job] = ()
+    ) -> Iterator[tuple[Sequence[Job], Mapping[int, Row]]]:
         """Measure jobs on all GPUs; without jobs `beside`, by which GPUs are compared, on the first one only.
 
-        Jobs of a GPU that is lost are measured by the others. Yields the jobs that a GPU has measured, and the rows of
-        these and of `beside` by job number.
+        Jobs of a GPU that is lost are measured by the others. Meanwhile, those of the next call are compiled.
+
+        Args:
+            jobs: The jobs to measure, with device and compiler in common.
+            beside: Jobs that every GPU measures, too.
+            ahead: The jobs of the next call.
+
+        Yields:
+            The jobs that a GPU has measured, and the rows of these and of `beside` by job number.
 
         Raises:
             UsageError: The GPUs are of several models.
@@ -49,6 +62,7 @@ class Devices:
             pool = self._pool if beside else self._pool.first()
             rows = BatchRows(jobs, self._folder, self._launcher)
             self._require_one_model(jobs[0])
+            self._compile(ahead)
             for part in engine.run(rows, self._progress, pool, stages=ALL, beside=beside):
                 new = {job.number: row for job in part.jobs if (row := rows.row(job)) and row["status"] != "not_run"}
                 yield [job for job in part.jobs if job.number in new], {**part.beside, **new}
@@ -68,9 +82,19 @@ class Devices:
         return {number: row for _, rows in self.run(jobs, []) for number, row in rows.items()}
 
     def close(self) -> None:
-        """End all workers, and remove the rows of cases that several GPUs measured."""
+        """End all workers and compilers, and remove the rows of cases that several GPUs measured."""
+        self._compiling.shutdown(wait=False, cancel_futures=True)
         self._pool.close()
+        self._compiling.shutdown()
         shutil.rmtree(self._folder.path / "gpus", ignore_errors=True)
+
+    def _compile(self, ahead: Sequence[Job]) -> None:
+        """Compile jobs in the background. The next call finds the binaries in the cache, and reports errors."""
+        for job in ahead:
+            info = self._pool.slots[0].worker(job.device).info
+            if not compiling.reason_to_skip(job.case, info):
+                compiler = self._pool.compiler(job.device, info, job.compiler)
+                self._compiling.submit(compiling.compiled, compiler, job.case.source())
 
     def _require_one_model(self, job: Job) -> None:
         """Open all GPUs, and raise `UsageError` if their times are not comparable."""

@@ -2,9 +2,9 @@
 
 The kernel is exp(-sum_i |x_i - y_i| / l_i), which is cheap, and rough because one step of a parameter may change the
 time by a factor. The lengths l_i come from the marginal likelihood (Rasmussen and Williams, Gaussian Processes for
-Machine Learning, 2006, chapter 5). The next points have the largest expected improvement. Within a batch each chosen
-point counts as measured at its expected value, which keeps the mean and reduces the variance (Ginsbourger, Le Riche and
-Carraro, 2010: kriging believer).
+Machine Learning, 2006, chapter 5). The next points have the largest expected improvement. A point that was chosen but
+not measured yet counts as measured at its expected value, which keeps the mean and reduces the variance (Ginsbourger,
+Le Riche and Carraro, 2010: kriging believer).
 
 The model predicts the logarithm of the value, clipped above the median, since it does not matter how bad a bad case is.
 A failed case counts as a bad one.
@@ -13,6 +13,7 @@ A failed case counts as a bad one.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.special import ndtr
+from threadpoolctl import ThreadpoolController
 
 from runner.record.searched import Point, Values
 from runner.search.space import Space
@@ -38,6 +40,7 @@ PRIOR = (0.5, 1.2)  # mean and standard deviation of log(length)
 PRIOR_NOISE = (-4.0, 1.5)  # mean and standard deviation of log(variance of the noise)
 
 Matrix = NDArray[np.float64]
+BLAS = ThreadpoolController()  # finds the libraries that NumPy and SciPy have loaded
 
 
 class Guided:
@@ -54,16 +57,20 @@ class Guided:
         """Record the values of a point; `None` if it failed."""
         self._values[point] = values
 
-    def ask(self, number: int) -> list[Point]:
+    def ask(self, number: int, pending: Sequence[Point] = ()) -> list[Point]:
         """Propose up to `number` points."""
+        with BLAS.limit(limits=1):  # the matrices are too small for threads, whose cores compile
+            return self._ask(number, list(pending))
+
+    def _ask(self, number: int, pending: list[Point]) -> list[Point]:
         if len(self._values) < MIN_POINTS or not any(self._values.values()):
-            return self._far_apart(number)
+            return self._far_apart(number, pending)
         mutants = int(self._random.binomial(number, MUTANTS))
         points = list(self._values)
         y = self._scaled(list(self._values.values()))
         order = np.argsort(y, kind="stable")
         best = [points[i] for i in order[:BEST]]
-        candidates = self._candidates(best)
+        candidates = self._candidates(best, pending)
         chosen: list[Point] = []
         if candidates and number > mutants:
             # The best half of the points to model, and random others.
@@ -74,14 +81,18 @@ class Guided:
                 sample = self._random.permutation(len(modelled))[:MAX_LEARNED]
                 self._theta = learned(self._theta, x[sample], y[modelled][sample])
                 self._learned = len(points)
-            places = self._space.places(candidates)
-            chosen = [candidates[i] for i in _promising(self._theta, x, y[modelled], places, number - mutants)]
+            places, waiting = self._space.places(candidates), self._space.places(pending)
+            found = _promising(self._theta, x, y[modelled], places, waiting, number - mutants)
+            chosen = [candidates[i] for i in found]
         for _ in range(number - len(chosen)):
-            chosen += self._mutant(best, chosen)
-        return chosen + self._space.draw(self._random, number - len(chosen), [*self._values, *chosen])
+            chosen += self._mutant(best, [*pending, *chosen])
+        return chosen + self._space.draw(self._random, number - len(chosen), [*self._values, *pending, *chosen])
 
     def _mutant(self, best: list[Point], chosen: list[Point]) -> list[Point]:
-        """Mutate a good point: a list with one new legal point, or an empty list if all attempts fail."""
+        """Mutate a good point: a list with one new legal point, or an empty list if all attempts fail.
+
+        The points in `chosen` are not new.
+        """
         for _ in range(ATTEMPTS):
             indices = list(best[int(self._random.integers(len(best)))])
             for number, axis in enumerate(self._space.axes):
@@ -92,11 +103,11 @@ class Guided:
                 return [point]
         return []
 
-    def _far_apart(self, number: int) -> list[Point]:
+    def _far_apart(self, number: int, pending: list[Point]) -> list[Point]:
         """Draw random points, each the farthest of 20 from all points before it."""
         chosen: list[Point] = []
         for _ in range(number):
-            before = [*self._values, *chosen]
+            before = [*self._values, *pending, *chosen]
             drawn = self._space.draw(self._random, 20, before)
             if not drawn:
                 break
@@ -121,20 +132,22 @@ class Guided:
         y = np.minimum(np.where(np.isfinite(y), y, np.inf), np.median(good) + CLIP * (np.median(good) - good.min()))
         return np.asarray((y - y.mean()) / (y.std() or 1.0), np.float64)
 
-    def _candidates(self, best: list[Point]) -> list[Point]:
+    def _candidates(self, best: list[Point], pending: list[Point]) -> list[Point]:
         """The neighbours of the best points, and random points."""
         points = dict.fromkeys(near for point in best for near in self._space.neighbours(point))
         points |= dict.fromkeys(self._space.draw(self._random, CANDIDATES, self._values))
-        return [point for point in points if point not in self._values]
+        return [point for point in points if point not in self._values and point not in pending]
 
 
-def _promising(theta: Matrix, x: Matrix, y: Matrix, candidates: Matrix, number: int) -> list[int]:
+def _promising(theta: Matrix, x: Matrix, y: Matrix, candidates: Matrix, pending: Matrix, number: int) -> list[int]:
     """Choose candidates, shape (candidates, features), by expected improvement, one after the other.
 
     `x`, shape (points, features), are the measured points, and `y`, shape (points,), their values; lower is better.
-    Returns indices of candidates.
+    `pending`, shape (points, features), have no values yet. Returns indices of candidates.
     """
     scale, noise = np.exp(theta[-2:])
+    if len(pending):
+        x, y = np.vstack([x, pending]), np.r_[y, posterior(theta, x, y, pending)[0]]
     mean, solved = posterior(theta, x, y, candidates)
     variance = np.maximum(scale - (solved**2).sum(0), 1e-12)
     chosen: list[int] = []

@@ -1,5 +1,9 @@
 """The search loop: ask the sampler for points, have them measured in batches, tell it the values, until a limit.
 
+With a fast compiler, a batch has two halves: one is compiled while the other is measured. So points are chosen with as
+many values missing as in a whole batch, and the search needs as many cases, but less time. With a slow compiler the
+halves would wait for it, one after the other.
+
 A case may be measured at several levels, each with more samples. A new case starts at the lowest level. Asynchronous
 successive halving (Li et al., A System for Massively Parallel Hyperparameter Tuning, MLSys 2020) promotes the best
 third of a level as soon as it has one, except cases that are certainly slower than the best case. At the end the cases
@@ -28,8 +32,11 @@ class Sampler(Protocol):
     A point is told again when it was measured with more samples.
     """
 
-    def ask(self, number: int) -> list[Point]:
-        """Propose up to `number` legal points that were not told yet; an empty list if all were told."""
+    def ask(self, number: int, pending: Sequence[Point] = ()) -> list[Point]:
+        """Propose up to `number` legal points that were not told yet; an empty list if there are none.
+
+        `pending` points were proposed before, and their values are not known yet.
+        """
 
     def tell(self, point: Point, values: Values | None) -> None:
         """Record the values of a point, lower is better; `None` if it failed."""
@@ -64,6 +71,8 @@ class Search:
     known: Mapping[Point, Trial] = field(default_factory=dict)  # trials of an interrupted search
     possible: Callable[[Point], bool] = lambda _: True  # whether a point can run; others are not measured or counted
     ended: str = ""  # why the search ended
+    halves: bool = False  # whether half a batch is compiled while the other half is measured
+    prepare: Callable[[Sequence[Point]], None] = lambda _: None  # gets the points to compile during the next `measure`
     noted: Callable[[Sequence[Trial]], None] = lambda _: None  # called after each batch
     levels: int = 1
     tied: Callable[[Sequence[Trial]], Sequence[Trial]] = (
@@ -82,22 +91,35 @@ class Search:
         A resumed search asks the sampler for the same points as before, and measures only those that are not known.
         """
         since = time.monotonic() - max((t.seconds for t in self.known.values()), default=0.0)
-        impossible_in_a_row = 0
+        number = -(-batch // 2) if self.halves else batch
+        points = self._propose(number, ())
         while not self.ended:
-            number = min(batch, self.budget.max_cases - len(self._trials)) if self.budget.max_cases else batch
-            points = self.sampler.ask(number)
-            if not points:
-                self.ended = "every combination was measured"
-                break
-            for point in (impossible := [p for p in points if not self.possible(p)]):
-                self.sampler.tell(point, None)
-            impossible_in_a_row = impossible_in_a_row + len(points) if len(impossible) == len(points) else 0
-            self._measure({p: 0 for p in points if p not in impossible} | self._promoted(), since)
-            self.ended = self._reason(time.monotonic() - since)
-            if impossible_in_a_row >= MAX_IMPOSSIBLE:
-                self.ended = f"none of the last {impossible_in_a_row:,} combinations that were chosen can run"
+            following = self._propose(number, points) if self.halves and batch > 1 else []
+            self.prepare([p for p in following if p not in self.known])
+            self._measure(dict.fromkeys(points, 0) | self._promoted(), since)
+            self.ended = self.ended or self._reason(time.monotonic() - since)
+            if not self.ended:
+                points = following or self._propose(number, ())
         while unsure := [t for t in self.tied(self.trials) if t.level + 1 < self.levels]:
             self._measure({t.point: t.level + 1 for t in unsure[:batch]}, since)
+
+    def _propose(self, number: int, pending: Sequence[Point]) -> list[Point]:
+        """Ask for possible points that are not pending. Ends the search if none is left."""
+        impossible = 0
+        while True:
+            left = self.budget.max_cases - len(self._trials) - len(pending) if self.budget.max_cases else number
+            points = self.sampler.ask(min(number, left), pending) if left > 0 else []
+            possible = [p for p in points if self.possible(p)]
+            for point in points:
+                if point not in possible:
+                    self.sampler.tell(point, None)
+            impossible += len(points)
+            if impossible >= MAX_IMPOSSIBLE and not possible:
+                self.ended = f"none of the last {impossible:,} combinations that were chosen can run"
+            elif not points and not pending and not self.ended:
+                self.ended = "every combination was measured"
+            if possible or not points or self.ended:
+                return possible
 
     def _measure(self, levels: Mapping[Point, int], since: float) -> None:
         """Measure points at their levels, unless they are known, and tell the sampler."""

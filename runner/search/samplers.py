@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -24,22 +25,23 @@ class Random:
         _ = values
         self._measured.add(point)
 
-    def ask(self, number: int) -> list[Point]:
+    def ask(self, number: int, pending: Sequence[Point] = ()) -> list[Point]:
         """Propose up to `number` points."""
-        return self._space.draw(self._random, number, self._measured)
+        return self._space.draw(self._random, number, self._measured.union(pending))
 
 
 class Grid(Random):
     """Proposes all legal points, in order."""
 
-    def ask(self, number: int) -> list[Point]:
+    def ask(self, number: int, pending: Sequence[Point] = ()) -> list[Point]:
         """Propose up to `number` points."""
         if self._space.listed is None:
             raise UsageError(
                 f"hydra.sweeper.sampler=grid: the space has {self._space.count:,} combinations; at most {MAX_LISTED:,} "
                 f"are measured one by one; choose another sampler or vary fewer values"
             )
-        return [p for p in self._space.listed if p not in self._measured][:number]
+        taken = self._measured.union(pending)
+        return list(itertools.islice((p for p in self._space.listed if p not in taken), number))
 
 
 def _guided(space: Space, seed: int) -> Sampler:

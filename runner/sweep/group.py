@@ -8,7 +8,7 @@ from functools import partial
 
 from runner import interruption
 from runner.device import Compiler
-from runner.device.kinds import compiler_for, is_gpu
+from runner.device.kinds import is_gpu
 from runner.display.terminal import SweepProgress
 from runner.errors import DeviceUnavailable
 from runner.jobs.job import Job
@@ -59,7 +59,7 @@ class Group:
         try:
             self._pool.open(first.device, self._progress.warn)
             shares = self._shares()
-            compilers = [compiler_for(first.device, share.info, first.compiler) for share in shares]
+            compilers = [self._pool.compiler(first.device, share.info, first.compiler) for share in shares]
             for share, compiler in zip(shares, compilers, strict=True):
                 entry = environment.device(share.info, first, compiler)
                 (environment.note_gpu if self._several else environment.note_device)(self._rows.folder, entry)

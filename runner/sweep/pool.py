@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, Self, TypeVar
 
+from runner.device import Compiler, DeviceInfo
 from runner.device.config import DeviceConfig
+from runner.device.kinds import compiler_for
 from runner.display.terminal import SweepProgress
 from runner.errors import DeviceUnavailable
 from runner.sweep.worker import Worker
@@ -91,6 +93,14 @@ class Pool:
         self.size = len(environments)
         self.slots = [Slot(n, environment, None if n else worker) for n, environment in enumerate(environments)]
         self.keeps_workers = keep_workers
+        self._compilers: dict[tuple[str, ...], Compiler] = {}
+
+    def compiler(self, config: DeviceConfig, info: DeviceInfo, name: str) -> Compiler:
+        """The compiler for an open device, as `kinds.compiler_for`; the same one in each call of the engine."""
+        key = (*config.key, info.kind, info.arch, name)
+        if key not in self._compilers:
+            self._compilers[key] = compiler_for(config, info, name)
+        return self._compilers[key]
 
     def open(self, config: DeviceConfig, warn: Callable[[str], Any]) -> None:
         """Open a device in all slots at once. A slot whose device cannot be opened is lost.
@@ -121,6 +131,7 @@ class Pool:
         """A pool of the first slot alone."""
         pool = Pool(())
         pool.size, pool.slots, pool.keeps_workers = 1, self.slots[:1], self.keeps_workers
+        pool._compilers = self._compilers
         return pool
 
     def together(self, work: Mapping[Slot, Callable[[], T]]) -> dict[Slot, T | DeviceUnavailable]:
@@ -163,8 +174,10 @@ class Pool:
         self.close()
 
     def close(self) -> None:
-        """End all workers and threads."""
+        """End all workers, compilers and threads."""
         self.kill()
+        for compiler in self._compilers.values():
+            compiler.stop()
         for slot in self.slots:
             slot.thread.shutdown()
 
