@@ -6,8 +6,8 @@ FOLDER has T4 files of brute-forced spaces, such as those of https://github.com/
 without any, Kernel Tuner's caches. Names with a point in front are ours; the others are strategies of Kernel Tuner,
 with their defaults, in a runner that looks results up as its simulation does. A run ends when it has found the
 optimum, or after --limit seconds of CPU time. The file --out has the improvements of each run; runs that it has are not
-repeated. `.halves` is `guided` as it searches with a fast compiler: half a batch (--batch) is chosen before the other half
-is measured. The table has two kinds of numbers, with the intervals of 95 % over the seeds (bootstrap):
+repeated. `.halves` is `guided` as it searches with a fast compiler: half a batch is chosen before the other half is
+measured. The table has two kinds of numbers, with the intervals of 95 % over the seeds (bootstrap):
 
 - The optimum over the best time after 1 %, 5 % and 10 % of the space: the median over the seeds, then the geometric
   mean over the spaces. 1 is the optimum.
