@@ -39,6 +39,7 @@ class _Choice:
 
     task: Mapping[str, Any]  # the job's configuration, unresolved, as plain values
     hydra: Mapping[str, Any]  # Hydra's own node, unresolved, as plain values
+    texts: Mapping[str, str]  # YAML of each entry of `task`, and of each entry of `hydra` below `hydra:`, by its name
     composed: schema.Composed  # the job's configuration, resolved and checked
     refers: bool  # whether a value refers to another by ${...}
 
@@ -69,7 +70,7 @@ class Composer:
             choice, values = self._compose_choice(tuple(overrides)), {}
         job = schema.job(choice.composed, values, overrides, number)
         if folder:
-            _write(folder, {**choice.task, **values}, choice.hydra, overrides, number)
+            _write(folder, choice, values, overrides, number)
         return job
 
     def _compose_choice(self, overrides: tuple[str, ...]) -> _Choice:
@@ -80,7 +81,9 @@ class Composer:
         task = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
         OmegaConf.copy_cache(config, task)
         plain, hydra = _plain(task), _plain(config.hydra)
-        return _Choice(plain, hydra, schema.read(task, config.hydra), "${" in repr(plain))
+        texts = {name: _yaml({name: value}) for name, value in plain.items()}
+        texts |= {f"hydra.{name}": _below_hydra(name, value) for name, value in hydra.items()}
+        return _Choice(plain, hydra, texts, schema.read(task, config.hydra), "${" in repr(plain))
 
     def _read_value(self, text: str) -> tuple[tuple[str, Any], ...]:
         """The parameter and the plain value that an override sets; empty if Hydra must compose it."""
@@ -114,20 +117,27 @@ def _text(dumper: Any, value: str) -> Any:
 _Dumper.add_representer(str, _text)
 
 
-def _write(
-    folder: Path, task: Mapping[str, Any], hydra: Mapping[str, Any], overrides: Sequence[str], number: int
-) -> None:
-    """Write the files that Hydra's own launchers write for a job."""
+def _yaml(content: Any) -> str:
+    return str(yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True))
+
+
+def _below_hydra(name: str, value: Any) -> str:
+    return _yaml({"hydra": {name: value}}).removeprefix("hydra:\n")
+
+
+def _write(folder: Path, choice: _Choice, values: Mapping[str, Any], overrides: Sequence[str], number: int) -> None:
+    """Write the files that Hydra's own launchers write for a job. Jobs share most of their text."""
+    hydra = choice.hydra
     own = [text for text in overrides if not text.lstrip("+~").startswith(("hydra.", "hydra/"))]
     style = hydra["job"]["config"]["override_dirname"]
     items = sorted(text for text in own if re.split("[=@]", text)[0] not in style["exclude_keys"])
     dirname = style["item_sep"].join(items).replace("=", style["kv_sep"])
-    node = {
-        **hydra,
+    changed = {
         "overrides": {**hydra["overrides"], "task": own},
         "job": {**hydra["job"], "override_dirname": dirname, "id": str(number), "num": number},
         "runtime": {**hydra["runtime"], "output_dir": str(folder.absolute())},
     }
-    for name, content in (("config", dict(task)), ("hydra", {"hydra": node}), ("overrides", own)):
-        text = yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
-        atomic.write_text(folder / ".hydra" / f"{name}.yaml", text)
+    config = (_yaml({n: values[n]}) if n in values else choice.texts[n] for n in {**choice.task, **values})
+    nodes = (_below_hydra(n, changed[n]) if n in changed else choice.texts[f"hydra.{n}"] for n in {**hydra, **changed})
+    texts = {"config": "".join(config) or "{}\n", "hydra": "hydra:\n" + "".join(nodes), "overrides": _yaml(own)}
+    atomic.write_all(folder / ".hydra", {f"{name}.yaml": atomic.encoded(text) for name, text in texts.items()})

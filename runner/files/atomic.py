@@ -5,22 +5,34 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 
 
 def write(path: Path, content: bytes) -> None:
     """Replace a file in one step, and create its folder."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    write_all(path.parent, {path.name: content})
+
+
+def write_all(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Replace files of a folder by name, each in one step, and create the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        replace(folder, path, content)
+        for name, content in contents.items():
+            replace(descriptor, folder / name, content)
     finally:
-        os.close(folder)
+        os.close(descriptor)
 
 
 def write_text(path: Path, text: str) -> None:
     """Write a UTF-8 text file atomically, replacing any earlier one. Surrogate escapes become their bytes."""
-    write(path, text.encode("utf-8", errors="surrogateescape"))
+    write(path, encoded(text))
+
+
+def encoded(text: str) -> bytes:
+    """The UTF-8 of a text, in which surrogate escapes become their bytes."""
+    return text.encode("utf-8", errors="surrogateescape")
 
 
 def replace(folder: int, path: Path, content: bytes) -> None:

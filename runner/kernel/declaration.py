@@ -370,6 +370,10 @@ class Kernel:
     undefined_where: tuple[tuple[str, ArrayExpression], ...] = ()  # conditions: elements of outputs not to compare
     metrics: tuple[Metric, ...] = ()
 
+    def __hash__(self) -> int:
+        """A hash of the fields that tell kernels apart: caches ask for it for each case at each size."""
+        return hash((self.name, self.yaml))
+
     def dtype(self, word: str) -> DType | None:
         """The dtype of this name; `None` if unknown."""
         return DTYPES.get(word) or next((s for s in self.structs if s.name == word), None)

@@ -34,6 +34,23 @@ LOCK_ATTEMPTS, LOCK_S = 4, 0.05  # retries, since `locked` holds the lock for a 
 _TEMPORARY = re.compile(r"\..+\.[a-z0-9_]{8}")  # the names that `atomic` makes
 
 
+def json_text(content: Any) -> str:
+    """JSON with a line for each member of the outer object, and for each element of a list of objects in it.
+
+    The encoder in C, which is many times faster than the other, indents nothing.
+    """
+    if not isinstance(content, dict) or not content:
+        return json.dumps(content) + "\n"
+    lines = []
+    for name, value in content.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            elements = ",\n    ".join(map(json.dumps, value))
+            lines.append(f"  {json.dumps(name)}: [\n    {elements}\n  ]")
+        else:
+            lines.append(f"  {json.dumps(name)}: {json.dumps(value)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
 def _job_file(name: str) -> Callable[[RunFolder, int], Path]:
     return lambda folder, number: folder.job(number) / name
 
@@ -129,7 +146,7 @@ class RunFolder:
 
     def write_json(self, path: Path, content: Any) -> None:
         """Replace a JSON file."""
-        self.write(path, json.dumps(content, indent=2) + "\n")
+        self.write(path, json_text(content))
 
     @contextmanager
     def edited(self, path: Path) -> Iterator[dict[str, Any]]:
