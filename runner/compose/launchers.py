@@ -141,7 +141,16 @@ class Batch(Launcher):
     def run(self, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, session: Session) -> None:
         """Hand the jobs to the engine."""
         with Pool(worker=session.take_worker()) as pool:
-            engine.run(Ledger(plan, folder, self.name), progress, pool, stages=ALL)
+            compiling = pool.compile_ahead(plan) if session.new else None
+            try:
+                ledger = Ledger(plan, folder, self.name)
+            except BaseException:
+                pool.kill()  # the thread may wait for the device
+                raise
+            finally:
+                if compiling:
+                    compiling.join()
+            engine.run(ledger, progress, pool, stages=ALL)
 
 
 class Gpus(Launcher):

@@ -7,13 +7,15 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from runner.device import Source
 from runner.display.terminal import SweepProgress
 from runner.errors import UsageError
 from runner.jobs.job import Job
 from runner.record.folder import RunFolder
 from runner.record.stored_rows import Row
 from runner.stages.all import ALL
-from runner.sweep import compiling, engine, ledger
+from runner.sweep import engine, ledger
+from runner.sweep.compiling import Compilation, reason_to_skip
 from runner.sweep.ledger import Rows
 from runner.sweep.pool import Pool
 
@@ -28,6 +30,10 @@ class BatchRows(Rows):
             return
         super().add(job, row)
         self.folder.write_json(self.folder.case(job.number), ledger.case_record(job, self.launcher))
+
+
+def _compile(compilation: Compilation, source: Source) -> None:
+    compilation.start(source).result()
 
 
 class Devices:
@@ -92,9 +98,9 @@ class Devices:
         """Compile jobs in the background. The next call finds the binaries in the cache, and reports errors."""
         for job in ahead:
             info = self._pool.slots[0].worker(job.device).info
-            if not compiling.reason_to_skip(job.case, info):
-                compiler = self._pool.compiler(job.device, info, job.compiler)
-                self._compiling.submit(compiling.compiled, compiler, job.case.source())
+            if not reason_to_skip(job.case, info):
+                compilation = self._pool.compilation(job.device, info, job.compiler)
+                self._compiling.submit(_compile, compilation, job.case.source())
 
     def _require_one_model(self, job: Job) -> None:
         """Open all GPUs, and raise `UsageError` if their times are not comparable."""

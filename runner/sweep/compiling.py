@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 
 from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, options
 from runner.device.kinds import backend
@@ -24,33 +24,49 @@ def is_fast(job: Job) -> bool:
     return job.device.fast_math or options.is_fast(" ".join(job.case.options))
 
 
-def compile_all(compiler: Compiler, plan: Sequence[Job], progress: SweepProgress) -> dict[int, Compiled]:
-    """Compile the variants of a plan. Cases that share a variant share its result.
+class Compilation:
+    """Compiles sources with one compiler, on all cores, each source once."""
 
-    Returns:
-        A binary or a `CompileError` for each job, by the job's number.
+    def __init__(self, compiler: Compiler) -> None:
+        self.compiler = compiler
+        self._threads = ThreadPoolExecutor(len(os.sched_getaffinity(0)), "compiling")
+        self._started: dict[Source, Future[Compiled]] = {}
 
-    Raises:
-        OSError: The disk is full.
-    """
-    jobs: dict[Source, list[int]] = {}
-    for job in plan:
-        jobs.setdefault(job.case.source(), []).append(job.number)
-    progress.stage("compiling", len(jobs))
-    found: dict[int, Compiled] = {}
-    pool = ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)))
-    try:
-        sources = {pool.submit(compiled, compiler, source): source for source in jobs}
-        for future in as_completed(sources):
-            found.update(dict.fromkeys(jobs[sources[future]], future.result()))
-            progress.show_step(sources[future].path.name)
-            progress.step()
-    except BaseException:
-        compiler.stop()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-    return found
+    def start(self, source: Source) -> Future[Compiled]:
+        """Start to compile a source, unless that was done before."""
+        if source not in self._started:
+            self._started[source] = self._threads.submit(compiled, self.compiler, source)
+        return self._started[source]
+
+    def finish(self, plan: Sequence[Job], progress: SweepProgress) -> dict[int, Compiled]:
+        """Compile the variants of a plan. Cases that share a variant share its result.
+
+        Returns:
+            A binary or a `CompileError` for each job, by the job's number.
+
+        Raises:
+            OSError: The disk is full.
+        """
+        jobs: dict[Source, list[int]] = {}
+        for job in plan:
+            jobs.setdefault(job.case.source(), []).append(job.number)
+        progress.stage("compiling", len(jobs))
+        found: dict[int, Compiled] = {}
+        try:
+            sources = {self.start(source): source for source in jobs}
+            for future in as_completed(sources):
+                found.update(dict.fromkeys(jobs[sources[future]], future.result()))
+                progress.show_step(sources[future].path.name)
+                progress.step()
+        except BaseException:
+            self.stop()
+            raise
+        return found
+
+    def stop(self) -> None:
+        """Abort what is being compiled, and compile nothing more."""
+        self.compiler.stop()
+        self._threads.shutdown(cancel_futures=True)
 
 
 def reason_to_skip(case: Case, info: DeviceInfo) -> str:

@@ -15,7 +15,8 @@ from runner.jobs.job import Job
 from runner.record import environment, samples
 from runner.record.folder import RunFolder
 from runner.record.stored_rows import Row
-from runner.sweep import compiling, split
+from runner.sweep import split
+from runner.sweep.compiling import Compilation
 from runner.sweep.ledger import Rows
 from runner.sweep.pool import PartOfProgress, Pool, Slot
 from runner.sweep.rounds import Share
@@ -59,7 +60,8 @@ class Group:
         try:
             self._pool.open(first.device, self._progress.warn)
             shares = self._shares()
-            compilers = [self._pool.compiler(first.device, share.info, first.compiler) for share in shares]
+            compilations = [self._pool.compilation(first.device, share.info, first.compiler) for share in shares]
+            compilers = [compilation.compiler for compilation in compilations]
             for share, compiler in zip(shares, compilers, strict=True):
                 entry = environment.device(share.info, first, compiler)
                 (environment.note_gpu if self._several else environment.note_device)(self._rows.folder, entry)
@@ -67,7 +69,7 @@ class Group:
                 label = shares[0].info.label
                 self._progress.say(f"compile_options are for a GPU's compiler: {label} ignores them")
             interruption.check()
-            self._compile(shares, compilers)
+            self._compile(shares, compilations)
             measured = self._measure(shares, compilers)
         except BaseException:
             for slot in self._pool.slots:
@@ -125,7 +127,7 @@ class Group:
     def _kind(self) -> str:
         return self._pool.slots[0].worker(self._jobs[0].device).info.kind
 
-    def _compile(self, shares: Sequence[Share], compilers: Sequence[Compiler]) -> None:
+    def _compile(self, shares: Sequence[Share], compilations: Sequence[Compilation]) -> None:
         """Compile the jobs of all shares. Slots with GPUs of one model share the compiler and its results."""
         by_model: dict[str, list[int]] = {}
         for n, share in enumerate(shares):
@@ -136,7 +138,7 @@ class Group:
                 jobs = share.runnable()
                 share.start_inputs(jobs)
                 runnable |= {job.number: job for job in jobs}
-            compiled = compiling.compile_all(compilers[numbers[0]], list(runnable.values()), self._progress)
+            compiled = compilations[numbers[0]].finish(list(runnable.values()), self._progress)
             for n in numbers:
                 shares[n].take_binaries(compiled)
 

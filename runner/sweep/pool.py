@@ -7,16 +7,19 @@ killed.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, Self, TypeVar
 
-from runner.device import Compiler, DeviceInfo
+from runner.device import DeviceInfo
 from runner.device.config import DeviceConfig
 from runner.device.kinds import compiler_for
 from runner.display.terminal import SweepProgress
 from runner.errors import DeviceUnavailable
+from runner.jobs.job import Job
+from runner.sweep.compiling import Compilation, reason_to_skip
 from runner.sweep.worker import Worker
 
 T = TypeVar("T")
@@ -93,14 +96,37 @@ class Pool:
         self.size = len(environments)
         self.slots = [Slot(n, environment, None if n else worker) for n, environment in enumerate(environments)]
         self.keeps_workers = keep_workers
-        self._compilers: dict[tuple[str, ...], Compiler] = {}
+        self._compilations: dict[tuple[str, ...], Compilation] = {}
+        self._lock = threading.Lock()
 
-    def compiler(self, config: DeviceConfig, info: DeviceInfo, name: str) -> Compiler:
-        """The compiler for an open device, as `kinds.compiler_for`; the same one in each call of the engine."""
-        key = (*config.key, info.kind, info.arch, name)
-        if key not in self._compilers:
-            self._compilers[key] = compiler_for(config, info, name)
-        return self._compilers[key]
+    def compilation(self, config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compilation:
+        """What compiles for an open device: the same in each call of the engine. Raises as `kinds.compiler_for`."""
+        key = (*config.key, info.kind, info.arch, compiler)
+        with self._lock:
+            if key not in self._compilations:
+                self._compilations[key] = Compilation(compiler_for(config, info, compiler))
+            return self._compilations[key]
+
+    def compile_ahead(self, jobs: Sequence[Job]) -> threading.Thread:
+        """Open the device of the first job, and start to compile the jobs that share its settings, in a thread.
+
+        The engine may be called when the thread has ended. It finds what was compiled, and reports errors.
+        """
+        first = jobs[0]
+        worker = self.slots[0].worker(first.device)  # by this thread: a worker ends with the thread that started it
+
+        def work() -> None:
+            with contextlib.suppress(Exception):  # the engine meets the same error
+                info = worker.info
+                compilation = self.compilation(first.device, info, first.compiler)
+                for job in jobs:
+                    alike = (job.device.key, job.compiler) == (first.device.key, first.compiler)
+                    if alike and not reason_to_skip(job.case, info):
+                        compilation.start(job.case.source())
+
+        thread = threading.Thread(target=work, name="compiling ahead")
+        thread.start()
+        return thread
 
     def open(self, config: DeviceConfig, warn: Callable[[str], Any]) -> None:
         """Open a device in all slots at once. A slot whose device cannot be opened is lost.
@@ -131,7 +157,7 @@ class Pool:
         """A pool of the first slot alone."""
         pool = Pool(())
         pool.size, pool.slots, pool.keeps_workers = 1, self.slots[:1], self.keeps_workers
-        pool._compilers = self._compilers
+        pool._compilations = self._compilations
         return pool
 
     def together(self, work: Mapping[Slot, Callable[[], T]]) -> dict[Slot, T | DeviceUnavailable]:
@@ -176,8 +202,8 @@ class Pool:
     def close(self) -> None:
         """End all workers, compilers and threads."""
         self.kill()
-        for compiler in self._compilers.values():
-            compiler.stop()
+        for compilation in self._compilations.values():
+            compilation.stop()
         for slot in self.slots:
             slot.thread.shutdown()
 
