@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import argparse
 import atexit
+import contextlib
 import gc
 import io
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NoReturn
@@ -99,11 +100,23 @@ def run_function(name: str, *arguments: Any) -> int:
 
     def work() -> int:
         module, _, function = name.partition(":")
-        with interruption.held():
+        with importing():
             imported = import_module(module)
         return int(getattr(imported, function)(*arguments) or 0)
 
     return run_command(work)
+
+
+@contextlib.contextmanager
+def importing() -> Iterator[None]:
+    """Delay signals while modules are imported, and search them for no garbage, neither now nor later."""
+    gc.disable()
+    try:
+        with interruption.held():
+            yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def run_command(work: Callable[[], int]) -> int:

@@ -159,7 +159,7 @@ class Pretend(Worker):
 def test_every_gpu_measures_the_reference_case(tmp_path, monkeypatch):
     """environment.json has its time on each GPU, also on one whose share has other sizes; it is a row of one GPU only."""
     monkeypatch.setattr(pool, "Worker", Pretend)
-    monkeypatch.setattr("runner.sweep.group.compiler_for", cpu_compiler)
+    monkeypatch.setattr("runner.sweep.pool.compiler_for", cpu_compiler)
     run_on_two(jobs([1024, 2048, 3072, 4096]), tmp_path / "sweep")
     known = json.loads((tmp_path / "sweep" / "environment.json").read_text())
     assert set(known["gpus"]) == {"GPU-0", "GPU-1"}

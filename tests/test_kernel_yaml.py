@@ -10,6 +10,7 @@ from support import mine_yaml as yaml_of
 
 from runner.errors import UsageError
 from runner.kernel.reference import find
+from runner.kernel.yaml_reader import read_parameters
 
 
 @pytest.fixture
@@ -36,6 +37,24 @@ def test_the_source_may_lie_in_the_folder_of_kernels(read, tmp_path):
     assert read_kernel(folder / "mine.yaml").source == tmp_path / "kernels" / "mine.cu"
     (folder / "mine.cu").write_text(CU)
     assert read_kernel(folder / "mine.yaml").source == folder / "mine.cu"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name: k\nparameters:\n  # how many\n\n  block: 128\n# further ones\n  tile: 4\ngrid: 1\n",
+        "parameters: {block: 128, tile: 4}\n",
+        "{name: k, parameters: {block: 128, tile: 4}}",
+        "sizes: &sizes {block: 128, tile: 4}\nparameters: *sizes\n",
+        '"parameters":\n  block: 128\n  tile: 4\n',
+    ],
+)
+def test_the_parameters_of_a_kernel_are_found_however_they_are_written(text, tmp_path):
+    """They become keys of the command line; where they are lines of their own, the rest of the file is not parsed."""
+    (path := tmp_path / "k.yaml").write_text(text)
+    assert read_parameters(path) == {"block": 128, "tile": 4}
+    path.write_text(text.replace("parameters", "others"))
+    assert read_parameters(path) is None
 
 
 def test_counts_are_expressions(read):

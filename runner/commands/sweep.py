@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from runner import __version__, interruption
-from runner.cli import options
+from runner import __version__
+from runner.cli import importing, options
 from runner.compose.names import CONF, help_text
 from runner.sweep.session import Session, start_worker
 
@@ -22,7 +22,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     session = Session(options=chosen, worker=None if chosen.dry_run else start_worker(rest))
     try:
-        with interruption.held():  # the worker starts before anything that is slow to import
+        with importing():  # the worker starts before anything that is slow to import
             from runner.commands.run_sweep import run_sweep  # noqa: PLC0415
             from runner.compose import app  # noqa: PLC0415
         return run_sweep(session, lambda: app.run(rest, session))

@@ -30,7 +30,7 @@ from runner.kernel.case import Case
 from runner.kernel.declaration import VOCABULARY, Kernel, canonical
 from runner.kernel.metrics import TIME, Metric, merged, require_rankable
 from runner.kernel.resolve import make
-from runner.kernel.yaml_reader import MAX_PARAMETERS, read_yaml
+from runner.kernel.yaml_reader import MAX_PARAMETERS, read_parameters
 from runner.record.sources import EXTRA_PARAMETERS
 
 MAX_CASES = 100_000
@@ -93,10 +93,9 @@ def _declared(search_path: Sequence[Path]) -> Iterator[str]:
     names = ("kernel/*.yaml", "family/*.yaml", EXTRA_PARAMETERS)
     for path in sorted(p for folder in search_path for name in names for p in folder.glob(name)):
         try:
-            content = read_yaml(path)
+            parameters = read_parameters(path)
         except UsageError:
             continue  # reported if the kernel is chosen
-        parameters = content.get("parameters") if isinstance(content, dict) else None
         if not isinstance(parameters, dict) or (len(parameters) > MAX_PARAMETERS and path.name != EXTRA_PARAMETERS):
             continue
         for name, value in parameters.items():

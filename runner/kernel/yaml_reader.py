@@ -11,6 +11,7 @@ import difflib
 import re
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,10 +30,24 @@ from runner.kernel.expression import Expression, RealExpression
 MAX_BYTES, MAX_NODES = 2**18, 10_000
 MAX_REFERENCES = 24  # ${...} in a file: each may expand to several others, so the expansion grows exponentially
 MAX_PARAMETERS = 256  # of a kernel
+_PARAMETERS = re.compile(r"^parameters:.*(?:\n(?:[ \t#].*)?)*", re.MULTILINE)  # up to the next key
 
 
 def config_text(path: Path) -> str:
     """The text of a configuration file. Raises UsageError beyond the limits of size, nodes and nesting."""
+    where, text = f"{path.parent.name}/{path.name}", _decoded(path)
+    try:
+        check_yaml(text, MAX_NODES)
+    except ValueError as e:
+        raise UsageError(f"{where}: invalid YAML: {e}") from None
+    if (references := text.count("${")) > MAX_REFERENCES:
+        raise UsageError(
+            f"{where}: a configuration file can refer to at most {MAX_REFERENCES} values, not {references}"
+        )
+    return text
+
+
+def _decoded(path: Path) -> str:
     where = f"{path.parent.name}/{path.name}"
     try:
         if not (path.is_file() or path.is_dir() or stat.S_ISREG(path.stat().st_mode)):  # a FIFO never ends
@@ -41,17 +56,24 @@ def config_text(path: Path) -> str:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
             raise UsageError(f"{where}: a configuration file cannot have more than {MAX_BYTES:,} bytes")
-        text = content.decode()
-        check_yaml(text, MAX_NODES)
+        return content.decode()
     except OSError as e:
         raise UsageError(f"{where}: cannot be read: {e.strerror}") from None
     except ValueError as e:
         raise UsageError(f"{where}: invalid YAML: {e}") from None
-    if (references := text.count("${")) > MAX_REFERENCES:
-        raise UsageError(
-            f"{where}: a configuration file can refer to at most {MAX_REFERENCES} values, not {references}"
-        )
-    return text
+
+
+def read_parameters(path: Path) -> Any:
+    """The value of the key `parameters` of a configuration file; `None` if it has none. Raises as `read_yaml`.
+
+    The lines of that key alone are parsed, where that is possible: every start of the program reads all kernels.
+    """
+    if len(blocks := _PARAMETERS.findall(_decoded(path))) == 1:
+        with suppress(yaml.YAMLError, ValueError, RecursionError):  # such as an alias of a value above
+            check_yaml(blocks[0], MAX_NODES)
+            return yaml.load(blocks[0], Loader=LOADER)["parameters"]  # noqa: S506  (a safe one)
+    content = read_yaml(path)
+    return content.get("parameters") if isinstance(content, dict) else None
 
 
 def read_yaml(path: Path, loader: Any = LOADER) -> Any:
