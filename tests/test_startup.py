@@ -6,10 +6,13 @@ import sys
 
 import pytest
 from processes import fresh, run
+from support import MINE_CU, case_of, mine_yaml, read_kernel
 
 from runner.device.config import DeviceConfig
 from runner.device.kinds import kind_of, open_device
 from runner.sweep import session
+from runner.sweep.pool import Pool
+from runner.sweep.trial import make_inputs
 
 
 @pytest.mark.parametrize(
@@ -62,6 +65,22 @@ def test_a_worker_opens_the_device_that_it_is_told_later():
         assert not worker.takes(DeviceConfig(kind="cpu", threads=2))
     finally:
         worker.kill()
+
+
+def test_a_worker_that_ends_while_it_makes_inputs_is_replaced(tmp_path):
+    """The call was in vain. Nobody waits for it but the first case, which gets a worker that lives."""
+    (tmp_path / "mine.cu").write_text(MINE_CU)
+    (tmp_path / "mine.yaml").write_text(mine_yaml(reference="dying.now"))
+    (tmp_path / "dying.py").write_text("import os, time\n\ndef now(*_):\n    time.sleep(1)\n    os._exit(3)\n")
+    config = DeviceConfig(kind="cpu", threads=1)
+    with Pool() as pool:
+        (slot,) = pool.slots
+        first = slot.worker(config)
+        first.start_call(make_inputs, case_of(read_kernel(tmp_path / "mine.yaml")), False)  # noqa: FBT003
+        assert slot.worker(config) is first
+        second = slot.idle_worker(config)
+        assert not first.alive
+        assert second.alive
 
 
 IMPORTS = {  # what is imported, and what is not needed for it

@@ -5,6 +5,7 @@ A launcher gets all jobs at once, so that it can measure cases that are compared
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from runner.jobs.job import Job
 from runner.record.folder import RunFolder
 from runner.shards import parent
 from runner.stages.all import ALL
-from runner.sweep import engine, local
+from runner.sweep import ahead, engine, local
 from runner.sweep.ledger import Ledger
 from runner.sweep.pool import Pool
 from runner.sweep.session import Session
@@ -141,15 +142,8 @@ class Batch(Launcher):
     def run(self, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, session: Session) -> None:
         """Hand the jobs to the engine."""
         with Pool(worker=session.take_worker()) as pool:
-            compiling = pool.compile_ahead(plan) if session.new else None
-            try:
+            with ahead.started(plan, pool) if session.new else contextlib.nullcontext():
                 ledger = Ledger(plan, folder, self.name)
-            except BaseException:
-                pool.kill()  # the thread may wait for the device
-                raise
-            finally:
-                if compiling:
-                    compiling.join()
             engine.run(ledger, progress, pool, stages=ALL)
 
 

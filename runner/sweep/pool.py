@@ -7,7 +7,6 @@ killed.
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -18,8 +17,7 @@ from runner.device.config import DeviceConfig
 from runner.device.kinds import compiler_for
 from runner.display.terminal import SweepProgress
 from runner.errors import DeviceUnavailable
-from runner.jobs.job import Job
-from runner.sweep.compiling import Compilation, reason_to_skip
+from runner.sweep.compiling import Compilation
 from runner.sweep.worker import Worker
 
 T = TypeVar("T")
@@ -51,6 +49,12 @@ class Slot:
                 raise Stopped
             self._worker = Worker(config, self.environment)
         return self._worker
+
+    def idle_worker(self, config: DeviceConfig) -> Worker:
+        """As `worker`, once it has ended the calls that nobody needs. If such a call ended it, another one."""
+        worker = self.worker(config)
+        worker.finish_calls()
+        return self.worker(config)
 
     def require_running(self) -> None:
         """Raise `Stopped` if the pool was killed, so that the end of its worker is not taken for a crash."""
@@ -106,27 +110,6 @@ class Pool:
             if key not in self._compilations:
                 self._compilations[key] = Compilation(compiler_for(config, info, compiler))
             return self._compilations[key]
-
-    def compile_ahead(self, jobs: Sequence[Job]) -> threading.Thread:
-        """Open the device of the first job, and start to compile the jobs that share its settings, in a thread.
-
-        The engine may be called when the thread has ended. It finds what was compiled, and reports errors.
-        """
-        first = jobs[0]
-        worker = self.slots[0].worker(first.device)  # by this thread: a worker ends with the thread that started it
-
-        def work() -> None:
-            with contextlib.suppress(Exception):  # the engine meets the same error
-                info = worker.info
-                compilation = self.compilation(first.device, info, first.compiler)
-                for job in jobs:
-                    alike = (job.device.key, job.compiler) == (first.device.key, first.compiler)
-                    if alike and not reason_to_skip(job.case, info):
-                        compilation.start(job.case.source())
-
-        thread = threading.Thread(target=work, name="compiling ahead")
-        thread.start()
-        return thread
 
     def open(self, config: DeviceConfig, warn: Callable[[str], Any]) -> None:
         """Open a device in all slots at once. A slot whose device cannot be opened is lost.

@@ -21,7 +21,7 @@ from runner.sweep.ledger import Rows
 from runner.sweep.pace import Pace
 from runner.sweep.pool import Slot
 from runner.sweep.trial import make_inputs
-from runner.sweep.worker import Outcome, Task
+from runner.sweep.worker import Outcome, Task, Worker
 
 TRIES = 3  # attempts at a case if its binary is deleted from the cache during the sweep
 UNLOADED = ("launch_error", "crashed")  # statuses that a deleted binary may cause
@@ -65,12 +65,7 @@ class Share:
 
     def start_inputs(self, runnable: Sequence[Job]) -> None:
         """Let the worker make the inputs and the reference of the first case, while the kernels are compiled."""
-        protocol = self.jobs[0].protocol(self.info.kind)
-        if first := next(iter(_shuffled(runnable, protocol.order_seed, 1)), None):
-            self.slot.worker(self._config).start_call(make_inputs, first.case, self._is_fast(first))
-
-    def _is_fast(self, job: Job) -> bool:
-        return compiling.is_fast(job) and self.info.is_gpu
+        start_inputs(self.slot.worker(self._config), runnable, self.info)
 
     def take_binaries(self, compiled: Mapping[int, compiling.Compiled]) -> None:
         """Keep the binaries of this share's jobs. A job whose kernel does not compile gets its row here."""
@@ -162,7 +157,7 @@ class Share:
         return not again.cached
 
     def _run_once(self, job: Job, following: Job | None, number: int, round_label: str) -> Outcome:
-        worker = self.slot.worker(self._config)
+        worker = self.slot.idle_worker(self._config)
         outcome = worker.run(
             Task(
                 job.case,
@@ -170,7 +165,7 @@ class Share:
                 self.binaries[job.number],
                 job.protocol(self.info.kind),
                 job.device.time_limit_s,
-                self._is_fast(job),
+                _is_fast(job, self.info),
                 self._sizes.pop(job.number, None),
             ),
             lambda step: self.progress.show_step(f"{job.case.label}: {step}"),
@@ -222,6 +217,17 @@ class Share:
         if not self._warned and (words := self._pace.warning(self._rounds_left, now - self._since)):
             self._warned = True
             self.progress.say(words)
+
+
+def start_inputs(worker: Worker, runnable: Sequence[Job], info: DeviceInfo) -> None:
+    """Let an idle worker make the inputs and the reference of the case that the first round begins with."""
+    seed = runnable[0].protocol(info.kind).order_seed if runnable else 0
+    for first in _shuffled(runnable, seed, 1)[:1]:
+        worker.start_call(make_inputs, first.case, _is_fast(first, info))
+
+
+def _is_fast(job: Job, info: DeviceInfo) -> bool:
+    return compiling.is_fast(job) and info.is_gpu
 
 
 def _shuffled(plan: Sequence[Job], seed: int, number: int) -> list[Job]:

@@ -215,14 +215,16 @@ def trials(device: Device, program: Program, case: Case, stack: ExitStack, *, fa
 
 
 def make_inputs(device: Device, heartbeat: Callable[[str], Any], case: Case, fast: bool) -> None:  # noqa: FBT001
-    """Make a case's inputs and expected outputs, which the first trial then finds in the caches of this process.
+    """Make a case's inputs and expected outputs, which its trials then find in the caches of this process.
 
     `fast` is that of `trials`.
     """
     if case.nbytes > device.info.memory_bytes:
         return  # the case will be refused
     heartbeat("inputs and reference")
-    expect(case, contents(case), fast=fast)
+    expect(case, inputs := contents(case), fast=fast)
+    if others := second_contents(case):
+        expect(case, {**inputs, **others}, fast=fast)
 
 
 def _require_outputs(case: Case, expected: Expected) -> None:

@@ -152,7 +152,6 @@ class Worker:
         if self.config is None and not config.sandbox:
             self.config = config
             self._send(config)
-        self._skip_answers()
         return self.config == config and self.alive
 
     @property
@@ -191,6 +190,7 @@ class Worker:
             DeviceUnavailable: The device cannot be opened.
         """
         _ = self.info  # the worker's first message is the device's properties
+        self.finish_calls()
         try:
             self._pipe.send(task, task.time_limit_s + GRACE_S)
         except OSError:
@@ -221,6 +221,7 @@ class Worker:
             DeviceUnavailable: The device cannot be opened.
         """
         _ = self.info  # the worker's first message is the device's properties
+        self.finish_calls()
         step = "starting"
         try:
             self._pipe.send(Call(function, given), limit)
@@ -236,15 +237,17 @@ class Worker:
     def start_call(self, function: Callable[..., Any], *given: Any) -> None:
         """Let the process call a function whose answer nobody needs, as for `call`, while it would be idle.
 
-        The next `takes` waits for its end. If the process has ended, `takes` is false.
+        Nothing is started while the process works on an earlier one. `finish_calls` waits for the end.
         """
+        if self._unneeded:
+            return
         _ = self.info
         with contextlib.suppress(OSError):  # the next task reports the lost process
             self._pipe.send(Call(function, given), GRACE_S)
             self._unneeded += 1
 
-    def _skip_answers(self) -> None:
-        """Wait for the answers that nobody needs."""
+    def finish_calls(self) -> None:
+        """Wait for the end of what `start_call` has started. If the process ended, `alive` is false."""
         while self._unneeded:
             answer = self._receive(PATIENCE_S)
             if isinstance(answer, str):
