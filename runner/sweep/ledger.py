@@ -20,6 +20,7 @@ from runner.record.stored_rows import Row
 from runner.sweep import case_row
 
 SOON_S = 1.0  # before the first table is written: importing pandas must not delay a short sweep
+PAUSE = 49.0  # between two tables, in multiples of the time that the last one took
 
 
 class Rows:
@@ -106,7 +107,7 @@ class Ledger(Rows):
         self._due = time.monotonic() + SOON_S  # when results.csv may be written again
 
     def add(self, job: Job, row: Row) -> None:
-        """Write a case's row to disk, and now and then results.csv, which takes at most a tenth of the time."""
+        """Write a case's row to disk, and now and then results.csv, which takes at most 2 % of the time."""
         with self._lock:
             super().add(job, row)
             self._stale = True
@@ -121,7 +122,7 @@ class Ledger(Rows):
             started = time.monotonic()
             stored_rows.write(self.folder, [self._rows[job] for job in sorted(self._rows)])
             self._stale = False
-            self._due = time.monotonic() + 9 * (time.monotonic() - started)
+            self._due = time.monotonic() + PAUSE * (time.monotonic() - started)
 
 
 def write_plan(plan: Sequence[Job], folder: RunFolder, launcher: str) -> list[Job]:

@@ -48,6 +48,7 @@ class Share:
         self.binaries: dict[int, Binary] = {}  # by job
         self._waiting: deque[tuple[Job, Outcome, DeviceInfo, float]] = deque()  # not yet on disk; the float is seconds
         self._sizes: dict[int, OtherSizes] = {}  # of the case behind the one that is running, by job
+        self._sized: set[int] = set()  # the jobs whose other sizes were found; the worker checks them once
         self._rounds_left: dict[int, int] = {}  # rounds left to measure, by job
         self._pace = Pace()
         self._warned = slot.number > 0  # whether the user was warned of a long sweep; the first slot speaks for all
@@ -178,7 +179,8 @@ class Share:
     def _work_meanwhile(self, following: Job | None, number: int, round_label: str) -> None:
         """While the worker is busy, write the last outcome and find the sizes at which the next case is checked."""
         self._write_waiting(number, round_label)
-        if following and following.protocol(self.info.kind).check_sizes:
+        if following and following.protocol(self.info.kind).check_sizes and following.number not in self._sized:
+            self._sized.add(following.number)
             with suppress(Exception):  # the worker meets the same error and reports it
                 self._sizes[following.number] = other_sizes(following.case, 0.0)
 
