@@ -14,6 +14,7 @@ import select
 import socket
 import struct
 import sys
+import threading
 import time
 import zlib
 
@@ -55,7 +56,7 @@ class Pipe:
         self._end, self._secret, self._printed, self._remaining_output = end, secret, printed, _MAX_OUTPUT
         self._parent = printed is not None
         self._received = bytearray()
-        self.closed = False
+        self.closed, self._closing = False, threading.Lock()
         if printed is not None:
             os.set_blocking(printed, False)
 
@@ -97,14 +98,18 @@ class Pipe:
             raise MalformedMessage(str(e)) from e
 
     def close(self) -> None:
-        """Close this end, and show the rest of the worker's output."""
-        self.closed = True
+        """Close this end, and show the rest of the worker's output. Two threads may call it at the same time."""
+        with self._closing:
+            if self.closed:
+                return
+            self.closed = True
         self._end.close()
-        if self._printed is not None:
-            self._show()
-        if self._printed is not None:
-            os.close(self._printed)
-            self._printed = None
+        with contextlib.suppress(OSError):  # another thread, which was showing it, has closed it
+            if self._printed is not None:
+                self._show()
+            if self._printed is not None:
+                os.close(self._printed)
+                self._printed = None
 
     def _next_message(self) -> bytes | None:
         if len(self._received) < _HEADER.size:
