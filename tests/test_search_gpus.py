@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 from processes import PATIENCE_S, members, resume, start, table, wait_until
 from sharded import workers
-from support import case_of, shipped
+from support import MINE_CU, case_of, mine_yaml, read_kernel, shipped
 
+from runner.device.cache import default_folder
 from runner.device.config import DeviceConfig
 from runner.display.terminal import SweepProgress
 from runner.errors import DeviceUnavailable, UsageError
@@ -141,17 +142,19 @@ def test_each_gpu_measures_its_share_and_the_others_take_over_those_of_one_that_
         list(devices.run(plan[:3], [beside]))
 
 
-def test_the_next_cases_are_compiled_while_these_are_measured(tmp_path, monkeypatch):
+def test_the_next_cases_are_compiled_while_these_are_measured(tmp_path):
     """Their binaries are in the cache before anybody runs them."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "mine.cu").write_text(f"{MINE_CU}// {tmp_path}")  # in no cache yet
+    (tmp_path / "mine.yaml").write_text(mine_yaml(macros="{BLOCK: block}"))
+    kernel = read_kernel(tmp_path / "mine.yaml")
+    first, second = (replace(job, case=case_of(kernel, block=64 * n)) for n, job in enumerate(jobs([1, 2]), 1))
     (folder := RunFolder(tmp_path / "run")).path.mkdir()
     folder.write_json(folder.environment, {})
-    first, second = jobs([1024, 2048])
-    second = replace(second, case=case_of(shipped("reduceShfl"), block=64))
+    before = set(default_folder("cpu").glob("mine-*.so"))
     with SweepProgress() as progress, pool.Pool(keep_workers=True) as opened:
         search = Devices(folder, opened, "batch", progress)
         list(search.run([first], [], [second]))
-        wait_until(lambda: len(list(tmp_path.glob("cache/kernel-runner/cpu/reduceShfl-*.so"))) == 2)
+        wait_until(lambda: len(set(default_folder("cpu").glob("mine-*.so")) - before) == 2)
         search.close()
 
 
