@@ -19,7 +19,7 @@ from processes import OWN, run
 from support import ROOT
 
 from runner.bounds.array_expression import ArrayExpression
-from runner.compose import contents
+from runner.compose.group_files import is_composed
 from runner.compose.names import CONF
 from runner.device.cpu.translate import rewrite
 from runner.errors import UsageError
@@ -116,7 +116,7 @@ def understand(name, text):
 
         def read():
             content = read_yaml(path)
-            if isinstance(content, dict) and not contents.is_composed(path, content):
+            if isinstance(content, dict) and not is_composed(path, content):
                 case = make(read_kernel(name, content, path, [path.parents[1], CONF]), {}, 0)
                 assert case.excluded or max(map(abs, (*case.grid, case.shared))) < 2**63
 

@@ -88,6 +88,7 @@ IMPORTS = {  # what is imported, and what is not needed for it
     "runner.sweep.session": "numpy pandas hydra omegaconf matplotlib rich yaml",  # it starts the worker
     "runner.sweep.run_case": "pandas hydra omegaconf matplotlib rich yaml scipy",  # the worker
     "runner.compose.app": "pandas scipy matplotlib submitit",  # the launchers and the search are known in every run
+    "runner.commands.kernel_yaml": "hydra omegaconf pandas matplotlib scipy",
     "runner.report": "matplotlib pandas jinja2",
     "runner.report.page, runner.report.figures": "matplotlib",
 }

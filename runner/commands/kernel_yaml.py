@@ -1,4 +1,4 @@
-"""The YAML of a kernel with its family's, or the names of all that can be chosen: the work of `runner show`."""
+"""The YAML of a kernel with its family's: the work of `runner show NAME`. It needs no Hydra."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 import yaml
 
-from runner.compose import arguments, checks, contents, names, schema, search_path
+from runner.compose import arguments, names, search_path
+from runner.compose.group_files import check_kernel, is_composed
 from runner.display.console import short_path
 from runner.errors import UsageError
 from runner.jobs.job import read_kernel
@@ -23,13 +24,9 @@ MAX_LINE = 110  # characters of a collection on one line, quotes included
 MAX_WIDTH = 4096  # line width for PyYAML, so that it breaks no text
 
 
-def show(name: str | None, config_dir: str | None) -> None:
-    """Print the YAML of a kernel or an experiment, or all names."""
+def show(name: str, config_dir: str | None) -> None:
+    """Print the YAML of a kernel or an experiment."""
     folders = search_path.search_path(arguments.read([] if config_dir is None else ["--config-dir", config_dir]))
-    if name is None:
-        schema.register(folders)
-        sys.stdout.write(contents.choices(folders))
-        return
     kernels, experiments = (names.by_name(folders, group) for group in ("kernel", "experiment"))
     path = kernels.get(name) or experiments.get(name)
     if path is None:
@@ -37,8 +34,8 @@ def show(name: str | None, config_dir: str | None) -> None:
         question = f"did you mean {' or '.join(near)}?" if near else "`runner show` lists all names"
         raise UsageError(f"{name}: unknown kernel or experiment; {question}")
     if name in kernels:
-        checks.check_kernel(name, folders)
-        if not contents.is_composed(path, content := read_yaml(path)):
+        check_kernel(name, folders)
+        if not is_composed(path, content := read_yaml(path)):
             sys.stdout.write(kernel_text(path, content, folders))
             return
     sys.stdout.write(f"# {short_path(path)}\n{path.read_text(encoding='utf-8').rstrip()}\n")

@@ -14,6 +14,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("name", nargs="?", help="a kernel or an experiment")
     parser.add_argument("--config-dir", "-cd", metavar="DIR", help="the folder with your own kernel/NAME.yaml")
     parsed = parser.parse_args(arguments)
+    if parsed.name is None:
+        return run_function("runner.compose.contents:show", parsed.config_dir)
     return run_function("runner.commands.kernel_yaml:show", parsed.name, parsed.config_dir)
 
 

@@ -33,6 +33,7 @@ from runner.compose import (
 )
 from runner.compose import overrides as grammar
 from runner.compose.arguments import Arguments
+from runner.compose.group_files import FIXED_KEYS
 from runner.errors import UsageError
 from runner.record import environment
 from runner.record.folder import RunFolder, slug
@@ -98,14 +99,14 @@ def _refuse_settings(config: DictConfig) -> None:
     """Refuse settings of Hydra that would have no effect, since nothing in its node is instantiated."""
     hydra = config.hydra
     if hydra.mode == RunMode.RUN:
-        raise UsageError(f"hydra.mode=RUN: {checks.FIXED_KEYS['hydra.mode']}")
+        raise UsageError(f"hydra.mode=RUN: {FIXED_KEYS['hydra.mode']}")
     if (sweeper := sweeps.sweeper(config)) not in SWEEPERS:
         raise UsageError(f"hydra/sweeper={sweeper}: expected basic (all combinations) or search")
     if others := [name for name in hydra.callbacks or () if name != "reserve"]:  # of an older config.yaml
-        raise UsageError(f"hydra.callbacks.{others[0]}: cannot be set: {checks.FIXED_KEYS['hydra.callbacks']}")
+        raise UsageError(f"hydra.callbacks.{others[0]}: cannot be set: {FIXED_KEYS['hydra.callbacks']}")
     for group in ("hydra_logging", "job_logging"):
         if (choice := hydra.runtime.choices.get(f"hydra/{group}")) not in ("disabled", None):
-            raise UsageError(f"hydra/{group}={choice}: cannot be set: {checks.FIXED_KEYS[f'hydra/{group}']}")
+            raise UsageError(f"hydra/{group}={choice}: cannot be set: {FIXED_KEYS[f'hydra/{group}']}")
     OmegaConf.update(hydra, "mode", RunMode.MULTIRUN)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from runner.cli import COMPLETION, OPTIONS_WITH_VALUE, SWEEP_OPTIONS
-from runner.compose import errors
+from runner.compose.names import nearest
 from runner.errors import UsageError
 from runner.kernel.declaration import VOCABULARY, Kind
 
@@ -55,7 +55,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Called by argparse."""
         word = message.rpartition(" ")[2].removeprefix("--")
-        near = errors.nearest(word, [o.removeprefix("--") for o in SWEEP_OPTIONS]).replace("you mean ", "you mean --")
+        near = nearest(word, [o.removeprefix("--") for o in SWEEP_OPTIONS]).replace("you mean ", "you mean --")
         raise UsageError(f"cannot read the command line: {message}{near or '; --help shows how to write it'}")
 
 

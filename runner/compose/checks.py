@@ -1,4 +1,4 @@
-"""Check the overrides of a command line, and the files that they choose, before Hydra sees them.
+"""Check the overrides of a command line, and that the files that they choose can be composed, before Hydra sees them.
 
 The checks refuse, in one sentence, what Hydra would misread, merely warn about, or refuse in terms of its internals.
 """
@@ -6,9 +6,8 @@ The checks refuse, in one sentence, what Hydra would misread, merely warn about,
 from __future__ import annotations
 
 import math
-import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,25 +18,12 @@ from hydra.errors import OverrideParseException
 from runner.cli import COMMANDS
 from runner.compose import errors
 from runner.compose import overrides as grammar
-from runner.compose.names import CONF
-from runner.errors import KernelMistake, UsageError
+from runner.compose.group_files import FILES, FIXED_KEYS, check_file, file_of
+from runner.compose.names import nearest
+from runner.errors import UsageError
 from runner.jobs.job import LAUNCHERS
-from runner.kernel.yaml_reader import config_text, read_yaml, require_few_parameters, shown
 
-FILES = ("kernel", "device", "timing", "profile", "experiment")  # groups whose choices are files
 MAX_NAME_BYTES = 200  # a file name has at most 255
-NO_LOGGING = "the runner prints its own messages, and configures no logging"
-FIXED_KEYS = {
-    "hydra.callbacks": "no callback is run",
-    **dict.fromkeys((f"hydra{s}{name}" for s in "./" for name in ("hydra_logging", "job_logging")), NO_LOGGING),
-    "hydra.verbose": NO_LOGGING,
-    "hydra.launcher": "hydra/launcher=NAME chooses one",
-    "hydra.sweeper": "hydra/sweeper=NAME chooses one",
-    "hydra.sweeper.max_batch_size": "all jobs are planned at once",
-    "hydra.mode": "one case is a sweep, too; leave it out",
-    "hydra": "set a key within it",
-}
-"""Keys of Hydra that cannot be set, with the reason or the alternative."""
 FIXED_NODES = ("hydra.callbacks", "hydra.hydra_logging", "hydra.job_logging")
 """Those of them whose subkeys cannot be set, either."""
 
@@ -65,9 +51,9 @@ def refuse(overrides: Sequence[str], folders: Sequence[Path]) -> None:
             names = list(_values(override))
             for name in names:
                 _refuse_choice(override, name)
-                if override.key_or_group == "kernel" and len(names) > 1 and _file_of("kernel", str(name), folders):
+                if override.key_or_group == "kernel" and len(names) > 1 and file_of("kernel", str(name), folders):
                     continue  # the others run
-                _check_file(str(override.key_or_group), str(name), folders)
+                check_file(str(override.key_or_group), str(name), folders)
 
 
 def _unreadable(override: str, folders: Sequence[Path]) -> str:
@@ -78,11 +64,11 @@ def _unreadable(override: str, folders: Sequence[Path]) -> str:
         return "expected KEY=VALUE; write a list of values as block=128,256"
     if not equals and colon and group.isidentifier():
         return f"expected KEY=VALUE; write {group}={name}"
-    if not equals and (command := errors.nearest(key, COMMANDS)):
+    if not equals and (command := nearest(key, COMMANDS)):
         return f"expected KEY=VALUE or a subcommand{command.replace('you mean ', 'you mean runner ')}"
     if not equals:
         kernels = [path.stem for folder in folders for path in sorted((folder / "kernel").glob("*.yaml"))]
-        near = errors.nearest(key, kernels).replace("you mean ", "you mean kernel=")
+        near = nearest(key, kernels).replace("you mean ", "you mean kernel=")
         return f"expected KEY=VALUE{near or ' or a subcommand; `runner --help` lists them'}"
     if powers := re.match(r"(\d+)\^(\d+)", value):
         return f"write powers as {powers[1]}**{powers[2]}"
@@ -147,70 +133,3 @@ def _refuse_choice(override: Override, name: Any) -> None:
         raise UsageError(f"{override.input_line}: {expected}")
     if name.startswith("/") or ".." in Path(name).parts:
         raise UsageError(f"{override.input_line}: expected a name, not a path; --config-dir FOLDER adds FOLDER/{group}")
-
-
-def check_kernel(name: str, folders: Sequence[Path]) -> None:
-    """Raise `KernelMistake` if a kernel's file cannot be composed. Hydra reports a missing file."""
-    if _file_of("kernel", name, folders):
-        try:
-            _check_file("kernel", name, folders)
-        except UsageError as e:
-            raise KernelMistake(str(e)) from None
-
-
-def _file_of(group: str, name: str, folders: Sequence[Path]) -> Path | None:
-    return next((p for f in folders if os.path.lexists(p := f / group / f"{name}.yaml")), None)
-
-
-def _check_file(group: str, name: str, folders: Sequence[Path]) -> None:
-    """Refuse a chosen file that is unreadable or malformed, since Hydra's errors often do not name the file."""
-    path = _file_of(group, name, folders)
-    if path is None:
-        _refuse_misnamed(group, name, folders)
-        return
-    content, where = read_yaml(path), f"{group}/{path.name}"
-    if content is None:
-        content = {}
-    if not isinstance(content, dict):
-        raise UsageError(f"{where}: expected a mapping (key: value), not {shown(content)}")
-    if None in content:
-        raise UsageError(f"{where}: null cannot be a key")
-    require_few_parameters(content, where)
-    if group == "experiment":
-        _check_experiment(content, path, where)
-        defaults = content.get("defaults")
-        keys = [str(k) for d in (defaults if isinstance(defaults, list) else ()) if isinstance(d, dict) for k in d]
-        if folders[-1] == CONF and any(re.fullmatch(r"override\s+/?hydra/launcher", key) for key in keys):
-            instead = "config.yaml takes precedence over an experiment; give it on the command line"
-            raise UsageError(f"{where}: hydra/launcher: {instead}")
-
-
-def _check_experiment(content: Mapping[str, Any], path: Path, where: str) -> None:
-    if "experiment" in content:
-        raise UsageError(f"{where}: experiment: an experiment cannot choose another")
-    if "kernel" in content:  # merged into the kernel, it would change cases without changing the kernel's name
-        raise UsageError(
-            f"{where}: kernel: an experiment chooses a kernel by 'defaults: [override /kernel: NAME]', or "
-            f"sweeps it under hydra.sweeper.params"
-        )
-    for key in ("device", "timing", "profile", "hydra"):
-        if not isinstance(content.get(key, {}), dict):
-            raise UsageError(
-                f"{where}: {key}: expected a mapping (key: value), not {shown(content[key])}; "
-                f"'defaults: [override /{key}: NAME]' chooses a file"
-            )
-    for key in ("callbacks", "hydra_logging", "job_logging"):
-        if key in (content.get("hydra") or {}):
-            raise UsageError(f"{where}: hydra.{key}: cannot be set: {FIXED_KEYS[f'hydra.{key}']}")
-    header = next((line for line in config_text(path).splitlines() if line.strip()), "")
-    if "@package" not in header or "_global_" not in header:
-        raise UsageError(f"{where}: an experiment must begin with '# @package _global_', not {shown(header)}")
-
-
-def _refuse_misnamed(group: str, name: str, folders: Sequence[Path]) -> None:
-    """Raise `UsageError` if the file or the folder of a choice is misnamed. Hydra reports all other missing choices."""
-    for folder in folders:
-        if (misnamed := folder / group / f"{name}.yml").is_file():
-            raise UsageError(f"{misnamed}: rename it to {name}.yaml")
-        if not any((folder / each).is_dir() for each in (*FILES, "hydra", "family")):
-            raise UsageError(f"{group}={name}: not found, and {folder} has no folder {group}/")

@@ -19,8 +19,9 @@ import yaml
 from hydra.core.config_loader import ConfigLoader
 from omegaconf import DictConfig, OmegaConf
 
-from runner.compose import checks, schema
 from runner.compose import overrides as grammar
+from runner.compose import schema
+from runner.compose.group_files import check_kernel
 from runner.files import atomic
 from runner.jobs.job import Job
 
@@ -55,7 +56,7 @@ class Composer:
         self._names = frozenset(("seed", *schema.parameter_names())) - frozenset(groups)
         self._value = functools.lru_cache(maxsize=4096)(self._read_value)
         folders = schema.folders_of(master.hydra)
-        self._check = functools.lru_cache(maxsize=4096)(lambda name: checks.check_kernel(name, folders))
+        self._check = functools.lru_cache(maxsize=4096)(lambda name: check_kernel(name, folders))
         self._choice = functools.lru_cache(maxsize=CHOICES)(self._compose_choice)
 
     def job(self, overrides: Sequence[str], number: int, folder: Path | None) -> Job:

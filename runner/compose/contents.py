@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from runner.compose import schema
-from runner.compose.checks import FILES, check_kernel
+from runner.compose import arguments, schema
+from runner.compose.group_files import FILES, check_kernel, is_composed
 from runner.compose.names import CONF, by_name, files, filled
+from runner.compose.search_path import search_path
 from runner.errors import UsageError
 from runner.jobs.job import read_kernel
-from runner.kernel.yaml_reader import config_text, read_yaml
+from runner.kernel.yaml_reader import read_yaml
+
+
+def show(config_dir: str | None) -> None:
+    """Print all that can be chosen, also from a folder of the user."""
+    folders = search_path(arguments.read([] if config_dir is None else ["--config-dir", config_dir]))
+    schema.register(folders)
+    sys.stdout.write(choices(folders))
 
 
 def choices(folders: Sequence[Path]) -> str:
@@ -38,11 +46,6 @@ def mistakes_in(folders: Sequence[Path]) -> Iterator[str]:
                 read_kernel(path.stem, content, path, folders)
         except UsageError as e:
             yield str(e)
-
-
-def is_composed(path: Path, content: Any) -> bool:
-    """Whether a kernel's YAML needs Hydra, as it has a defaults list or refers to other keys."""
-    return bool({"defaults", "_self_"} & set(content or ())) or "${" in config_text(path)
 
 
 def _summary(path: Path) -> str:

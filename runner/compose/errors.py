@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import yaml
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
 
+from runner.compose.names import nearest
 from runner.jobs.settings import LIMITS
 
 HYDRA_ERRORS = (HydraException, OmegaConfBaseException, yaml.YAMLError)
 
 _HYDRA_PACKAGES = ("hydra", "omegaconf", "yaml", "antlr4")
-_SYNONYMS = {"gpu": "cuda", "nvidia": "cuda"}  # other names of a choice
 QUOTING = "other characters than letters, digits and . _ - + * need quotes inside quotes, as in \"size='1<<24'\""
 MAX_OPTIONS = 20  # that are listed
 
@@ -101,15 +100,6 @@ def _unknown_key(key: str, known: Sequence[str]) -> str:
     if near and not group:  # the list of all keys would hide the answer
         return f"{key}: unknown key{near}"
     return f"{key}: unknown key{near or ';'} the keys are {', '.join(beside)}"
-
-
-def nearest(word: str, options: Iterable[str]) -> str:
-    """A suffix such as `; did you mean NAME?` with the option that a misspelt word resembles; empty if none does."""
-    options = list(options)
-    if _SYNONYMS.get(word.lower()) in options:
-        return f"; did you mean {_SYNONYMS[word.lower()]}?"
-    near = difflib.get_close_matches(word, options, n=1)
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _one_line(error: BaseException) -> str:

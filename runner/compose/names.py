@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import difflib
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -32,6 +33,7 @@ A declarative experiment runner for CUDA kernels: YAML in, checked times out.
 
 _END = "Read on: README.md, docs/tutorial.md, docs/hydra.md."
 WIDTH = 80
+_SYNONYMS = {"gpu": "cuda", "nvidia": "cuda"}  # other names of a choice
 MAX_MISTAKES = 3  # that --help shows
 
 
@@ -67,3 +69,12 @@ def by_name(folders: Sequence[Path], group: str) -> dict[str, Path]:
 def filled(head: str, words: Iterable[str]) -> str:
     """Words after a head, in lines of `WIDTH` characters."""
     return textwrap.fill(f"{head}: {' '.join(words)}", WIDTH, subsequent_indent="  ", break_long_words=False)
+
+
+def nearest(word: str, options: Iterable[str]) -> str:
+    """A suffix such as `; did you mean NAME?` with the option that a misspelt word resembles; empty if none does."""
+    options = list(options)
+    if _SYNONYMS.get(word.lower()) in options:
+        return f"; did you mean {_SYNONYMS[word.lower()]}?"
+    near = difflib.get_close_matches(word, options, n=1)
+    return f"; did you mean {near[0]}?" if near else ""

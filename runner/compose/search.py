@@ -16,8 +16,8 @@ from omegaconf import DictConfig, OmegaConf
 from runner import report
 from runner.compose import checks, schema, sweeps
 from runner.compose import overrides as grammar
-from runner.compose.checks import FILES
 from runner.compose.composer import Composer
+from runner.compose.group_files import FILES
 from runner.compose.launchers import Launcher
 from runner.device.kinds import compiles_fast, is_gpu, kind_ahead, kind_of
 from runner.display.terminal import SweepProgress
