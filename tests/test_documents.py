@@ -130,6 +130,7 @@ def files():
 def test_the_page_is_what_the_command_would_write(files):
     """Nobody changed a kernel without the page, or the page by hand; it has its pictures and no other."""
     assert files[kernels_page.PAGE].decode() == TEXT, "run 'make kernels-page'"
+    assert [path for path, content in files.items() if path.read_bytes() != content] == [], "run 'make kernels-page'"
     pictures = sorted((ROOT / "docs" / "pictures").glob("*.svg"))
     assert sorted(path for path in files if path.suffix == ".svg") == pictures
 
