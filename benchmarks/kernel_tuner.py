@@ -148,7 +148,8 @@ def main() -> int:
 
 def _show(cases: int, found: dict[str, list[Finished]]) -> None:
     base = statistics.median(f.seconds for f in found["kernel_tuner"])
-    print(f"python benchmarks/kernel_tuner.py --cases {cases} --rounds {len(found['kernel_tuner'])}")
+    rounds, compilers = len(found["kernel_tuner"]), ",".join(side for side in found if side != "kernel_tuner")
+    print(f"python benchmarks/kernel_tuner.py --cases {cases} --rounds {rounds} --compilers {compilers}")
     print(f"{cases} cases of reduceShflUnroll at 2^24 int32, seconds of whole processes with cold caches\n")
     print(f"{'':24} {'median':>7} {'least':>7} {'most':>7} {'ratio':>6}   called the fastest, in each process")
     for side, processes in found.items():

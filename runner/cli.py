@@ -109,7 +109,7 @@ def run_function(name: str, *arguments: Any) -> int:
 
 @contextlib.contextmanager
 def importing() -> Iterator[None]:
-    """Delay signals while modules are imported, and search them for no garbage, neither now nor later."""
+    """Delay signals while modules are imported. Python does not look for garbage then, nor in the modules later."""
     gc.disable()
     try:
         with interruption.held():

@@ -135,7 +135,10 @@ def test_after_being_idle_nvrtc_compiles_again(tmp_path, monkeypatch):
 
 @installed
 def test_several_sources_may_be_the_first(tmp_path):
-    """The server tells its version once, and each source asks for it."""
+    """The server tells its version once, and each source asks for it.
+
+    Before the lock this failed with Python 3.12, whose `cached_property` has none.
+    """
     fresh = CudaCompiler("sm_90", Nvrtc(), tmp_path)
     with ThreadPoolExecutor(4) as pool:
         binaries = list(pool.map(lambda n: fresh.compile(Source(tmp_path / "k.cu", KERNEL.format(n), "k")), range(4)))

@@ -75,10 +75,8 @@ class SweepProgress:
         self._done += steps
         if self._even:
             now = time.monotonic()
-            since, before = self._first = self._first or (
-                now,
-                self._done,
-            )  # behind the first steps and what they wait for
+            self._first = self._first or (now, self._done)  # the first steps may have waited for a tool to start
+            since, before = self._first
             if self._done > before:
                 self.set_remaining((now - since) / (self._done - before) * (self._total - self._done))
 

@@ -68,7 +68,7 @@ class Devices:
             pool = self._pool if beside else self._pool.first()
             rows = BatchRows(jobs, self._folder, self._launcher)
             self._require_one_model(jobs[0])
-            self._compile(ahead)
+            self._compile_ahead(ahead)
             for part in engine.run(rows, self._progress, pool, stages=ALL, beside=beside):
                 new = {job.number: row for job in part.jobs if (row := rows.row(job)) and row["status"] != "not_run"}
                 yield [job for job in part.jobs if job.number in new], {**part.beside, **new}
@@ -94,8 +94,8 @@ class Devices:
         self._compiling.shutdown()
         shutil.rmtree(self._folder.path / "gpus", ignore_errors=True)
 
-    def _compile(self, ahead: Sequence[Job]) -> None:
-        """Compile jobs in the background. The next call finds the binaries in the cache, and reports errors."""
+    def _compile_ahead(self, ahead: Sequence[Job]) -> None:
+        """Compile jobs in the background. The next call gets the results, and reports errors."""
         for job in ahead:
             info = self._pool.slots[0].worker(job.device).info
             if not reason_to_skip(job.case, info):

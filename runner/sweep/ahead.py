@@ -13,9 +13,9 @@ from runner.sweep.pool import Pool
 
 @contextlib.contextmanager
 def started(jobs: Sequence[Job], pool: Pool) -> Iterator[None]:
-    """Start the jobs that share the device and the compiler of the first one. At the end the engine may be called.
+    """Start the jobs that have the device and the compiler of the first one.
 
-    The engine finds what was compiled, and reports errors.
+    The engine may be called after the context ends. It finds what was compiled, and reports errors.
     """
     first = jobs[0]
     worker = pool.slots[0].worker(first.device)  # by this thread: a worker ends with the thread that started it

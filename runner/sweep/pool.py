@@ -51,7 +51,7 @@ class Slot:
         return self._worker
 
     def idle_worker(self, config: DeviceConfig) -> Worker:
-        """As `worker`, once it has ended the calls that nobody needs. If such a call ended it, another one."""
+        """As `worker`, but wait until its calls of `start_call` end; a new one if such a call ended the process."""
         worker = self.worker(config)
         worker.finish_calls()
         return self.worker(config)
@@ -104,7 +104,7 @@ class Pool:
         self._lock = threading.Lock()
 
     def compilation(self, config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compilation:
-        """What compiles for an open device: the same in each call of the engine. Raises as `kinds.compiler_for`."""
+        """The compilation for an open device, shared by all calls of the engine. Raises as `kinds.compiler_for`."""
         key = (*config.key, info.kind, info.arch, compiler)
         with self._lock:
             if key not in self._compilations:

@@ -106,7 +106,7 @@ class Sanitizer(ProfileStage):
             tools.say("no sanitizer: compute-sanitizer is not on the PATH; it comes with the CUDA toolkit")
             return
         tools.progress.show_step("compiling with line numbers")
-        compile_jobs(jobs, tools.info(), lines=True)  # not below the tools, in which a compiler may crash
+        compile_jobs(jobs, tools.info(), lines=True)  # a compiler that runs under a tool may crash
         found: dict[int, list[Finding]] = {job.number: [] for job in jobs}
         failed: dict[int, list[str]] = {job.number: [] for job in jobs}
         for tool in jobs[0].profile.sanitizer:
