@@ -37,6 +37,7 @@ class DeviceKind:
     automatic: bool = True  # whether `auto` may choose it
     checks: str = ""  # what a run without a GPU checks; {} is replaced by further checks of values
     omissions: str = ""  # what it does not check
+    brief: str = ""  # `checks` in a few words
     ordered: bool = True  # whether {} mentions other orders of threads
 
 
@@ -47,6 +48,7 @@ KINDS = {
         "the CPU device",
         is_gpu=False,
         checks="Checked on the CPU device: values{}, array bounds, barriers, masks, undefined reads.",
+        brief="Checked: values{}, bounds, barriers, masks{}; not speed.",
         omissions="data races that give the correct values in these orders, such as updates of global memory without "
         "atomics; memory fences; speed",
     ),
@@ -55,6 +57,7 @@ KINDS = {
         is_gpu=False,
         automatic=False,
         ordered=False,  # its text has the schedules, which are orders
+        brief="Checked: values{}, races, fences, uninitialized reads, bounds, barriers{}; not speed.",
         checks="Checked on the checked CPU device, in several schedules: values{}, data races, memory fences and "
         "their scopes, uninitialized reads, array bounds, barriers, masks, undefined reads.",
         omissions="accesses that the compiler merged or removed, inputs that were not tried, speed",
@@ -92,6 +95,15 @@ def caution(kind: str, sizes: str, orders: str, races: str = "") -> str:
     also = [phrase for phrase in (sizes, orders if device.ordered else "") if phrase]
     checked = device.checks.format(f" (also {', and '.join(also)})" if also else "")
     return f"{checked} {races} Not checked: speed." if races else f"{checked} Not checked: {device.omissions}."
+
+
+def brief_caution(kind: str, sizes: str, orders: str, races: str) -> str:
+    """The same as `caution` in a few words, for a terminal; empty for a GPU."""
+    device = KINDS.get(kind)
+    if device is None or not device.brief:
+        return ""
+    also = [phrase for phrase in (sizes, orders if device.ordered else "") if phrase]
+    return device.brief.format("".join(f", {phrase}" for phrase in also), races and f", {races}")
 
 
 def has_compilers(kind: str) -> bool:

@@ -55,9 +55,9 @@ def say_table(console: Console, table: Table, *, right: Collection[str] = (), he
         console.print(text, soft_wrap=True)
 
 
-def fits(console: Console, table: Table) -> bool:
+def fits(console: Console, table: Table, *, heads: bool = True, gap: int = 2) -> bool:
     """Whether each line of a table fits into one of the console."""
-    drawn = _drawn(table, (), heads=True, gap=2)
+    drawn = _drawn(table, (), heads=heads, gap=gap)
     return console.measure(drawn, options=console.options.update(max_width=BROAD)).maximum <= console.width
 
 

@@ -14,13 +14,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from runner.display.text import absent, count, described, four_digits, one_line
 from runner.record.folder import RunFolder
 from runner.record.run import Run
+from runner.report.highlighting import highlighted
 from runner.stages.lines import costs as lines
 from runner.stages.lines.costs import LineCost
 
 MAX_READINGS = 6  # per kernel; lines.csv has all
+MAX_COSTLIEST = 3  # lines of a file that are shown at first, besides those that are marked
 CONTEXT_LINES = 4  # that are shown before and after a line with a note; the others are folded
 COSTLY = 1.25  # a line is marked from this multiple of the ideal on
 MAX_HAZARDS = 8  # per line
@@ -74,11 +78,12 @@ class SourceLine:
     """A line of a source, or a fold that stands for several lines."""
 
     number: int
-    text: str
+    text: Markup
     anchor: str = ""
     notes: list[Note] = field(default_factory=list)
     hazards: list[LineHazard] = field(default_factory=list)
     folded: int = 0  # number of lines, from this one on, that a fold stands for
+    first: bool = False  # whether it is shown before the reader asks for all lines
 
     @property
     def mark(self) -> str:
@@ -98,6 +103,11 @@ class Listing:
     more: int  # number of further readings
     blocks: int  # that were run to count
     hazardous: str  # the cases with hazards, in words; empty without hazards
+
+    @property
+    def hidden(self) -> int:
+        """The number of lines that wait until the reader asks for all."""
+        return sum(line.folded or 1 for line in self.lines if not line.first)
 
 
 def listings(run: Run, sources: Mapping[str, Mapping[str, str]]) -> list[Listing]:
@@ -145,12 +155,33 @@ def _listings(
     blocks = max((cost.blocks for _, costs in shown for cost in costs), default=0)
     for base, (name, text) in by_name.items():
         if any(file == base for file, _ in (*notes, *hazards)):
+            costliest = _costliest(notes, base)
             source = [
-                SourceLine(n, content, _anchor(kernel, base, n), notes.get((base, n), []), hazards.get((base, n), []))
-                for n, content in enumerate(text.splitlines(), 1)
+                SourceLine(
+                    n,
+                    content,
+                    _anchor(kernel, base, n),
+                    notes.get((base, n), []),
+                    hazards.get((base, n), []),
+                    first=n in costliest or (base, n) in hazards,
+                )
+                for n, content in enumerate(highlighted(text.splitlines()), 1)
             ]
             where = hazardous if any(line.hazards for line in source) else ""
             yield Listing(kernel, name, list(_fold(source)), cases, len(readings) - len(shown), blocks, where)
+
+
+def _costliest(notes: Mapping[Place, Sequence[Note]], file: str) -> set[int]:
+    """The lines of a file that cost most in a reading, and those that are marked."""
+    costs: dict[int, dict[int, float]] = {}  # by reading and line
+    marked = set()
+    for (name, line), own in notes.items():
+        for note in own if name == file else ():
+            by_line = costs.setdefault(note.reading, {})
+            by_line[line] = by_line.get(line, 0.0) + note.cost.actual * note.cost.requests
+            marked |= {line} if note.mark else set()
+    most = (sorted(by_line, key=lambda line: -by_line[line])[:MAX_COSTLIEST] for by_line in costs.values())
+    return marked.union(*most)
 
 
 def _mark(cost: LineCost, worst: Mapping[str, float]) -> str:
@@ -197,7 +228,7 @@ def _fold(source: Sequence[SourceLine]) -> Iterator[SourceLine]:
         if is_shown or len(run) <= CONTEXT_LINES:
             yield from run
         else:
-            yield SourceLine(run[0].number, "", folded=len(run))
+            yield SourceLine(run[0].number, Markup(), folded=len(run))
 
 
 def _anchor(kernel: str, file: str, line: int) -> str:

@@ -19,11 +19,14 @@ from runner.stages.lines import costs as lines
 from runner.stages.lines.costs import BRANCH, GLOBAL, SHARED, LineCost
 from runner.stages.profile import ceilings, counters
 
+Row = dict[str, Any]
+
 MAX_CASES = 10  # per ranking
 
 HIGH, LOW = 80.0, 60.0  # percent
 MIN_WASTED, MAX_SMALL_GRID, MIN_STALL = 10.0, 1.0, 30.0  # percent, waves, percent
 LAUNCH_BOUND = "launch-bound: less than twice an empty kernel's time"
+MOST = 100.0  # percent of a limit
 MIN_TRAFFIC = 1.25  # DRAM bytes moved per declared byte
 
 NCU = "Nsight Compute 2025.3, rule {}"
@@ -34,7 +37,7 @@ SPEED_OF_LIGHT = NCU.format("SOLBottleneck")
 class CaseFacts:
     """The numbers of a case that rules use; an unknown number is `None`."""
 
-    row: Mapping[str, Any]  # of results.csv
+    row: Row  # of results.csv
     reached: float | None  # declared bytes per second, in percent of `limit`
     dram: float | None  # DRAM throughput under ncu, in percent of `limit`
     limit: str  # `a copy` on this GPU, or `the peak` if no copy was measured
@@ -147,32 +150,45 @@ def sentences(run: Run) -> list[tuple[int, str]]:
 
     Returns row numbers and sentences; an empty list without the counters of ncu.
     """
-    counted = {row["row"]: record for row, record in profiled.cases(run, counters.NAME)}
+    counted = {row["row"] for row, _ in profiled.cases(run, counters.NAME)}
     if not counted:
         return []
-    limits = {row["row"]: section(record, "ceilings") for row, record in profiled.cases(run, ceilings.NAME)}
-    costs, names = lines.read(run.folder), [name for name in run.varying if name != "size"]
-    best, numbered = best_of(run), []
+    names, best, chosen = [name for name in run.varying if name != "size"], best_of(run), list[Row]()
     for ranking in headline_groups(run):
         first, size = [ranking.fastest, *ranking.tied], size_of(ranking.fastest)
         others = [rows[size] for rows in best.values() if size in rows and _is_other_kernel(rows[size], first)]
-        for row in [*first, *sorted(others, key=lambda row: float(row["cost"]))][:MAX_CASES]:
-            if row["row"] in counted:
-                stalls = counters.stalls(profiled.numbers(counted[row["row"]].get("metrics")))
-                facts = _facts(row, limits.get(row["row"], {}), stalls, costs.get(str(row["case"]), []))
-                if words := judge(facts):
-                    numbered.append((row["row"], f"{described(row, names)}{f' at {size}' if size else ''}: {words}."))
-    return numbered
+        rows = [*first, *sorted(others, key=lambda row: float(row["cost"]))][:MAX_CASES]
+        chosen += [row for row in rows if row["row"] in counted]
+    words = reasons(run, chosen)
+    where = {row["row"]: f" at {size}" if (size := size_of(row)) else "" for row in chosen}
+    return [
+        (row["row"], f"{described(row, names)}{where[row['row']]}: {words[row['row']]}.")
+        for row in chosen
+        if words[row["row"]]
+    ]
 
 
-def _is_other_kernel(row: Mapping[str, Any], first: Sequence[Mapping[str, Any]]) -> bool:
+def reasons(run: Run, rows: Sequence[Row]) -> dict[int, str]:
+    """What limits each of these cases, by row number, from what is known of it; empty if no rule holds."""
+    counted = {row["row"]: record for row, record in profiled.cases(run, counters.NAME)}
+    limits = {row["row"]: section(record, "ceilings") for row, record in profiled.cases(run, ceilings.NAME)}
+    costs = lines.read(run.folder)
+
+    def reason(row: Row) -> str:
+        stalls = counters.stalls(profiled.numbers(counted.get(row["row"], {}).get("metrics")))
+        return judge(_facts(row, limits.get(row["row"], {}), stalls, costs.get(str(row["case"]), [])))
+
+    return {row["row"]: reason(row) for row in rows}
+
+
+def _is_other_kernel(row: Row, first: Sequence[Row]) -> bool:
     """Whether a case belongs to the same ranking, but to another kernel, which is not a ceiling."""
     same = all(row[name] == first[0][name] for name in PEERS)
     return same and row["kernel"] not in {rival["kernel"] for rival in first} and str(row["ceiling"]) != "True"
 
 
 def _facts(
-    row: Mapping[str, Any], limits: Mapping[str, Any], stalls: Sequence[tuple[str, float]], costs: Sequence[LineCost]
+    row: Row, limits: Mapping[str, Any], stalls: Sequence[tuple[str, float]], costs: Sequence[LineCost]
 ) -> CaseFacts:
     case = CaseFacts(row, None, None, "", stalls, costs)
     copy, peak, dram = case["percent_copy"], case["percent_peak"], case["ncu_dram_percent"]
@@ -180,5 +196,7 @@ def _facts(
     share = gbps["measured"] / gbps["theoretical"] if len(gbps) > 1 and gbps["theoretical"] else None
     if share is None and copy and peak:
         share = peak / copy
+    if copy and copy > MOST:  # a kernel that hardly writes may exceed a copy, which is no limit for it then
+        share = None
     dram = dram / share if share and dram is not None else dram
     return replace(case, reached=copy if share else peak, dram=dram, limit="a copy" if share else "the peak")

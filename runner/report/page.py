@@ -30,7 +30,7 @@ from runner.record import ranking
 from runner.record.folder import RunFolder
 from runner.record.run import Run
 from runner.record.runs import experiment, flat, overrides, section
-from runner.report import annotated, bottlenecks, figures, findings, machine, searched, tables
+from runner.report import annotated, answers, bottlenecks, figures, findings, machine, searched, tables
 from runner.report.figures.figure import Figure
 from runner.report.missing import missing
 from runner.report.renderers import Renderers
@@ -127,6 +127,8 @@ def _context(
         "title": heading(run),
         "about": _about(run.folder, experiment(_command(run))),
         "verdict": verdict,
+        "first": answers.first_screen(run, verdict),
+        "marks": marks,
         "word": findings.LEVEL_NAMES[verdict.level],
         "host_times": tables.note_on_host_times(run),
         "measured": run.frame["median_us"].notna().any(),
@@ -148,6 +150,7 @@ def _context(
         "data": Markup(tables.embedded(run, cases.columns, views)),  # noqa: S704 - JSON without a `<`
         "libraries": _libraries() if views else "",
         "tips": tables.tips(run),
+        "heads": tables.heads(run),
         "explained": MEANINGS,
         "configuration": configuration(run.folder),
         "overrides": overrides(_command(run)),
@@ -216,7 +219,7 @@ def _repeat(run: Run) -> dict[str, str]:
     if names := _names(sources.get("unversioned")):
         state += f"; not under version control: {names}"
     repeatable = run.folder.has(run.folder.sources / "conf" / "config.yaml")
-    folder = shlex.quote(f"outputs/.../{name}")
+    folder = shlex.quote(name)  # commands find a run below outputs/ by the name of its folder
     return {
         "command": _command(run),
         "commit": str(git.get("commit") or "not recorded"),

@@ -41,6 +41,28 @@ TIPS = {
 }
 """Explanations of column heads."""
 
+HEADS = {
+    "median_us": "median time, µs",
+    "ci_low_us to ci_high_us": "95 % interval, µs",
+    "q1_us to q3_us": "middle half, µs",
+    "hot_median_us": "median with warm caches, µs",
+    "round_spread_percent": "rounds differ by, %",
+    "gbps": "bandwidth, GB/s",
+    "percent_peak": "of the peak, %",
+    "percent_copy": "of a copy, %",
+    "gflops": "GFLOP/s",
+    "speedup": "speed-up",
+    "reference_us": "reference, µs",
+    "above_fastest_percent": "slower than the fastest, %",
+    "drift_percent": "drift, %",
+    "max_error_ulp": "largest error, ulp",
+    "wavefronts ld/st": "shared wavefronts, load/store",
+    "sectors ld/st": "global sectors, load/store",
+}
+"""The heads of columns in words, with units, where the name says less."""
+
+_UNIT_ENDINGS = {"us": "_us", "%": "_percent", "bytes": "_bytes", "W": "_w", "MHz": "_mhz", "J": "_j"}
+
 EMBEDDED_DIGITS = 5
 NOT_EMBEDDED = frozenset(("jobs", "case", "reason", "note", "received", "value", "reference", "rows", "cols", "row"))
 """Columns with long texts, and columns that repeat others."""
@@ -107,6 +129,19 @@ def tips(run: Run) -> dict[str, str]:
     """Explain the column heads of a run's tables; a metric is explained by its expression."""
     units = {name: f" ({metric.unit})" if metric.unit else "" for name, metric in run.metrics.items()}
     return TIPS | {name: f"{metric.value.text}{units[name]}." for name, metric in run.metrics.items()}
+
+
+def heads(run: Run) -> dict[str, str]:
+    """The heads of a run's tables in words, with units, by the name of the column. Parameters keep their names."""
+    units = {name: metric.unit for name, metric in run.metrics.items()}
+    results = {column.name: column.unit for column in COLUMNS if column.shown is not Shown.NEVER} | units
+    return {name: _in_words(name, unit) for name, unit in results.items()} | HEADS
+
+
+def _in_words(name: str, unit: str) -> str:
+    words = name.removesuffix(_UNIT_ENDINGS.get(unit, "\0")).replace("_", " ")
+    symbol = {"us": "µs"}.get(unit, unit)
+    return f"{words}, {symbol}" if symbol else words
 
 
 def anchors(run: Run) -> dict[int, str]:

@@ -12,9 +12,9 @@ from typing import Any
 from rich.console import Console
 
 from runner.device.kinds import label
-from runner.display.console import say, say_table
+from runner.display.console import fits, say, say_table
 from runner.display.table import Table, escaped
-from runner.display.text import absent, costs, costs_legend, count, described, exact, one_line, rough, size_of, value_of
+from runner.display.text import absent, costs, count, described, exact, listed, one_line, rough, size_of, value_of
 from runner.record.ranking import IDLE, fastest
 from runner.record.run import Run
 from runner.record.runs import section
@@ -28,7 +28,9 @@ MAX_GROUPS, MAX_LINES, MAX_SENTENCES = 12, 48, 4
 MAX_PROBLEMS, MAX_MARKDOWN_PROBLEMS = 10, 20
 MAX_REASON = 800  # characters; long enough for the end of a mismatch, which has the largest error and advice
 
-LISTING = ("kernel", ":", "time", "sum", "launch", "speed")
+LISTING = ("kernel", ":", "time", "costs", "sum", "launch", "speed")
+LEFT_OUT = ("launch", "sum", "costs")  # of the listing, in this order, where a terminal is too narrow
+LEGENDS = {"shared": "shared: wavefronts", "global": "global: 32-byte sectors"}
 GROUP = ["device", "dtype", "family", "finish", "size", "rows", "cols"]
 FINISH = {"host": "host sums the partial results", "device": "full result on the device"}
 STYLES = {"good": "bold green", "bad": "bold red", "partial": "bold yellow", "none": "bold yellow"}
@@ -44,7 +46,7 @@ def print_summary(run: Run, verdict: Verdict, console: Console) -> None:
     print_verdict(verdict, console)
     for sentence in verdict.further[:MAX_SENTENCES]:
         say(console, sentence)
-    for sentence in verdict.cautions:
+    for sentence in verdict.brief_cautions:
         say(console, sentence, "yellow")
     for failed, status, cases, reason in _problems(run, verdict, MAX_PROBLEMS):
         say(console, f"{status}: {cases}: {reason}", "red" if failed else "dim")
@@ -60,23 +62,50 @@ def print_verdict(verdict: Verdict, console: Console) -> None:
 def _print_listing(run: Run, console: Console) -> None:
     ordered, total = run.frame.sort_values(["size", "rows", "cols"], kind="stable"), len(run.frame)
     groups = [run.part(group) for _, group in ordered.groupby(GROUP, dropna=False, sort=False)]
-    names = [name for name in run.varying if name not in ("size", "dtype", "device", "block")]
+    names = [name for name in run.varying if name not in ("size", "dtype", "device")]
     most = total if total <= MAX_ROWS else max(3, min(12, MAX_LINES // len(groups)))
-    common, shown = _where_used(run), list[Row]()
+    common, shown, left_out = _where_used(run), list[Row](), dict[str, None]()
     for group in groups if total <= MAX_ROWS else groups[-MAX_GROUPS:]:
         rows = _choose(group, most)
         shown += rows
         if heading := _heading(rows[0] if rows else group.rows[0], common):
             say(console, f"> {heading}", "bold")
-        lines = [*_references(group), *(_line(row, names) for row in rows)]
-        cells = [(first, ":", *others) for (first, *others), _ in lines]
-        table = Table.of(LISTING, cells, [style for _, style in lines])
+        table, without = _table([*_references(group)], rows, names, console)
+        left_out |= dict.fromkeys(without)
         say_table(console, table, right=["time"], heads=False, gap=1)
-    if legend := costs_legend([row for row in shown if row["status"] == "ok"]):
+    if legend := "" if "costs" in left_out else _legend(shown):
         say(console, legend, "dim")
     if len(shown) < total:
-        say(console, f"{len(shown)} of {count(total, 'case')} are shown; results.csv has all.")
+        which = "each kernel's best" if len(run.kernels) > 1 else "the best"
+        say(console, f"{len(shown)} of {count(total, 'case')} are shown, {which}; results.csv has all.")
+    if left_out:
+        say(console, f"Left out at this width: {listed(list(left_out))}.", "dim")
     console.print()
+
+
+def _table(
+    references: list[StyledCells], rows: list[Row], names: list[str], console: Console
+) -> tuple[Table, tuple[str, ...]]:
+    """The listing of some cases, and its columns that a terminal of this width has no room for."""
+    table = Table([], [])
+    for number in range(len(LEFT_OUT) + 1):
+        without = LEFT_OUT[:number]
+        # The launch has the block already.
+        own = [name for name in names if name != "block" or "launch" in without]
+        lines = [*references, *(_line(row, own) for row in rows)]
+        kept = [place for place, name in enumerate(LISTING) if name not in without]
+        cells = [tuple((first, ":", *others)[place] for place in kept) for (first, *others), _ in lines]
+        table = Table.of([LISTING[place] for place in kept], cells, [style for _, style in lines]).filled("kernel", ":")
+        if not console.is_terminal or fits(console, table, heads=False, gap=1):
+            return table, without
+    return table, LEFT_OUT
+
+
+def _legend(rows: list[Row]) -> str:
+    """What the costs of these rows are, on one line; empty if they have none."""
+    texts = [costs(row) for row in rows if row["status"] == "ok"]
+    words = [words for name, words in LEGENDS.items() if any(name in text for text in texts)]
+    return f"{', '.join(words)} of a warp's request, load/store" if words else ""
 
 
 def _choose(group: Run, most: int) -> list[Row]:
@@ -101,7 +130,7 @@ def _where_used(run: Run) -> str:
 def _heading(row: Row, common: str) -> str:
     size = size_of(row)
     elements = "" if absent(row["size"]) or size == f"{row['size']:,}" else f" ({row['size']:,})"
-    emulated = f"emulated on {label(row['device'])}" if row["emulated"] else ""
+    emulated = f"on {label(row['device'])}" if row["emulated"] else ""
     about = (row["dtype"], one_line(row["family"], 30), FINISH.get(row["finish"], ""), common)
     return ", ".join(word for word in (emulated, f"size {size}{elements}" if size else "", *about) if word)
 
@@ -113,7 +142,7 @@ def _references(group: Run) -> Iterator[StyledCells]:
         name = "cpu reduce" if row["family"].startswith("reduc") else "CPU reference"
         time = "" if absent(row["reference_us"]) else f"{exact(row['reference_us'])} µs"
         mask = f"mask {row['mask']}" if len(references) > 1 and row["mask"] else ""
-        yield (name, time, "", f"cpu sum: {one_line(row['reference'], 40)}", mask), "dim"
+        yield (name, time, "", f"cpu sum: {one_line(row['reference'], 40)}", mask, ""), "dim"
 
 
 def _line(row: Row, names: list[str]) -> StyledCells:
@@ -121,16 +150,15 @@ def _line(row: Row, names: list[str]) -> StyledCells:
     launch = f"<<<grid {one_line(row['grid'], 30)} block {one_line(row['block'], 30)}>>>" if has_launch else ""
     name, status = described(row, names), row["status"].replace("_", " ")
     if row["status"] != "ok":
-        return (name, status, "", "", launch), "dim" if row["status"] in IDLE else "red"
-    us = row["emulated_us"] if row["emulated"] else row["median_us"]
-    time, access = "not timed" if absent(us) else f"{exact(us)} µs", costs(row)
+        return (name, status, "", "", launch, ""), "dim" if row["status"] in IDLE else "red"
     total = "" if absent(row["value"]) else f"sum: {one_line(row['value'], 40)}"
     if not row["emulated"]:
+        time = "not timed" if absent(row["median_us"]) else f"{exact(row['median_us'])} µs"
         speed = "" if absent(row["gbps"]) else f"{rough(row['gbps'])} GB/s"
-        return (name, time, access, total and f"gpu {total}", f"{launch} {speed}".strip()), ""
+        return (name, time, costs(row), total and f"gpu {total}", launch, speed), ""
     undefined = 0 if absent(row["undefined_reads"]) else row["undefined_reads"]
-    words = [access, count(undefined, "undefined read") if undefined else ""]
-    return (name, status, ", ".join(filter(None, words)), total, f"{launch} {time} emulated".strip()), ""
+    words = [costs(row), count(undefined, "undefined read") if undefined else ""]
+    return (name, status, ", ".join(filter(None, words)), total, launch, ""), ""
 
 
 def _problems(run: Run, verdict: Verdict, most: int) -> Iterator[tuple[bool, str, str, str]]:

@@ -50,7 +50,7 @@ const columnsOf = (rows, heads, further) => {
   const found = new Map();
   for (const head of heads) {
     const texts = rows.map((row) => told(row.cells[head.cellIndex]));
-    found.set(head.textContent.toLowerCase(), { texts, values: texts.map(valueOf) });
+    found.set((head.dataset.name ?? head.textContent).toLowerCase(), { texts, values: texts.map(valueOf) });
   }
   for (const [name, value] of Object.entries(further)) {
     const values = rows.map((_, n) => (Array.isArray(value) ? value[n] : value) ?? "");
@@ -197,12 +197,14 @@ const makeLines = (section) => {
       for (const cost of listing.querySelectorAll(".cost")) cost.hidden = cost.dataset.reading !== event.target.value;
       for (const row of listing.querySelectorAll("tr[data-line]:not(.hazard)")) {
         const marks = ["worst", "costly"].filter((mark) => row.querySelector(`.${mark}:not([hidden])`));
-        row.className = marks[0] ?? "";
+        row.classList.remove("worst", "costly");
+        if (marks[0]) row.classList.add(marks[0]);
       }
       input.dispatchEvent(new Event("input"));
     });
   }
   const tidy = () => { // a filter leaves no fold and no listing without a line
+    section.classList.toggle("filtered", input.value.trim() !== "");
     for (const fold of section.querySelectorAll(".fold")) fold.hidden = input.value.trim() !== "";
     for (const listing of section.querySelectorAll(".listing")) listing.hidden = !listing.querySelector("tr[data-line]:not([hidden])");
   };

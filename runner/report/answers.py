@@ -1,0 +1,134 @@
+"""The first screen of a report: the answers to what a reader asks first. No HTML here.
+
+Is it right? The verdict says so. Then: which case is the fastest, by how much, why, and how sure is that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runner.device.kinds import is_gpu
+from runner.display.text import absent, count, described, exact, one_line, size_of
+from runner.record.ranking import Ranking, headline_groups
+from runner.record.run import Run
+from runner.report import bottlenecks, counted, findings, ranked, searched
+from runner.report.missing import command
+
+Row = dict[str, Any]
+
+MAX_OTHERS = 3  # further groups of comparable cases
+NO_TIMES = "The CPU device has no times that say anything about a GPU."
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question in a few words, and its answer."""
+
+    question: str
+    sentences: Sequence[str]
+    command: str = ""  # that tells more
+    about: str = ""  # what the command tells
+
+
+@dataclass(frozen=True)
+class FirstScreen:
+    """What a reader sees first."""
+
+    matches: str  # how many cases are right
+    answers: Sequence[Answer]
+    chart: ranked.RankedChart | None
+
+
+def first_screen(run: Run, verdict: findings.Verdict) -> FirstScreen:
+    """The answers of a run, and its ranked chart if it has several comparable cases."""
+    colours = {kernel: number for number, kernel in enumerate(run.kernels)}
+    groups, works = headline_groups(run), counted.works(run)
+    chart: ranked.RankedChart | None = None
+    if groups:
+        answers = _timed(run, groups[0])
+        chart = ranked.timed(run, groups[0], colours) if groups[0].among > 1 else None
+    else:
+        answers = _counted(run, works) if "ok" in set(run.frame["status"]) else []
+        chart = counted.chart(run, works, colours)
+    sure = [*(_certainty(groups[0]) if groups else []), *verdict.cautions]
+    answers += [Answer("How sure", sure)] if sure else []
+    names = _names(run)
+    others = [
+        f"{findings.speeds(other, names, findings.peers(run), run.criterion)[0]}"
+        for other in groups[1 : 1 + MAX_OTHERS]
+    ]
+    others += (
+        [f"{len(groups) - 1 - MAX_OTHERS} more in the table of the fastest."] if len(groups) > 1 + MAX_OTHERS else []
+    )
+    others += [*searched.sentences(run), *findings.gpu_sentences(run.gpus)]
+    answers += [Answer("Also", others)] if others else []
+    return FirstScreen(" ".join(findings.matches(run)), answers, chart)
+
+
+def _timed(run: Run, ranking: Ranking) -> list[Answer]:
+    """Answers from the times of a GPU."""
+    row, by, names = ranking.fastest, run.criterion, _names(run)
+    best = "Time" if ranking.among == 1 else "Fastest" if by.is_time else "Best"
+    size, where = size_of(row), findings.group_of(row, findings.peers(run))
+    place = f"{f' at {size}' if size else ''}{f' ({where})' if where else ''}"
+    answers = [Answer(best, [f"{described(row, names)}{place}: {findings.speed(row, by)}."])]
+    if much := ranked.lead(run, ranking).sentence(names):
+        answers.append(Answer("By how much", [much]))
+    why = bottlenecks.reasons(run, [row])[row["row"]]
+    has_counters = not absent(row["ncu_sm_percent"])
+    ask = "" if has_counters or not is_gpu(str(row["device"])) or run.search else command(run.path, "ncu")
+    if why:
+        return [*answers, Answer("Why", [f"{why[:1].upper()}{why[1:]}."], ask, "More counts:")]
+    said = "No rule of docs/profile.md names a limit." if not ask else "What it waits for was not counted."
+    return [*answers, Answer("Why", [said], ask, "To count it:")]
+
+
+def _counted(run: Run, works: Sequence[counted.Work]) -> list[Answer]:
+    """Answers from counted memory work, in a run without a GPU."""
+    if not works:
+        lacks = not any(row["status"] == "ok" and row["emulated"] for row in run.rows) or run.search
+        ask = "" if lacks else command(run.path, "lines")
+        return [Answer("Fastest", [NO_TIMES], ask, "To rank by memory work:")] if any(run.frame["emulated"]) else []
+    least, *others = works
+    size, names = size_of(least.row), _names(run)
+    where = f" at {size}" if size else ""
+    also = f", {least.also}" if least.also else ""
+    first = f"{described(least.row, names)}{where}: {least.traffic} of global memory{also}."
+    answers = [Answer("Least memory work" if others else "Memory work", [first, counted.NOT_TIME])]
+    base = counted.baseline(works)
+    much = (
+        [f"{counted.versus(least, base)} the baseline {one_line(str(base.row['kernel']), 60)}"]
+        if base and base is not least
+        else []
+    )
+    much += [f"{counted.versus(least, others[0])} the next, {described(others[0].row, names)}"] if others else []
+    if much:
+        text = "; ".join(much)
+        answers.append(Answer("By how much", [f"{text[:1].upper()}{text[1:]}."]))
+    why = bottlenecks.reasons(run, [least.row])[least.row["row"]]
+    return [
+        *answers,
+        Answer(
+            "Why", [f"{why[:1].upper()}{why[1:]}." if why else "Its accesses hardly exceed the ideal: see the lines."]
+        ),
+    ]
+
+
+def _certainty(ranking: Ranking) -> list[str]:
+    """What is known of the error of the fastest time, and how many cases are as good."""
+    row, words = ranking.fastest, []
+    if not absent(row["ci_low_us"]) and not absent(row["ci_high_us"]):
+        words.append(f"95 % interval {exact(row['ci_low_us'])} to {exact(row['ci_high_us'])} µs")
+    if not absent(row["round_spread_percent"]) and not absent(row["rounds"]) and row["rounds"] > 1:
+        words.append(f"{row['rounds']} rounds differ by {row['round_spread_percent']:.2g} %")
+    near = ((ranking.tied, "tied with it"), (ranking.undecided, "undecided"))
+    words += [f"{count(len(p), 'more case')} {'is' if len(p) == 1 else 'are'} {word}" for p, word in near if p]
+    text = "; ".join(words)
+    return [f"{text[:1].upper()}{text[1:]}."] if text else []
+
+
+def _names(run: Run) -> list[str]:
+    shown = run.measured if len(run.measured.frame) else run
+    return [name for name in shown.varying if name not in ("size", "device", "dtype", "seed")]

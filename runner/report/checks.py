@@ -1,0 +1,123 @@
+"""What a run has checked, in sentences for the report, and on one line for the terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from runner.device.kinds import brief_caution, caution
+from runner.display.text import count, limited, listed, one_line
+from runner.record.ranking import IDLE
+from runner.record.run import Run
+from runner.report.missing import command
+from runner.stages.races.variants import APART, POSTPONED
+
+Row = dict[str, Any]
+
+MAX_NAMES = 6  # kernels in a sentence
+PART, WITHIN = "{} ({:,} of {:,} {})", "{}: {} of {} {}"  # the second where parentheses are around it already
+MAX_REASONS, MAX_RACE_REASONS = 3, 2  # in a sentence
+
+RACES = "Races, uninitialized and out-of-bounds accesses"
+RACE_FOUND = "checked CPU device"  # part of the reason of a row with a race or another of these findings
+OWN_SIZE = "its own size"  # in `races_at`
+
+
+def sentences(run: Run) -> list[str]:
+    """What was checked and what was not, for each kind of device; why other sizes were not tried."""
+    races = {kind: races_sentence(run, kind) for kind in sorted(set(run.frame["device"]))}
+    checked = {kind: _checked(run, kind, races[kind]) for kind in _launched(run)}
+    unchecked = [sentence for kind, sentence in races.items() if not checked.get(kind)]
+    return [*filter(None, [*unchecked, *checked.values()]), *_sizes_not_tried(run)]
+
+
+def in_brief(run: Run) -> list[str]:
+    """The same with one line for each kind of device; what was not looked for keeps its sentence."""
+    lines = []
+    for kind in sorted(set(run.frame["device"])):
+        variants = _variants(run, kind)
+        done = [group for group in variants if all(row["races_at"] for row in group)]
+        races = _part(PART, len(done), len(variants), "races", "variants")
+        line = brief_caution(kind, *_further(run, kind, PART), races) if kind in _launched(run) else ""
+        lines += [line, "" if line and done else races_sentence(run, kind)]
+    return list(filter(None, lines))
+
+
+def _launched(run: Run) -> list[str]:
+    launched = run.frame[~run.frame["status"].isin((*IDLE, "compile_error"))]
+    return sorted(set(launched["device"]))
+
+
+def _part(form: str, number: int, total: int, what: str, noun: str) -> str:
+    """`what`, in this form if it was not all; empty if none."""
+    return "" if not number else what if number == total else form.format(what, number, total, noun)
+
+
+def _further(run: Run, kind: str, form: str) -> tuple[str, str]:
+    """Further checks of values that all or some correct cases had: at other sizes, in other orders of threads."""
+    correct = run.frame[(run.frame["device"] == kind) & (run.frame["status"] == "ok")]
+    columns = (("size_launches", "other sizes"), ("order_launches", "other orders of threads"))
+    sizes, orders = (
+        _part(form, int((correct[column].fillna(0) > 0).sum()), len(correct), what, "cases") for column, what in columns
+    )
+    return sizes, orders
+
+
+def _checked(run: Run, kind: str, races: str) -> str:
+    """What a run without a GPU has checked; empty for a GPU."""
+    sizes, orders = _further(run, kind, WITHIN)
+    return caution(kind, sizes and f"at {sizes}", orders and f"in {orders}", races)
+
+
+def _sizes_not_tried(run: Run) -> list[str]:
+    """One sentence on the kernels that were not tried at other sizes, and why; an empty list if all were."""
+    lacking = run.frame[(run.frame["status"] == "ok") & (run.frame["sizes_not_tried"] != "")]
+    parts = []
+    for reason, rows in lacking.groupby("sizes_not_tried", sort=False):
+        kernels = [one_line(str(kernel), 60) for kernel in dict.fromkeys(rows["kernel"])]
+        parts.append(f"{listed(limited(kernels, MAX_NAMES))} ({one_line(str(reason), 120)})")
+    further = [f"{count(len(parts) - MAX_REASONS, 'more reason')}"] if len(parts) > MAX_REASONS else []
+    return [f"Other sizes were not tried for {'; '.join([*parts[:MAX_REASONS], *further])}."] if parts else []
+
+
+def races_sentence(run: Run, kind: str) -> str:
+    """Describe the check for races of the cases on a kind of device, such as `cpu`; empty if none was requested."""
+    variants = _variants(run, kind)
+    checked = [group for group in variants if all(row["races_at"] for row in group)]
+    if not checked:
+        return f"{RACES} were not looked for: {_skipped_reasons(run.path, variants)}." if variants else ""
+    number = sum(any(RACE_FOUND in str(row["reason"]) for row in group) for group in checked)
+    small = " at small sizes" if any(row["races_at"] != OWN_SIZE for group in checked for row in group) else ""
+    others = [group for group in variants if group not in checked]
+    more = f" Not in the others: {_skipped_reasons(run.path, others)}." if others else ""
+    total = f"{len(checked):,} of {count(len(variants), 'variant')}"
+    return f"{RACES}: looked for in {total}{small}, {f'found in {number:,}' if number else 'none found'}.{more}"
+
+
+def _variants(run: Run, kind: str) -> list[list[Row]]:
+    """The rows of each variant that could have been checked for races; empty if nobody asked for that."""
+    rows = [row for row in run.rows if row["device"] == kind]
+    if not any(row["races_at"] or row["races_skipped"] for row in rows):
+        return []
+    unasked = "a search looks at its winners only" if run.search else "not asked for"
+    names = [name for name in run.parameters if name not in (*APART, "device")]
+    variants: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        requested = row["races_at"] or row["races_skipped"]
+        if requested or row["status"] == "ok":
+            known = row if requested else {**row, "races_skipped": unasked}
+            variants.setdefault(tuple(str(row[name]) for name in names), []).append(known)
+    return list(variants.values())
+
+
+def _skipped_reasons(folder: Path, variants: Iterable[list[Row]]) -> str:
+    """Why variants of a run were not checked, the most frequent reasons first, and what to do."""
+    reasons = Counter(str(next(row["races_skipped"] for row in rows if not row["races_at"])) for rows in variants)
+    first = reasons.most_common(MAX_RACE_REASONS)
+    words = [f"{reason}{f' ({number:,})' if len(reasons) > 1 else ''}" for reason, number in first]
+    more = reasons.total() - sum(number for _, number in first)
+    words += [f"and {more:,} more, see races_skipped"] if more else []
+    advice = f"; `{command(folder, 'races')}` looks for them" if set(POSTPONED) & set(reasons) else ""
+    return one_line("; ".join(words), 400) + advice

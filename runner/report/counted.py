@@ -1,0 +1,195 @@
+"""The ranked chart of a run without a GPU: cases by their counted memory work. No HTML here.
+
+The CPU device knows which addresses every warp accesses, so it counts what the memory of a GPU would have to move. This
+predicts memory work, not time: a GPU may be limited by something else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runner.display.text import absent, described, four_digits, one_line, size_of, value_of
+from runner.record.run import PEERS, Run, size_key
+from runner.report import bottlenecks
+from runner.report.figures.figure import group
+from runner.report.ranked import MAX_BARS, NOT_PLACES, Bar, RankedChart, Rule
+from runner.stages.lines import costs as lines
+from runner.stages.lines.costs import BRANCH, GLOBAL, SHARED, LineCost
+
+Row = dict[str, Any]
+
+SECTOR = 32  # bytes (CUDA C++ Best Practices Guide, Coalesced Access to Global Memory)
+SAME = 1.01  # works that differ by less are equal: they are scaled from a few blocks
+CLEAR = 1.5  # a smaller ratio is told in percent
+NOT_TIME = "Counts predict memory work, not time."
+
+
+@dataclass(frozen=True)
+class Work:
+    """The memory work of a case's launch, scaled from the blocks that were counted to all."""
+
+    row: Row
+    sectors: float  # of 32 bytes that its accesses of global memory move
+    wavefronts: float  # passes over the banks that its accesses of shared memory take
+    divergent: float  # branches whose lanes diverged
+
+    @property
+    def traffic(self) -> str:
+        """The bytes of its sectors, in a unit that suits."""
+        return in_bytes(SECTOR * self.sectors)
+
+    @property
+    def also(self) -> str:
+        """Its further counts in words; empty without any."""
+        counts = ((self.wavefronts, "wavefronts of shared memory"), (self.divergent, "divergent branches"))
+        return ", ".join(f"{_rough(number)} {noun}" for number, noun in counts if number >= 1)
+
+
+def in_bytes(number: float) -> str:
+    """A number of bytes: `64 MiB`."""
+    exponent = min(4, int(math.log2(max(1.0, number)) // 10))
+    return f"{four_digits(float(f'{number / 1024**exponent:.3g}'))} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[exponent]}"
+
+
+def works(run: Run) -> list[Work]:
+    """The works of comparable cases at the largest size, the least first; of several kernels each one's least.
+
+    Of several groups of peers the one with most kernels counts. Empty if no lines were counted, or on a GPU.
+    """
+    costs = lines.read(run.folder)
+    rows = [row for row in run.rows if row["status"] == "ok" and row["emulated"] and str(row["case"]) in costs]
+    known = [_work(row, costs[str(row["case"])]) for row in rows]
+    groups = group(known, lambda work: (*(str(work.row[name]) for name in PEERS), size_key(work.row)))
+    if not groups:
+        return []
+    _, chosen = max(groups.items(), key=lambda item: (item[0][-1], len({work.row["kernel"] for work in item[1]})))
+    ordered = sorted(chosen, key=_order)
+    kernels: dict[str, Work] = {}
+    for work in ordered:
+        kernels.setdefault(str(work.row["kernel"]), work)
+    return list(kernels.values()) if len(kernels) > 1 else ordered
+
+
+def sentence(run: Run, ranked: Sequence[Work]) -> str:
+    """Which case has the least memory work, and by how much; empty if there are not two."""
+    if len(ranked) < 2:
+        return ""
+    (least, following), names = ranked[:2], _names(run, ranked)
+    size, base = size_of(least.row), baseline(ranked)
+    parts = [f"{described(least.row, names)}, {least.traffic} of global memory"]
+    if base is not None and base is not least:
+        parts.append(f"{versus(least, base)} the baseline {one_line(str(base.row['kernel']), 60)}")
+    else:
+        parts.append(f"{versus(least, following)} the next, {described(following.row, names)}")
+    return f"Least memory work{f' at {size}' if size else ''}: {'; '.join(parts)}."
+
+
+def baseline(ranked: Sequence[Work]) -> Work | None:
+    """The work of the kernel that ends the chain of baselines from the least work's kernel; `None` without one."""
+    by_kernel = {str(work.row["kernel"]): work for work in ranked}
+    work, seen = ranked[0], set[str]()
+    while (before := str(work.row["baseline"])) in by_kernel and before not in seen:
+        seen.add(before)
+        work = by_kernel[before]
+    named = any(str(other.row["baseline"]) == ranked[0].row["kernel"] for other in ranked)
+    return work if work is not ranked[0] or named else None
+
+
+def versus(work: Work, other: Work) -> str:
+    """The work of a case against that of another, in words that a name follows."""
+    for own, its, noun in (
+        (work.sectors, other.sectors, "sectors of global memory"),
+        (work.wavefronts, other.wavefronts, "wavefronts of shared memory"),
+        (work.divergent, other.divergent, "divergent branches"),
+    ):
+        if max(own, its) > SAME * min(own, its):
+            if not min(own, its):
+                return f"{'no' if own < its else 'more'} {noun}, unlike"
+            fewer, times = "fewer" if own < its else "more", max(own, its) / min(own, its)
+            much = f"{times:.3g}x" if times >= CLEAR else f"{100 * abs(own / its - 1):.2g} %"
+            return f"{much} {fewer} {noun} than"
+    return "as much memory work as"
+
+
+def chart(run: Run, ranked: Sequence[Work], colours: Mapping[str, int]) -> RankedChart | None:
+    """The chart of these works; `None` if there are fewer than two."""
+    if len(ranked) < 2:
+        return None
+    several = len({work.row["kernel"] for work in ranked}) > 1
+    shown, base, names = ranked[:MAX_BARS], baseline(ranked) if several else None, _names(run, ranked)
+    reasons = bottlenecks.reasons(run, [work.row for work in shown])
+    width = 1.02 * max(work.sectors for work in (*shown, *([base] if base else []))) or 1.0
+    least = ranked[0]
+
+    def gain(work: Work) -> str:
+        if base is None:
+            return "least" if work is least else f"{100 * (work.sectors / least.sectors - 1):+.1f} %"
+        return "baseline" if work is base else f"{base.sectors / work.sectors:.2f}x"
+
+    bars = [
+        Bar(
+            row=work.row["row"],
+            name=one_line(str(work.row["kernel"]), 60) if several else "",
+            details=", ".join(f"{n} {one_line(v, 40)}" for n in names if (v := value_of(n, work.row))),
+            colour=colours[str(work.row["kernel"])],
+            length=work.sectors / width,
+            low=work.sectors / width,
+            high=work.sectors / width,
+            value=work.traffic,
+            gain=gain(work) if work.sectors else "",
+            standing="first" if work is least else "tied" if _order(work) == _order(least) else "behind",
+            reason=", ".join(filter(None, [reasons[work.row["row"]].partition("; ")[0], work.also])),
+        )
+        for work in shown
+    ]
+    size = size_of(least.row)
+    what = "Counted memory work of each kernel" if several else f"Counted memory work of {least.row['kernel']}"
+    name = one_line(str(base.row["kernel"]), 40) if base else ""
+    rules = [Rule(base.sectors / width, f"baseline {name}", "baseline")] if base else []
+    note = (
+        f"{NOT_TIME} The CPU device counted the {SECTOR}-byte sectors that a launch moves, in {_blocks(run, least)}, "
+        "and scaled them to the grid."
+    )
+    against = f"fewer sectors than {name}" if base else "above the least"
+    heading = f"{what}{f' at {size}' if size else ''}"
+    return RankedChart(heading, bars, rules, "global memory", against, "also counted", note, len(ranked) - len(shown))
+
+
+def _work(row: Row, costs: Sequence[LineCost]) -> Work:
+    """The work of all blocks, from the blocks that were counted."""
+    sides = str(row["grid"]).split("x") if not absent(row["grid"]) else ["1"]
+    grid = math.prod(int(side) for side in sides if side.isdecimal())
+
+    def total(memory: str) -> float:
+        own = [cost for cost in costs if cost.memory == memory and cost.kind != BRANCH]
+        return sum(cost.actual * cost.requests * grid / max(1, cost.blocks) for cost in own)
+
+    branches = [cost for cost in costs if cost.kind == BRANCH]
+    divergent = sum((cost.divergent_branches or 0) * grid / max(1, cost.blocks) for cost in branches)
+    return Work(row, total(GLOBAL), total(SHARED), divergent)
+
+
+def _order(work: Work) -> tuple[float, ...]:
+    """The sort key: global memory first, as it is the slowest, then shared memory, then divergence."""
+    return tuple(round(math.log(1.0 + n) / math.log(SAME)) for n in (work.sectors, work.wavefronts, work.divergent))
+
+
+def _names(run: Run, ranked: Sequence[Work]) -> list[str]:
+    varying = [name for name in run.varying if name not in NOT_PLACES]
+    return [name for name in varying if len({value_of(name, work.row) for work in ranked} - {""}) > 1]
+
+
+def _blocks(run: Run, work: Work) -> str:
+    costs = lines.read(run.folder)[str(work.row["case"])]
+    number = max((cost.blocks for cost in costs), default=0)
+    return f"{number} block{'s' * (number != 1)} of a case"
+
+
+def _rough(number: float) -> str:
+    for power, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= power:
+            return f"{number / power:.3g} {letter}"
+    return f"{number:.3g}"

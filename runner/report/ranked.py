@@ -1,0 +1,250 @@
+"""The ranked chart: the best case of each kernel, or the variants of a single kernel, the fastest first. No HTML here.
+
+ranking of a GPU's cases ─timed─▶ RankedChart ◀─`counted`─ counted memory work of a run without a GPU
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from runner.display.text import absent, described, exact, one_line, rough, size_of, value_of
+from runner.kernel.metrics import Criterion
+from runner.record.ranking import Ranking, Ratio, best_of, ranker, ratio
+from runner.record.run import PEERS, Run
+from runner.report import bottlenecks
+from runner.report.tables import limits
+
+Row = dict[str, Any]
+Standing = Literal["first", "tied", "undecided", "behind"]
+
+MAX_BARS = 12
+SAME_BYTES = 1.01  # cases whose bytes differ by more share no ceiling
+
+NOT_PLACES = ("kernel", "size", "device", "dtype", "seed")
+"""Parameters that do not tell the bars of a chart apart, or that are their names."""
+
+STANDINGS = {"tied": "tied", "undecided": "undecided"}
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A case. Lengths are fractions of the chart's width."""
+
+    row: int  # in results.csv
+    name: str  # its kernel; empty if the chart has one kernel only
+    details: str  # the values of the other parameters that vary
+    colour: int  # of its kernel in all figures
+    length: float
+    low: float  # ends of the interval; both are `length` if it is unknown
+    high: float
+    value: str  # with unit
+    gain: str  # against the chart's baseline, or behind the fastest
+    standing: Standing
+    reason: str  # what limits it; empty if unknown
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A line through all bars: the baseline, or a ceiling."""
+
+    at: float  # fraction of the chart's width
+    label: str
+    kind: Literal["baseline", "ceiling"]
+
+
+@dataclass(frozen=True)
+class RankedChart:
+    """The bars, the best first."""
+
+    heading: str
+    bars: Sequence[Bar]
+    rules: Sequence[Rule]
+    value_head: str
+    gain_head: str
+    reason_head: str
+    note: str  # how to read it
+    more: int  # cases that are not drawn
+
+
+@dataclass(frozen=True)
+class Lead:
+    """By how much the fastest case of a ranking leads."""
+
+    base: Row | None  # the fastest case of the first baseline; the case itself if others name its kernel
+    over_base: Ratio | None
+    next: Row | None  # the fastest case of the next kernel, or the next case of a single kernel
+    behind: float  # how much it lags, as a fraction of the fastest case's cost
+    standing: Standing  # of the next
+
+    def sentence(self, names: Sequence[str]) -> str:
+        """The lead in words; empty if there is nothing to compare with."""
+        parts = []
+        if self.over_base and self.base:
+            interval = f"{self.over_base.low:.2f}x to {self.over_base.high:.2f}x"
+            name = one_line(str(self.base["kernel"]), 60)
+            parts.append(f"{self.over_base.times:.2f}x as fast as the baseline {name} ({interval})")
+        if self.next:
+            known = {"tied": ", too little to tell them apart", "undecided": ", which may be chance"}
+            percent = f"{100 * self.behind:.1f} %{known.get(self.standing, '')}"
+            parts.append(f"the next, {described(self.next, list(names))}, is behind by {percent}")
+        text = "; ".join(parts)
+        return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def lead(run: Run, ranking: Ranking) -> Lead:
+    """By how much the fastest case of a ranking leads over its first baseline and over the next."""
+    first, (best, *others) = ranking.fastest, _entries(run, ranking)
+    base = _baseline(run, ranking)
+    following = others[0] if others else None
+    behind = float(following["cost"]) / float(best["cost"]) - 1 if following else 0.0
+    over = ratio(base, first) if base is not None and base is not first else None
+    return Lead(base, over, following, behind, _standing(following, ranking) if following else "behind")
+
+
+def timed(run: Run, ranking: Ranking, colours: Mapping[str, int]) -> RankedChart:
+    """The chart of the cases that a ranking compares, by time or by what the run ranks them by."""
+    entries, by = _entries(run, ranking), run.criterion
+    several = len({row["kernel"] for row in entries}) > 1
+    shown, base = entries[:MAX_BARS], _baseline(run, ranking)
+    reasons = bottlenecks.reasons(run, shown)
+    ends = {row["row"]: _interval(row, by) for row in shown}
+    marks = _ceilings(run, ranking, shown) if by.is_time else {}
+    values = {row["row"]: _value(row, by, float(row["median_us"])) for row in shown}
+    drawn_base = base if base is not None and several else None
+    if drawn_base is not None:
+        marks[f"baseline {one_line(str(drawn_base['kernel']), 40)}"] = _value(drawn_base, by, drawn_base["median_us"])
+    width = 1.02 * max([*values.values(), *(high for _, high in ends.values()), *marks.values()])
+    names = [name for name in run.measured.varying if name not in NOT_PLACES]
+    gain = _gains(run, ranking, base if several else None)
+    bars = [
+        Bar(
+            row=row["row"],
+            name=one_line(str(row["kernel"]), 60) if several else "",
+            details=", ".join(f"{name} {one_line(v, 40)}" for name in names if (v := value_of(name, row))),
+            colour=colours[str(row["kernel"])],
+            length=values[row["row"]] / width,
+            low=ends[row["row"]][0] / width,
+            high=ends[row["row"]][1] / width,
+            value=f"{exact(values[row['row']])} {'µs' if by.is_time else by.unit}".strip(),
+            gain=gain(row),
+            standing=_standing(row, ranking),
+            reason=reasons[row["row"]].partition("; ")[0] or _share(row),
+        )
+        for row in shown
+    ]
+    size, kernel = size_of(ranking.fastest), one_line(str(ranking.fastest["kernel"]), 60)
+    what = "The best case of each kernel" if several else f"The variants of {kernel}"
+    rules = [
+        Rule(at / width, label, "baseline" if label.startswith("baseline") else "ceiling")
+        for label, at in marks.items()
+    ]
+    word = "median time" if by.is_time else f"{by.name} ({by.better} is better)"
+    note = "Grey: this measurement cannot tell the case from the fastest one. Thin line: 95 % interval."
+    against = (
+        f"speed-up over {one_line(str(base['kernel']), 40)}" if base is not None and several else "behind the fastest"
+    )
+    heading = f"{what}{f' at {size}' if size else ''}"
+    return RankedChart(heading, bars, rules, word, against, "what limits it", note, len(entries) - len(shown))
+
+
+def _entries(run: Run, ranking: Ranking) -> list[Row]:
+    """The cases of a ranking, the fastest first; of several kernels only the fastest case of each."""
+    first = ranking.fastest
+
+    def alike(row: Row) -> bool:
+        return all(_same(row[name], first[name]) for name in (*PEERS, "size", "rows", "cols"))
+
+    ordered = sorted(filter(alike, run.ranked.rows), key=lambda row: (row["cost"], row["row"]))
+    kernels: dict[str, Row] = {}
+    for row in ordered:
+        kernels.setdefault(str(row["kernel"]), row)
+    return list(kernels.values()) if len(kernels) > 1 else ordered
+
+
+def _same(one: Any, other: Any) -> bool:
+    return (absent(one) and absent(other)) or bool(one == other)
+
+
+def _baseline(run: Run, ranking: Ranking) -> Row | None:
+    """The fastest case, at the ranking's size, of the kernel that ends the chain of baselines from the fastest case's.
+
+    It is the fastest case itself if its kernel is the baseline of others.
+    """
+    first, size = ranking.fastest, size_of(ranking.fastest)
+    where = (first["device"], first["place"], first["dtype"])
+    best = {key[3]: rows[size] for key, rows in best_of(run).items() if key[:3] == where and size in rows}
+    row, seen = first, {str(first["kernel"])}
+    while (before := str(row["baseline"])) in best and before not in seen:
+        row = best[before]
+        seen.add(before)
+    if row is first:
+        return first if any(r["baseline"] == first["kernel"] for r in best.values() if r is not first) else None
+    return row
+
+
+def _standing(row: Row, ranking: Ranking) -> Standing:
+    number = row["row"]
+    if number == ranking.fastest["row"]:
+        return "first"
+    if number in {tied["row"] for tied in ranking.tied}:
+        return "tied"
+    return "undecided" if number in {near["row"] for near in ranking.undecided} else "behind"
+
+
+def _gains(run: Run, ranking: Ranking, base: Row | None) -> Callable[[Row], str]:
+    """How to say what a case gains: a speed-up over the baseline, or without one how far it is behind the fastest."""
+    rank, cost = ranker(run), float(ranking.fastest["cost"])
+
+    def gain(row: Row) -> str:
+        if base is None:
+            behind = 100 * (float(row["cost"]) / cost - 1)
+            word = STANDINGS.get(_standing(row, ranking), "")
+            return "fastest" if row["row"] == ranking.fastest["row"] else f"{behind:+.1f} %{word and f', {word}'}"
+        if row["row"] == base["row"]:
+            return "baseline"
+        pair = rank([base, row])
+        word = ", tied" if pair.tied else ", undecided" if pair.undecided else ""
+        return f"{ratio(base, row).times:.2f}x{word}"
+
+    return gain
+
+
+def _ceilings(run: Run, ranking: Ranking, rows: Sequence[Row]) -> dict[str, float]:
+    """Times in microseconds that bound these cases, by label: of a copy, at the peak, of kernels that do less."""
+    marks = {}
+    moved = [
+        float(row["bytes_read"] or 0) + float(row["bytes_written"] or 0) for row in rows if not absent(row["gbps"])
+    ]
+    if len(moved) == len(rows) and max(moved) <= SAME_BYTES * min(moved):
+        words = {"peak": "the peak bandwidth", "copy": "the bandwidth of a copy, which reads and writes"}
+        marks = {
+            f"as many bytes at {words[name]}, {rough(gbps)} GB/s": moved[0] / gbps / 1000
+            for name, gbps in limits(list(rows)).items()
+        }
+    first = ranking.fastest
+    for row in run.measured.rows:
+        same = all(_same(row[name], first[name]) for name in (*PEERS, "size", "rows", "cols"))
+        if same and row["ceiling"] == "True":
+            label = f"{one_line(str(row['kernel']), 40)}, a kernel that does less"
+            marks[label] = min(float(row["median_us"]), marks.get(label, float("inf")))
+    return marks
+
+
+def _value(row: Row, by: Criterion, us: float) -> float:
+    value = by.value(row, us)
+    return float(us) if value is None else value
+
+
+def _interval(row: Row, by: Criterion) -> tuple[float, float]:
+    ends = [row[name] for name in ("ci_low_us", "ci_high_us")]
+    low, high = sorted(_value(row, by, row["median_us"] if absent(end) or end <= 0 else end) for end in ends)
+    return low, high
+
+
+def _share(row: Row) -> str:
+    """The share of the bandwidth that a case reaches; empty if it is unknown."""
+    limit = "percent_peak" if absent(row["percent_copy"]) or row["percent_copy"] > 100 else "percent_copy"
+    word = "the peak bandwidth" if limit == "percent_peak" else "the bandwidth of a copy"
+    return "" if absent(row[limit]) else f"{row[limit]:.0f} % of {word}"
