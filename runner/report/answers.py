@@ -90,7 +90,7 @@ def _counted(run: Run, works: Sequence[counted.Work]) -> list[Answer]:
     if not works:
         lacks = not any(row["status"] == "ok" and row["emulated"] for row in run.rows) or run.search
         ask = "" if lacks else command(run.path, "lines")
-        return [Answer("Fastest", [NO_TIMES], ask, "To rank by memory work:")] if any(run.frame["emulated"]) else []
+        return [Answer("Speed", [NO_TIMES], ask, "To rank by memory work:")] if any(run.frame["emulated"]) else []
     least, *others = works
     size, names = size_of(least.row), _names(run)
     where = f" at {size}" if size else ""

@@ -51,6 +51,7 @@ HEADS = {
     "percent_peak": "of the peak, %",
     "percent_copy": "of a copy, %",
     "gflops": "GFLOP/s",
+    "emulated_us": "emulated, µs",
     "speedup": "speed-up",
     "reference_us": "reference, µs",
     "above_fastest_percent": "slower than the fastest, %",

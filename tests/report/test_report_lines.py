@@ -85,8 +85,10 @@ def test_the_table_of_lines_is_read_as_it_was_written(page):
 
 
 def test_each_line_has_its_costs_and_the_worst_is_marked(page, open_page):
-    """Actual and ideal, lanes and bytes; the worst line of its kernel; long stretches without any are folded."""
+    """Actual and ideal, lanes and bytes; the worst line of its kernel; on demand all lines, long stretches folded."""
     opened = open_page(page, "#lines")
+    assert "float t[32][32]" not in opened.locator("#lines").inner_text()
+    opened.locator("#lines .every").first.check()
     row = opened.locator(f"#lines tr[data-line='{STORE}']")
     assert "27 / 4 sectors" in row.inner_text()
     assert "27 / 1 wavefronts" in row.inner_text()
