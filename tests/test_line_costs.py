@@ -284,7 +284,7 @@ def test_without_a_compiler_the_reason_is_told_once_and_kept(monkeypatch, tmp_pa
 
 
 def test_whose_lines_are_counted(tmp_path):
-    """Right cases, unless the user, a search's first look or the kernel itself forbids it."""
+    """Right cases, unless the user or the kernel itself forbids it, or a search has only looked; all means all of a search, too."""
     job, right = (
         Job(case_of(shipped("reduceShfl")), DeviceConfig(), TimingConfig(), "nvcc", 0, lines="all"),
         {"status": "ok"},
@@ -294,7 +294,8 @@ def test_whose_lines_are_counted(tmp_path):
     assert not LineCosts().lacks(job, {"status": "mismatch"}, folder)
     assert not LineCosts().lacks(dataclasses.replace(job, lines="none"), right, folder)
     assert not LineCosts().lacks(dataclasses.replace(job, lines="default"), right, folder)
-    assert not LineCosts().lacks(dataclasses.replace(job, look=3), right, folder)
+    assert not LineCosts().lacks(dataclasses.replace(job, look=3, lines="fastest"), right, folder)
+    assert LineCosts().lacks(dataclasses.replace(job, look=3), right, folder)
     endless = dataclasses.replace(job, case=case_of(shipped("barrierDivergent")))
     assert not LineCosts().lacks(endless, right, folder)
 
@@ -342,7 +343,7 @@ def test_a_table_never_hides_what_the_jobs_know(tmp_path):
     (tmp_path / "1").mkdir()
     seen = []
     ledger = SimpleNamespace(
-        jobs=[job, more], row=lambda _: row, add=lambda *_: seen.append(set(lines.read(RunFolder(tmp_path)))),
+        jobs=[job, more], row=lambda one: {**row, READ: 4.0} if one is job else row, add=lambda *_: seen.append(set(lines.read(RunFolder(tmp_path)))),
         folder=RunFolder(tmp_path),
     )  # fmt: skip
     with Bench(ledger, Told(), Pool(), {}) as bench:

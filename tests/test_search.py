@@ -207,11 +207,44 @@ def test_any_time_of_the_cpu_device_makes_a_rehearsal(mine, objective):
 def test_a_search_has_the_lines_of_its_winners(mine):
     """In the table of the whole folder, as a sweep has them, whichever batch measured the case."""
     lined = [word for word in SEARCH if word != "lines=false"]
-    done = run(mine, *lined, "tile=1,2", "timing.cpu_rounds=2", "hydra.sweep.dir=lined", "lines=true")
+    done = run(mine, *lined, "tile=1,2", "timing.cpu_rounds=2", "hydra.sweep.dir=lined", "lines=fastest")
     assert done.code == 0, done.err
     winner = {row["case"] for row in table(mine / "lined") if row["rounds"] == "2"}
     with (mine / "lined" / "lines.csv").open(encoding="utf-8") as file:
         assert {row["case"] for row in csv.DictReader(file)} == winner != set()
+
+
+def test_a_counted_objective_is_counted_for_each_case(tmp_path):
+    """The search counts the lines of every case that it measures, and finds the padding without bank conflicts."""
+    done = run(
+        tmp_path, "hydra/sweeper=search", "kernel=transposeSmemUnrollPad", "device=cpu", "size=256x256", "block=32x8",
+        "pad=0,1", "hydra.sweeper.objective=shared_load_wavefronts", "lines=default", "racecheck=none", "hydra.sweep.dir=counted",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    wavefronts = {row["pad"]: float(row["shared_load_wavefronts"]) for row in table(tmp_path / "counted")}
+    assert wavefronts["1"] < wavefronts["0"]
+    assert f"best shared_load_wavefronts: {wavefronts['1']:g}, transposeSmemUnrollPad" in done.err
+    report = (tmp_path / "counted" / "report.html").read_text("utf-8")
+    assert "no value of" not in report
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("kernel=reduceBulk",), ("reduceBulk runs on a GPU only", "another objective")),
+        (("kernel=reduceSmem", "lines=none"), ("global_load_sectors is counted", "lines=none")),
+    ],
+)
+def test_a_counted_objective_that_cannot_be_counted_is_refused(tmp_path, arguments, words):
+    """A kernel that only a GPU runs, and a search without lines: one sentence, and no folder."""
+    search = (
+        "hydra/sweeper=search",
+        "block=64,128",
+        "hydra.sweeper.objective=global_load_sectors * 2",
+        "device=cpu",
+        "lines=default",
+    )
+    assert_refused(run(tmp_path, "--quiet", *search, *arguments), *words)
 
 
 def kernel_with(tmp_path, constraints):

@@ -24,6 +24,7 @@ from runner.display.terminal import SweepProgress
 from runner.display.text import count
 from runner.errors import UsageError
 from runner.jobs.job import Job
+from runner.jobs.settings import LINES_ALL, LINES_NONE
 from runner.kernel import metrics
 from runner.kernel.metrics import Metric
 from runner.record import searched, sources, stored_rows
@@ -34,10 +35,12 @@ from runner.search.devices import Devices
 from runner.search.loop import Budget, Sampler, Search, latest
 from runner.search.space import MAX_VALUES, Space, kernel_space
 from runner.stages.all import ALL
+from runner.stages.lines.columns import COLUMNS as LINE_COLUMNS
 from runner.sweep.session import Session
 
 SEARCHING = ("batch", "gpus")  # launchers that can search
 OBJECTIVE = "hydra.sweeper.objective"
+COUNTED = frozenset(column.name for column in LINE_COLUMNS)
 SEEDS = range(2**32)  # accepted by all samplers
 FORMS = ("choice", "range")  # of the values of a parameter under `search`
 Axes = Mapping[str, Sequence[Any]]
@@ -103,11 +106,15 @@ class _Searching:
             declared(OmegaConf.to_container(self._config.search, resolve=True)),
         )
         base = self._composer.job(fixed, 0, None)
+        wanted = given["objective"]
+        objectives = _objectives(base.rank_by if wanted in (None, "") else wanted, base)
+        if counts := _counted(objectives, base):
+            fixed = [*fixed, f"lines={LINES_ALL}"]
+            base = self._composer.job(fixed, 0, None)
+            _require_countable(base, counts)
         own = {name: value for name, value in base.case.parameters if name not in axes}
         space = kernel_space(base.case.kernel, own, axes)
         legal = _Legal(self._composer, fixed, base, space)
-        wanted = given["objective"]
-        objectives = _objectives(base.rank_by if wanted in (None, "") else wanted, base)
         sampler = samplers.make_sampler(given["sampler"], space, given["seed"])
         folder.write(folder.multirun, OmegaConf.to_yaml(self._config))
         sources.keep(folder, [base])
@@ -254,6 +261,25 @@ def declared(content: Any) -> dict[str, list[Any]]:
             raise UsageError(f"search.{name}.range: {values} gives {number:,} values; expected 1 to {MAX_VALUES:,}")
         axes[name] = list(range(first, last + (1 if step > 0 else -1), step))
     return axes
+
+
+def _counted(objectives: Sequence[Metric], base: Job) -> list[str]:
+    """The columns in the objectives that only counted lines fill."""
+    names = {name for metric in objectives for name in metric.value.names}
+    names |= {name for metric in base.metrics if metric.name in names for name in metric.value.names}
+    if base.lines == LINES_NONE and names & COUNTED:
+        raise UsageError(f"{OBJECTIVE}: {min(names & COUNTED)} is counted by lines, which lines=none leaves out")
+    return sorted(names & COUNTED)
+
+
+def _require_countable(base: Job, counts: Sequence[str]) -> None:
+    """Raise `UsageError` if the lines of the kernel cannot be counted."""
+    kernel = base.case.kernel
+    why = f"runs on a GPU only: {kernel.gpu_only}" if kernel.gpu_only else "breaks a rule" if base.case.hazard else ""
+    if why:
+        raise UsageError(
+            f"{OBJECTIVE}: {counts[0]} is counted on the CPU device, and {kernel.name} {why}; choose another objective"
+        )
 
 
 def _objectives(wanted: Any, base: Job) -> tuple[Metric, ...]:

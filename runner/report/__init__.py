@@ -86,7 +86,7 @@ def prepare(*, times: bool, figures: bool = False) -> Renderers | None:
 def publish(folder: Path, console: Console, *, brief: bool = False, renderers: Renderers | None = None) -> None:
     """Print the summary, then write verdict.json and the report, so that the verdict does not wait for the figures.
 
-    With `brief`, print only the verdict and the report's path. `renderers` are those of `prepare`.
+    With `brief`, print only the verdict and the report's path, and why no case ran if none did. `renderers` are those of `prepare`.
     """
     from runner.display.console import say_path
     from runner.display.terminal import SweepProgress
@@ -95,7 +95,7 @@ def publish(folder: Path, console: Console, *, brief: bool = False, renderers: R
 
     run, verdict = _read(folder)
     if brief:
-        terminal.print_verdict(verdict, console)
+        terminal.print_brief(run, verdict, console)
     else:
         terminal.print_summary(run, verdict, console)
     write(run)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.device.kinds import is_gpu
-from runner.display.text import absent, count, described, exact, one_line, size_of
+from runner.display.text import absent, count, described, exact, size_of
 from runner.record.ranking import Ranking, headline_groups
 from runner.record.run import Run
 from runner.report import bottlenecks, counted, findings, ranked, searched
@@ -97,23 +97,11 @@ def _counted(run: Run, works: Sequence[counted.Work]) -> list[Answer]:
     also = f", {least.also}" if least.also else ""
     first = f"{described(least.row, names)}{where}: {least.traffic} of global memory{also}."
     answers = [Answer("Least memory work" if others else "Memory work", [first, counted.NOT_TIME])]
-    base = counted.baseline(works)
-    much = (
-        [f"{counted.versus(least, base)} the baseline {one_line(str(base.row['kernel']), 60)}"]
-        if base and base is not least
-        else []
-    )
-    much += [f"{counted.versus(least, others[0])} the next, {described(others[0].row, names)}"] if others else []
-    if much:
-        text = "; ".join(much)
-        answers.append(Answer("By how much", [f"{text[:1].upper()}{text[1:]}."]))
+    if much := "; ".join(counted.leads(works, names)):
+        answers.append(Answer("By how much", [f"{much[:1].upper()}{much[1:]}."]))
     why = bottlenecks.reasons(run, [least.row])[least.row["row"]]
-    return [
-        *answers,
-        Answer(
-            "Why", [f"{why[:1].upper()}{why[1:]}." if why else "Its accesses hardly exceed the ideal: see the lines."]
-        ),
-    ]
+    said = f"{why[:1].upper()}{why[1:]}." if why else "Its accesses hardly exceed the ideal: see the lines."
+    return [*answers, Answer("Why", [said])]
 
 
 def _certainty(ranking: Ranking) -> list[str]:

@@ -77,14 +77,23 @@ def sentence(run: Run, ranked: Sequence[Work]) -> str:
     """Which case has the least memory work, and by how much; empty if there are not two."""
     if len(ranked) < 2:
         return ""
-    (least, following), names = ranked[:2], _names(run, ranked)
-    size, base = size_of(least.row), baseline(ranked)
-    parts = [f"{described(least.row, names)}, {least.traffic} of global memory"]
+    least, names = ranked[0], _names(run, ranked)
+    size = size_of(least.row)
+    first = f"{described(least.row, names)}, {least.traffic} of global memory"
+    return f"Least memory work{f' at {size}' if size else ''}: {first}; {leads(ranked, names)[0]}."
+
+
+def leads(ranked: Sequence[Work], names: list[str]) -> list[str]:
+    """How much less work the first has: than the baseline, or without one than the last; and than the next."""
+    least, *others = ranked
+    if not others:
+        return []
+    base, words = baseline(ranked), list[str]()
     if base is not None and base is not least:
-        parts.append(f"{versus(least, base)} the baseline {one_line(str(base.row['kernel']), 60)}")
-    else:
-        parts.append(f"{versus(least, following)} the next, {described(following.row, names)}")
-    return f"Least memory work{f' at {size}' if size else ''}: {'; '.join(parts)}."
+        words.append(f"{versus(least, base)} the baseline {one_line(str(base.row['kernel']), 60)}")
+    elif len(others) > 1:
+        words.append(f"{versus(least, others[-1])} the last, {described(others[-1].row, names)}")
+    return [*words, f"{versus(least, others[0])} the next, {described(others[0].row, names)}"]
 
 
 def baseline(ranked: Sequence[Work]) -> Work | None:

@@ -48,15 +48,26 @@ def print_summary(run: Run, verdict: Verdict, console: Console) -> None:
         say(console, sentence)
     for sentence in verdict.brief_cautions:
         say(console, sentence, "yellow")
-    for failed, status, cases, reason in _problems(run, verdict, MAX_PROBLEMS):
-        say(console, f"{status}: {cases}: {reason}", "red" if failed else "dim")
-    if len(verdict.problems) > MAX_PROBLEMS:
-        say(console, f"{count(len(verdict.problems) - MAX_PROBLEMS, 'more reason')}: see the report.")
+    _print_problems(run, verdict, console)
+
+
+def print_brief(run: Run, verdict: Verdict, console: Console) -> None:
+    """Print the verdict; the reasons, too, if no case ran."""
+    print_verdict(verdict, console)
+    if verdict.level == "none":
+        _print_problems(run, verdict, console)
 
 
 def print_verdict(verdict: Verdict, console: Console) -> None:
     """Print the level and the headline."""
     say(console, f"{LEVEL_NAMES[verdict.level]}: {verdict.headline}", STYLES[verdict.level])
+
+
+def _print_problems(run: Run, verdict: Verdict, console: Console) -> None:
+    for failed, status, cases, reason in _problems(run, verdict, MAX_PROBLEMS):
+        say(console, f"{status}: {cases}: {reason}", "red" if failed else "dim")
+    if len(verdict.problems) > MAX_PROBLEMS:
+        say(console, f"{count(len(verdict.problems) - MAX_PROBLEMS, 'more reason')}: see the report.")
 
 
 def _print_listing(run: Run, console: Console) -> None:

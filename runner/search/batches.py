@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from runner.device.kinds import kind_of
 from runner.display.terminal import SweepProgress
 from runner.jobs.job import Job
+from runner.jobs.settings import LINES_ALL
 from runner.kernel import metrics
 from runner.kernel.metrics import Metric
 from runner.record import noise, runs, searched
@@ -180,10 +181,11 @@ def _timed(row: Row) -> Row:
 def looks(job: Job, objectives: int) -> list[int]:
     """Compute the samples of a case at each level, ascending. The highest level has the least samples of a round.
 
-    There is a single level for several objectives, and if profiling takes longer than the samples.
+    There is a single level for several objectives, and if profiling or counting lines takes longer than the samples.
     """
     samples = [job.timing.protocol(kind_of(job.device)).min_samples]
-    while samples[0] // HALVING >= MIN_SAMPLES and not job.profile.needs_profiling and objectives == 1:
+    beside = job.profile.needs_profiling or job.lines == LINES_ALL
+    while samples[0] // HALVING >= MIN_SAMPLES and not beside and objectives == 1:
         samples.insert(0, samples[0] // HALVING)
     return samples
 

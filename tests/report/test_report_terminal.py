@@ -11,15 +11,15 @@ import report_runs as runs
 from rich.console import Console
 
 from runner.record.folder import RunFolder
-from runner.report import as_markdown, live, print_summary
+from runner.report import as_markdown, live, print_summary, publish
 from runner.report.__main__ import main
 from runner.report.live import page, server
 
 
-def summary(folder, width=80):
-    """What the terminal gets."""
+def summary(folder, width=80, *, terminal=False):
+    """What a pipe gets, or a terminal of that width."""
     stream = io.StringIO()
-    print_summary(folder, Console(file=stream, width=width, force_terminal=False))
+    print_summary(folder, Console(file=stream, width=width, force_terminal=terminal, no_color=True, highlight=False))
     return stream.getvalue()
 
 
@@ -39,6 +39,43 @@ def test_long_runs_are_cut_and_say_so(run_folder):
     assert text.count("<<<grid") == 24
     assert "24 of 72 cases are shown" in text
     assert text.count("block 256>>>") == 24
+
+
+def test_no_row_is_wider_than_the_terminal_and_what_is_left_out_is_told(run_folder):
+    """At 80 columns the launch goes, and the block that varies joins the name; a wide terminal and a pipe have all."""
+    folder = run_folder(runs.sweep(sizes=(24,)))
+    text = summary(folder, terminal=True)
+    rows = [line for line in text.splitlines() if line.startswith("reduce")]
+    assert len(rows) == 18
+    assert max(map(len, rows)) <= 80
+    assert "block 128" in rows[0]
+    assert "Left out at this width: launch." in text
+    assert "<<<grid" not in text
+    for other in (summary(folder, 200, terminal=True), summary(folder)):
+        assert "Left out" not in other
+        assert other.count("<<<grid") == 18
+
+
+def test_what_was_checked_is_one_line(run_folder):
+    """One line has all checks of the CPU device, with how many cases had those that not all had."""
+    rows = [
+        row | {"size_launches": 3 * (n > 0), "order_launches": 3, "races_at": "its own size"}
+        for n, row in enumerate(runs.emulated())
+    ]
+    columns = (*runs.COLUMNS, "size_launches", "order_launches", "races_at")
+    lines = summary(run_folder(rows, columns=columns)).splitlines()
+    assert lines[-1] == (
+        "Checked: values, other sizes (5 of 6 cases), other orders of threads, bounds, barriers, masks, races; not speed."
+    )
+
+
+def test_a_quiet_run_of_which_nothing_ran_says_why(run_folder, capsys):
+    """With --quiet the reasons of a run without a case are printed, those of others are in the report."""
+    folder = run_folder([runs.failed(0, "skipped", "width 64 is too wide")])
+    stream = io.StringIO()
+    publish(folder, Console(file=stream, width=200), brief=True)
+    assert "Nothing ran: 1 skipped." in stream.getvalue()
+    assert "width 64 is too wide" in stream.getvalue()
 
 
 def test_failures_are_told_once_with_their_count(run_folder):

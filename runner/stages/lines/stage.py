@@ -19,6 +19,7 @@ from runner.record.folder import RunFolder
 from runner.stages.checked import builds
 from runner.stages.checked.pool import Pool
 from runner.stages.lines import costs
+from runner.stages.lines.columns import COLUMNS
 from runner.stages.lines.costs import LineCost
 from runner.stages.lines.counting import LIMIT_S, count
 from runner.sweep.stage import Bench, Stage
@@ -37,7 +38,7 @@ class Counted:
 
 
 class LineCosts(Stage):
-    """Counts the lines of the fastest correct case of each kernel, or of all; in a search, of its best cases only.
+    """Counts the lines of the fastest correct case of each kernel; in a search, of its best cases; or of all cases.
 
     It writes N/lines.json, lines.csv and columns such as `global_load_sectors`. It never launches on the measured
     device and never changes a status. By default it takes the time of the bench, and leaves out the cases for which
@@ -63,7 +64,7 @@ class LineCosts(Stage):
         rows = [
             (job, row)
             for job, row in correct
-            if (job.lines == LINES_ALL or job.number in fastest) and not folder.has(folder.line_costs(job.number))
+            if (job.lines == LINES_ALL or job.number in fastest) and not _is_done(folder, job, row)
         ]
         if not rows:
             if not folder.has(folder.lines):  # the program was killed before it wrote the table
@@ -82,7 +83,17 @@ class LineCosts(Stage):
 
 def is_counted(job: Job) -> bool:
     """Whether a job's lines are to be counted. A case that breaks a rule on purpose might not terminate."""
-    return job.lines != LINES_NONE and not job.look and not job.case.kernel.gpu_only and not job.case.hazard
+    wanted = job.lines == LINES_ALL or (job.lines != LINES_NONE and not job.look)
+    return wanted and not job.case.kernel.gpu_only and not job.case.hazard
+
+
+def _is_done(folder: RunFolder, job: Job, row: Row) -> bool:
+    """Whether a case has its record, and its row the averages, which a row that was measured again lacks."""
+    if not folder.has(folder.line_costs(job.number)):
+        return False
+    record = folder.json(folder.line_costs(job.number))
+    counted = isinstance(record, dict) and bool(record.get("lines"))
+    return not counted or any(row.get(column.name) is not None for column in COLUMNS)
 
 
 def _fastest(cases: Sequence[tuple[Job, Row]]) -> set[int]:
