@@ -23,6 +23,7 @@ Row = dict[str, Any]
 
 SECTOR = 32  # bytes (CUDA C++ Best Practices Guide, Coalesced Access to Global Memory)
 SAME = 1.01  # works that differ by less are equal: they are scaled from a few blocks
+COUNTS = ("sectors of global memory", "wavefronts of shared memory", "divergent branches")
 CLEAR = 1.5  # a smaller ratio is told in percent
 NOT_TIME = "Counts predict memory work, not time."
 
@@ -37,6 +38,11 @@ class Work:
     divergent: float  # branches whose lanes diverged
 
     @property
+    def counts(self) -> tuple[float, float, float]:
+        """Its counts in the order of `COUNTS`."""
+        return self.sectors, self.wavefronts, self.divergent
+
+    @property
     def traffic(self) -> str:
         """The bytes of its sectors, in a unit that suits."""
         return in_bytes(SECTOR * self.sectors)
@@ -44,8 +50,8 @@ class Work:
     @property
     def also(self) -> str:
         """Its further counts in words; empty without any."""
-        counts = ((self.wavefronts, "wavefronts of shared memory"), (self.divergent, "divergent branches"))
-        return ", ".join(f"{_rough(number)} {noun}" for number, noun in counts if number >= 1)
+        pairs = list(zip(self.counts, COUNTS, strict=True))[1:]
+        return ", ".join(f"{_rough(number)} {noun}" for number, noun in pairs if number >= 1)
 
 
 def in_bytes(number: float) -> str:
@@ -109,11 +115,7 @@ def baseline(ranked: Sequence[Work]) -> Work | None:
 
 def versus(work: Work, other: Work) -> str:
     """The work of a case against that of another, in words that a name follows."""
-    for own, its, noun in (
-        (work.sectors, other.sectors, "sectors of global memory"),
-        (work.wavefronts, other.wavefronts, "wavefronts of shared memory"),
-        (work.divergent, other.divergent, "divergent branches"),
-    ):
+    for own, its, noun in zip(work.counts, other.counts, COUNTS, strict=True):
         if max(own, its) > SAME * min(own, its):
             if not min(own, its):
                 return f"{'no' if own < its else 'more'} {noun}, unlike"
@@ -130,13 +132,17 @@ def chart(run: Run, ranked: Sequence[Work], colours: Mapping[str, int]) -> Ranke
     several = len({work.row["kernel"] for work in ranked}) > 1
     shown, base, names = ranked[:MAX_BARS], baseline(ranked) if several else None, _names(run, ranked)
     reasons = bottlenecks.reasons(run, [work.row for work in shown])
-    width = 1.02 * max(work.sectors for work in (*shown, *([base] if base else []))) or 1.0
-    least = ranked[0]
+    least, drawn = ranked[0], [*shown, *([base] if base else [])]
+    by = next((n for n in range(len(COUNTS)) if _differ([work.counts[n] for work in drawn])), 0)
+    width = 1.02 * max(work.counts[by] for work in drawn) or 1.0
 
     def gain(work: Work) -> str:
-        if base is None:
-            return "least" if work is least else f"{100 * (work.sectors / least.sectors - 1):+.1f} %"
-        return "baseline" if work is base else f"{base.sectors / work.sectors:.2f}x"
+        if work is (base or least):
+            return "baseline" if base else "least"
+        own, its = work.counts[by], (base or least).counts[by]
+        if not min(own, its):
+            return ""
+        return f"{its / own:.2f}x" if base else f"{100 * (own / its - 1):+.1f} %"
 
     bars = [
         Bar(
@@ -144,11 +150,11 @@ def chart(run: Run, ranked: Sequence[Work], colours: Mapping[str, int]) -> Ranke
             name=one_line(str(work.row["kernel"]), 60) if several else "",
             details=", ".join(f"{n} {one_line(v, 40)}" for n in names if (v := value_of(n, work.row))),
             colour=colours[str(work.row["kernel"])],
-            length=work.sectors / width,
-            low=work.sectors / width,
-            high=work.sectors / width,
-            value=work.traffic,
-            gain=gain(work) if work.sectors else "",
+            length=work.counts[by] / width,
+            low=work.counts[by] / width,
+            high=work.counts[by] / width,
+            value=work.traffic if by == 0 else _rough(work.counts[by]),
+            gain=gain(work),
             standing="first" if work is least else "tied" if _order(work) == _order(least) else "behind",
             reason=", ".join(filter(None, [reasons[work.row["row"]].partition("; ")[0], work.also])),
         )
@@ -157,14 +163,16 @@ def chart(run: Run, ranked: Sequence[Work], colours: Mapping[str, int]) -> Ranke
     size = size_of(least.row)
     what = "Counted memory work of each kernel" if several else f"Counted memory work of {least.row['kernel']}"
     name = one_line(str(base.row["kernel"]), 40) if base else ""
-    rules = [Rule(base.sectors / width, f"baseline {name}", "baseline")] if base else []
+    rules = [Rule(base.counts[by] / width, f"baseline {name}", "baseline")] if base else []
+    equal = "" if by == 0 else f"All move {least.traffic} of global memory. "
     note = (
-        f"{NOT_TIME} The CPU device counted the {SECTOR}-byte sectors that a launch moves, in {_blocks(run, least)}, "
-        "and scaled them to the grid."
+        f"{equal}{NOT_TIME} The CPU device counted the addresses in {_blocks(run, least)} and scaled the counts to the "
+        f"grid. A sector has {SECTOR} bytes."
     )
-    against = f"fewer sectors than {name}" if base else "above the least"
+    against = f"less than {name}" if base else "above the least"
+    value_head = "bytes of global memory" if by == 0 else COUNTS[by]
     heading = f"{what}{f' at {size}' if size else ''}"
-    return RankedChart(heading, bars, rules, "global memory", against, "also counted", note, len(ranked) - len(shown))
+    return RankedChart(heading, bars, rules, value_head, against, "also counted", note, len(ranked) - len(shown))
 
 
 def _work(row: Row, costs: Sequence[LineCost]) -> Work:
@@ -181,9 +189,13 @@ def _work(row: Row, costs: Sequence[LineCost]) -> Work:
     return Work(row, total(GLOBAL), total(SHARED), divergent)
 
 
+def _differ(counts: Sequence[float]) -> bool:
+    return max(counts) > SAME * min(counts)
+
+
 def _order(work: Work) -> tuple[float, ...]:
     """The sort key: global memory first, as it is the slowest, then shared memory, then divergence."""
-    return tuple(round(math.log(1.0 + n) / math.log(SAME)) for n in (work.sectors, work.wavefronts, work.divergent))
+    return tuple(round(math.log(1.0 + count) / math.log(SAME)) for count in work.counts)
 
 
 def _names(run: Run, ranked: Sequence[Work]) -> list[str]:
