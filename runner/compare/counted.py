@@ -106,7 +106,7 @@ def changes(base: Compared, other: Compared, pairs: Sequence[Pair]) -> list[Coun
     was, now = _sources(base), _sources(other)
     renumbered = {name: _renumber(was[name], now[name]) for name in was.keys() & now.keys()}
     found: list[Count] = []
-    for case, pair in {str(pair.base["case"]): pair for pair in reversed(pairs)}.items():
+    for case, pair in {str(pair.base["case"]): pair for pair in pairs}.items():
         if case in before and case in after:
             costs = list(_changed(before[case], after[case], renumbered))
             found += (_of_line(pair, *both, was if both[1] is None else now) for both in costs)

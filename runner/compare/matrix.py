@@ -46,7 +46,7 @@ def level(comparisons: Sequence[Comparison]) -> str:
 def verdict(comparisons: Sequence[Comparison], names: Sequence[str]) -> str:
     """Summarize all runs, as in `4 runs against A, 20 cases. BROKEN: 1 in B. Slower: 2 in C, 3 in D.`."""
     base = comparisons[0].base
-    counts = [f"{name}: {counted.lead(c.counts)}." for name, c in zip(names, comparisons, strict=True) if c.is_counted]
+    counts = [f"{name}: {counted.lead(c.counts)}." for name, c in zip(names, comparisons, strict=True) if c.counts]
     words = []
     for word, start in NAMED.items():
         found = [(len(c.of(word)), name) for name, c in zip(names, comparisons, strict=True)]
@@ -54,7 +54,7 @@ def verdict(comparisons: Sequence[Comparison], names: Sequence[str]) -> str:
             words.append(f"{start}: {listed(limited(own, MAX_NAMED))}.")
     nothing = [] if words or counts else ["No case is broken, slower or faster."]
     what = f"{count(len(comparisons), 'run')} against {base.short}, {count(len(base.rows), 'case')}."
-    return " ".join([what, *counts, *words, *nothing])
+    return " ".join([what, *words, *counts, *nothing])
 
 
 def remarks(comparisons: Sequence[Comparison], names: Sequence[str]) -> list[str]:

@@ -80,7 +80,6 @@ def page(
         "same_facts": causes.same,
         "diffs": [(c.other.short, d) for c in comparisons for d in changed_sources(c.base, c.other) if d.diff],
         "picture": picture,
-        "predicted": views.PREDICTED,
         "rule": rule,
     }
     return template("compare.html", "runner.compare", "runner.report").render(context).encode()

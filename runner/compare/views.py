@@ -100,9 +100,13 @@ def headline(comparison: Comparison) -> str:
     parts += [f"{numbers[word]:,} {word}" for word in COUNTED_IF_ANY if numbers[word]]
     base, other = comparison.base.short, comparison.other.short
     alone = [f"{count(len(rows), 'case')} only in {name}" for name, rows in lone(comparison)]
-    first = f": {counted.lead(comparison.counts)}. " if comparison.is_counted else ", "
-    start = f"{other} against {base}{first}{count(len(comparison.common), 'common case')}: {', '.join(parts)}."
-    return f"{start} {listed(alone)}." if alone else start
+    cases, outcome = count(len(comparison.common), "common case"), ", ".join(parts)
+    lead = counted.lead(comparison.counts)
+    if comparison.is_counted:
+        said = f"{other} against {base}: {lead}. {cases}: {outcome}."
+    else:
+        said = f"{other} against {base}, {cases}: {outcome}." + (f" Counted: {lead}." if lead else "")
+    return f"{said} {listed(alone)}." if alone else said
 
 
 def kernels(comparison: Comparison) -> list[str]:
@@ -128,7 +132,7 @@ def remarks(comparison: Comparison) -> list[str]:
     if not by.is_time:
         start = f"Compared by {by.label}, as {comparison.base.short} ranks its cases"
         todo.insert(0, f"{start}: slower means worse, and so does a positive change.")
-    predicted = [PREDICTED] if comparison.is_counted else []
+    predicted = [PREDICTED] if comparison.counts else []
     return [*predicted, *todo, *_cautions(comparison), *_noise(comparison)]
 
 
