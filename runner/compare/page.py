@@ -116,9 +116,9 @@ def _lines(comparison: Comparison) -> Table:
     for line in counted.groups(comparison.counts):
         first, own = line.counts[0], limited([name for case in line.cases if (name := rows.get(case))], 4)
         word = Cell(line.trend, TREND_STYLES.get(line.trend, ("", "level"))[1])
-        texts = (line.values, first.kernel, first.place or "all", line.accesses, one_line(first.text, 120))
+        texts = (line.values, line.place, line.accesses, one_line(first.text, 120))
         lines.append(Line("", [word, *map(Cell, texts), Cell("; ".join(own)), Cell(f"{len(line.cases)}")]))
-    heads = ["word", "before -> now", "kernel", "line", "access", "source", "which cases", "cases"]
+    heads = ["word", "before -> now", "line", "access", "source", "which cases", "cases"]
     return Table(heads, lines).filled("word")
 
 
