@@ -103,7 +103,7 @@ class Group:
 def changes(base: Compared, other: Compared, pairs: Sequence[Pair]) -> list[Count]:
     """List what was counted in both runs of a common case and differs by more than `MIN_CHANGE`."""
     before, after = lines.read(base.folder), lines.read(other.folder)
-    was, now = _sources(base), _sources(other)
+    was, now = (_sources(run) if before and after else {} for run in (base, other))
     renumbered = {name: _renumber(was[name], now[name]) for name in was.keys() & now.keys()}
     found: list[Count] = []
     for case, pair in {str(pair.base["case"]): pair for pair in pairs}.items():
