@@ -9,6 +9,7 @@ import os
 import shutil
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 # Several processes share the cores: threads of one that wait for work in a loop take the time of the others.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -110,8 +111,8 @@ def runner(tmp_path):
 
 
 @pytest.fixture(scope="session")
-def browser():
-    """A headless Chromium: one for each of pytest's processes."""
+def chromium():
+    """A headless Chromium: one for each of pytest's processes. Tests use `browser`, which misses no error."""
     playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
     if not CHROMIUM:
         pytest.skip("there is no Chromium here")
@@ -122,21 +123,36 @@ def browser():
 
 
 @pytest.fixture
+def browser(chromium):
+    """Opens pages, which note what they ask for and what goes wrong in them. The test fails if anything did.
+
+    Wrong is what a script throws, what the page's own policy blocks, a dialog, and any message on the console.
+    """
+    pages = []
+
+    def new_page(**options):
+        page = chromium.new_page(**options)
+        pages.append(page)
+        page.asked, page.wrong = [], []
+        page.context.on("request", lambda request: page.asked.append(request.url))
+        page.context.on("console", lambda message: page.wrong.append(message.text))
+        page.context.on("weberror", lambda error: page.wrong.append(str(error.error)))
+        page.context.on("dialog", lambda dialog: (page.wrong.append(dialog.message), dialog.dismiss()))
+        return page
+
+    yield SimpleNamespace(new_page=new_page)
+    for page in pages:
+        page.close()
+    assert [words for page in pages for words in page.wrong] == []
+
+
+@pytest.fixture
 def open_page(browser):
-    """Opens a file; the page notes what it asks for and what goes wrong in it."""
-    opened = []
+    """Opens a file in a browser's page."""
 
     def go(path, anchor="", **options):
         page = browser.new_page(**options)
-        opened.append(page)
-        page.asked, page.wrong = [], []
-        page.on("request", lambda request: page.asked.append(request.url))
-        page.on("console", lambda message: page.wrong.append(message.text))
-        page.on("pageerror", lambda error: page.wrong.append(str(error)))
-        page.on("dialog", lambda dialog: (page.wrong.append(dialog.message), dialog.dismiss()))
         page.goto(path.as_uri() + anchor)
         return page
 
-    yield go
-    for page in opened:
-        page.close()
+    return go

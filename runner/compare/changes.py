@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
+from runner.compare import counted
 from runner.compare.runs import Compared, Pair, Row, join, varying
 from runner.display.text import absent
 from runner.kernel.metrics import Criterion
 from runner.record import noise, samples
 from runner.record.ranking import IDLE, TIME
 from runner.record.runs import section
+from runner.report.figures.figure import group
 from runner.statistics import Decision, Noise, Side, decide, round_medians, unthrottled
 
 
@@ -90,6 +92,21 @@ class Comparison:
     def varying(self) -> list[str]:
         """The parameters that vary within or between the two runs."""
         return varying([*self.base.rows, *self.other.rows], self.base.parameters)
+
+    @cached_property
+    def counts(self) -> list[counted.Count]:
+        """What was counted from addresses in both runs, and changed."""
+        return counted.changes(self.base, self.other, [change.pair for change in self.common])
+
+    @cached_property
+    def counts_by_case(self) -> dict[str, list[counted.Count]]:
+        """The same by the case's id."""
+        return group(self.counts, lambda each: each.case)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether counts say what changed: no case broke, and no time says more."""
+        return bool(self.counts) and not any(c.decision or c.word is Word.BROKEN for c in self.common)
 
     def of(self, word: Word) -> list[Change]:
         """Select the changes with this word."""

@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.compare import causes, changes, runs, views
+from runner.compare import causes, changes, sides, terminal, views
 from runner.display.terminal import Console, SweepProgress
 from runner.errors import UsageError
 from runner.files import atomic
@@ -26,31 +26,28 @@ def compare(options: Namespace) -> int:
     files = [path for path in (options.html, options.csv) if path]
     with reading(", ".join(options.runs)):
         with SweepProgress() as progress:
-            sides = runs.resolve_sides(options.runs, options.baseline)
-            paths = [path for side in sides for path in side]
-            _refuse_to_replace(files, paths)
-            progress.stage("reading", len(paths))
-            parts = []
-            for run in runs.read(paths):
-                parts.append(run)
-                step(run.name)
-            remaining = iter(parts)
-            base, *others = runs.united([runs.pooled([next(remaining) for _ in side]) for side in sides])
+            named = sides.resolve(options.runs, options.baseline)
+            _refuse_to_replace(files, named.paths)
+            progress.stage("reading", len(named.paths))
+            selected = sides.select(named, step)
             comparisons = []
-            for other in others:
-                progress.stage("comparing", len(base.rows))
-                comparisons.append(changes.compare(base, other, step))
-            entries, differences = views.entries(comparisons), causes.causes(base, comparisons)
+            for other in selected.others:
+                progress.stage("comparing", len(selected.base.rows))
+                comparisons.append(changes.compare(selected.base, other, step))
+            entries, differences = views.entries(comparisons), causes.causes(selected.base, comparisons)
+            left_out = selected.sentences
             if options.csv:
                 _write(options.csv, views.as_csv(comparisons, entries))
             if options.html:
                 progress.stage("drawing", 1)
                 os.environ["MPLBACKEND"] = "agg"  # a notebook's own backend may not be installed
-                from runner.compare import figure  # noqa: PLC0415 - matplotlib would slow a comparison without a page
+                from runner.compare import figure, page  # noqa: PLC0415 - slow, and a comparison may need no page
 
-                _write(options.html, views.page(comparisons, entries, differences, figure.draw(comparisons)))
-        views.show(comparisons, entries, differences, files, Console())
-        return views.exit_status(comparisons, strict=options.strict)
+                content = page.page(comparisons, entries, differences, left_out, figure.draw(comparisons))
+                _write(options.html, content)
+        terminal.show(comparisons, entries, differences, left_out, files, Console())
+        status = views.exit_status(comparisons, strict=options.strict, fail_on_counted=options.fail_on_counted)
+        return views.UNDECIDED if options.strict and left_out and not status else status
 
 
 def _refuse_to_replace(targets: Sequence[Path], folders: Sequence[Path]) -> None:

@@ -1,10 +1,9 @@
-"""The runs of a comparison: how the user names them, reading their folders, and joining their cases."""
+"""The runs of a comparison: reading their folders, pooling them, and joining their cases."""
 
 from __future__ import annotations
 
 import re
 import statistics
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,14 +13,13 @@ from runner.display.text import absent, listed, one_line, slug, value_of
 from runner.errors import UsageError
 from runner.kernel.metrics import Criterion
 from runner.record import run as reader
-from runner.record import runs
 from runner.record.folder import RunFolder
 from runner.record.ranking import IDLE, TIME
 from runner.record.runs import flat, section
 from runner.report.figures.figure import group
 
 Row = dict[str, Any]
-Folders = tuple[Path, ...]  # a side of a comparison: a run, or several runs of the same sweep
+Key = tuple[str, str, str]  # what joins the cases of two runs
 
 LAST = ("seed", "device")
 ALWAYS_THERE = frozenset(("dtype", *LAST))  # empty only in the row of a case that never ran
@@ -108,36 +106,6 @@ class Joined:
     only_other: list[Row]
 
 
-def resolve_sides(texts: Sequence[str], baseline: str | None) -> list[Folders]:
-    """Resolve the sides of a comparison, the baseline first; by default that is the first side.
-
-    A text is a run in a form that `record.runs` resolves, a pattern for several runs, or the runs of one side separated
-    by commas.
-
-    Raises:
-        UsageError: A run does not exist or is named twice, or there are fewer than two sides.
-    """
-    first = [] if baseline is None else _sides(baseline)
-    if len(first) > 1:
-        raise UsageError(f"--baseline {baseline}: {len(first)} runs match, expected one")
-    chosen = {_resolved(side): side for side in first}
-    named: dict[Path, str] = {}
-    for text, sides in [(text, _sides(text)) for text in texts]:
-        for side in sides:
-            again = [path for path in _resolved(side) if path in named]
-            if again and len(sides) == 1:
-                raise UsageError(f"{text}: the same folder as {named[again[0]]}; a run cannot be compared with itself")
-            named.update(dict.fromkeys(_resolved(side), text))
-            chosen.setdefault(_resolved(side), side)
-    words = " ".join([*texts, *([f"--baseline {baseline}"] if baseline is not None else [])])
-    if len(chosen) < 2:
-        raise UsageError(f"{words}: compare needs at least two runs")
-    path, times = Counter(path for side in chosen for path in side).most_common(1)[0]
-    if times > 1:
-        raise UsageError(f"{words}: {path.name} is on two sides; a run cannot be compared with itself")
-    return list(chosen.values())
-
-
 def kind_of(entry: str) -> str | None:
     """Return the kind of an entry of environment.json, given its dotted name; `None` if it is never a cause."""
     return next((kind for pattern, kind in RULES if re.match(pattern, entry)), "other")
@@ -145,13 +113,17 @@ def kind_of(entry: str) -> str | None:
 
 def read(paths: Sequence[Path]) -> Iterator[Compared]:
     """Read runs from their folders, one after the other. Raises `UsageError` if a table cannot be read."""
-    for path, name in zip(paths, _names(paths), strict=True):
-        run, folder = reader.read(path), RunFolder(path)
-        for row in run.rows:
-            case = str(row["case"])
-            is_safe = slug(case) == case  # as a file name
-            row["measured"] = tuple((folder, folder.samples(case, job)) for job in row["jobs"] if is_safe)
-        yield Compared(name, folder, run.rows, run.parameters, run.environment, run.criterion)
+    yield from map(read_one, paths, names_of(paths))
+
+
+def read_one(path: Path, name: str) -> Compared:
+    """Read a run, which is called `name`, from its folder. Raises `UsageError` if its table cannot be read."""
+    run, folder = reader.read(path), RunFolder(path)
+    for row in run.rows:
+        case = str(row["case"])
+        is_safe = slug(case) == case  # as a file name
+        row["measured"] = tuple((folder, folder.samples(case, job)) for job in row["jobs"] if is_safe)
+    return Compared(name, folder, run.rows, run.parameters, run.environment, run.criterion)
 
 
 def united(compared: Sequence[Compared]) -> list[Compared]:
@@ -173,25 +145,27 @@ def values(rows: Sequence[Row], name: str) -> list[str]:
     return [text for text in texts if text] or texts if name in ALWAYS_THERE else texts
 
 
-def join(base: Compared, other: Compared) -> Joined:
-    """Join the cases of two runs.
+def join_keys(base: Compared, other: Compared) -> tuple[dict[Key, list[Row]], dict[Key, list[Row]]]:
+    """Group the rows of two runs by what joins them.
 
     The key of a case is its id, which covers kernel, parameters and seed; its kind of device, if the runs share a
     kind; and its model of GPU, if both runs used the same models.
-
-    Raises:
-        UsageError: The runs have no case in common.
     """
     by_kind = bool(base.kinds & other.kinds) or not (base.kinds and other.kinds)
     by_place = {row["place"] for row in base.rows} == {row["place"] for row in other.rows}
 
-    def key(row: Row) -> tuple[str, ...]:
+    def key(row: Row) -> Key:
         return str(row["case"]), str(row["device"]) if by_kind else "", str(row["place"]) if by_place else ""
 
-    before, after = group(base.rows, key), group(other.rows, key)
+    return group(base.rows, key), group(other.rows, key)
+
+
+def join(base: Compared, other: Compared) -> Joined:
+    """Join the cases of two runs. Raises `UsageError` if they have no case in common."""
+    before, after = join_keys(base, other)
     common = [key for key in before if key in after]
     if not common:
-        raise UsageError(_nothing_in_common(base, other))
+        raise UsageError(nothing_in_common(base, other))
     clear = {key for key in common if len(before[key]) == len(after[key]) == 1}
     return Joined(
         common=[Pair(before[key][0], after[key][0]) for key in common if key in clear],
@@ -221,27 +195,15 @@ def pooled(parts: Sequence[Compared]) -> Compared:
     return replace(first, name=name, rows=rows)
 
 
-def _sides(text: str) -> list[Folders]:
-    if "," not in text or Path(text).exists():
-        return [(path,) for path in runs.find(text)]
-    parts = tuple(path for part in text.split(",") for path in runs.find(part))
-    if len(set(_resolved(parts))) < len(parts):
-        raise UsageError(f"{text}: a folder is named twice; the runs of a side must be different")
-    return [parts]
-
-
-def _resolved(side: Folders) -> Folders:
-    return tuple(path.resolve() for path in side)
-
-
-def _names(paths: Sequence[Path]) -> list[str]:
-    """The shortest ends of the paths that are unique."""
+def names_of(paths: Sequence[Path]) -> list[str]:
+    """Name runs by the shortest ends of their paths that are unique."""
     parts = [path.resolve().parts for path in paths]
     ends = (["/".join(p[-length:]) for p in parts] for length in range(1, max(map(len, parts)) + 1))
     return next((names for names in ends if len(set(names)) == len(names)), [str(path) for path in paths])
 
 
-def _nothing_in_common(base: Compared, other: Compared) -> str:
+def nothing_in_common(base: Compared, other: Compared) -> str:
+    """Say that two runs with the same columns have no case in common, and how their parameters differ."""
     axes = {name: (values(base.rows, name), values(other.rows, name)) for name in base.parameters}
     apart = [name for name, (left, right) in axes.items() if not set(left) & set(right)]
     differing = apart or [name for name, (left, right) in axes.items() if set(left) != set(right)]

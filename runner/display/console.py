@@ -66,5 +66,5 @@ def _drawn(table: Table, right: Collection[str], *, heads: bool, gap: int) -> ri
     for name in table.columns:
         drawn.add_column(name, no_wrap=True, justify="right" if name in right else "left")
     for line in table.lines:
-        drawn.add_row(*(Text(cell.text) for cell in line.cells), style=line.style)
+        drawn.add_row(*(Text(cell.text, style=cell.style) for cell in line.cells), style=line.style)
     return drawn

@@ -20,10 +20,12 @@ ZERO_IS_NOTHING = frozenset(("mismatches", "undefined_reads", "shared_dynamic", 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell: its text, and its class in the style sheet."""
+    """A cell: its text, its class in the style sheet, a tip of the page, and Rich's style in a terminal."""
 
     text: str
     kind: str = ""
+    tip: str = ""
+    style: str = ""
 
 
 @dataclass(frozen=True)

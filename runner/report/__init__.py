@@ -86,7 +86,7 @@ def prepare(*, times: bool, figures: bool = False) -> Renderers | None:
 def publish(folder: Path, console: Console, *, brief: bool = False, renderers: Renderers | None = None) -> None:
     """Print the summary, then write verdict.json and the report, so that the verdict does not wait for the figures.
 
-    With `brief`, print only the verdict and the report's path, and why no case ran if none did. `renderers` are those of `prepare`.
+    With `brief`, print the verdict and the report's path only, and why if no case ran. `renderers` are those of `prepare`.
     """
     from runner.display.console import say_path
     from runner.display.terminal import SweepProgress
