@@ -86,7 +86,8 @@ def prepare(*, times: bool, figures: bool = False) -> Renderers | None:
 def publish(folder: Path, console: Console, *, brief: bool = False, renderers: Renderers | None = None) -> None:
     """Print the summary, then write verdict.json and the report, so that the verdict does not wait for the figures.
 
-    With `brief`, print the verdict and the report's path only, and why if no case ran. `renderers` are those of `prepare`.
+    With `brief`, print the verdict and the report's path only, and the reasons if no case ran. `renderers` are those of
+    `prepare`.
     """
     from runner.display.console import say_path
     from runner.display.terminal import SweepProgress
