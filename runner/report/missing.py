@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from runner.device.kinds import is_gpu
-from runner.display.text import listed
+from runner.display.text import listed, one_line
+from runner.record.folder import RunFolder
 from runner.record.run import Run
 from runner.stages.races.variants import POSTPONED
 
@@ -31,13 +35,20 @@ def command(folder: Path, *words: str) -> str:
     return f"python -m runner.profile {shlex.quote(folder.resolve().name)} {' '.join(words)}"
 
 
+def _is_countable(folder: RunFolder, row: Mapping[str, Any]) -> bool:
+    """Whether the lines of a row's kernel can be counted: not those of a kernel that only a GPU runs."""
+    declaration = folder.sources / "conf" / "kernel" / f"{one_line(str(row['kernel']))}.yaml"
+    text = folder.text(declaration) if declaration in folder.files(folder.sources) else ""
+    return not re.search(r"^gpu_only:", text, re.MULTILINE)
+
+
 def missing(run: Run) -> Missing | None:
     """What is missing in a finished run: races, line costs, machine code; `None` if nothing is."""
     folder = run.folder
     correct = [row for row in run.rows if row["status"] == "ok"]
     wanted = {
         "races": any(row["races_skipped"] in POSTPONED and not row["races_at"] for row in run.rows),
-        "lines": bool(correct) and not folder.has(folder.lines) and not run.search,
+        "lines": any(_is_countable(folder, row) for row in correct) and not folder.has(folder.lines) and not run.search,
         "code": any(is_gpu(str(row["device"])) and folder.has(folder.cubin(str(row["binary"]))) for row in correct)
         and not any(folder.has(folder.machine_code(str(row["binary"]))) for row in correct),
     }

@@ -52,7 +52,7 @@ def test_an_experiment_says_what_to_look_for(run_folder):
     words = "# @package _global_\n# Waves & <tails>.\n#\n#   python -m runner experiment=waves\n#\n# What to look for:\n# the tail.\na: 1\n"
     (folder / "sources" / "conf" / "experiment" / "waves.yaml").write_text(words)
     text = page(folder)
-    assert "<h1>waves: reduceGmem on NVIDIA H200, 2026-01-02</h1>" in text
+    assert '<h1>waves: reduceGmem on NVIDIA H200, <span class="day">2026-01-02</span></h1>' in text
     assert re.findall('<p class="about">(.*?)</p>', text) == [
         "Waves &amp; &lt;tails&gt;.",
         "What to look for: the tail.",

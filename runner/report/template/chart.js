@@ -167,7 +167,8 @@ const makeExplorer = (place, table, columns, about) => {
 
     const comparable = MORE.test(y) || LESS.test(y);
     const extent = d3.extent(shown, ({ n }) => ys.values[n]);
-    const limits = Object.entries(about.limits[y] ?? {});
+    // A limit far above all cases would press them flat; the words below the chart name it instead.
+    const [limits, above] = [true, false].map((near) => Object.entries(about.limits[y] ?? {}).filter(([, value]) => near === value <= 2.5 * (extent[1] ?? 1)));
     const logY = LESS.test(y) && extent[0] > 0 && extent[1] > 4 * extent[0];
     const top = Math.max(extent[1] ?? 1, ...limits.map(([, value]) => value));
     const yDomain = logY ? [extent[0] / 1.15, extent[1] * 1.15] : [Math.min(0, extent[0] ?? 0), top * 1.05];
@@ -181,7 +182,8 @@ const makeExplorer = (place, table, columns, about) => {
     const crowded = order && d3.sum(order, (text) => text.length + 2) * 7.5 > width - 80;
     const longest = order ? Math.max(...order.map((text) => text.length)) : 0;
     const skip = Math.ceil(xValues.length / (width / 62));
-    const ticks = byNumber && logX && xValues.length <= 40 ? d3.sort(xValues).filter((_, n) => n % skip === 0) : undefined;
+    const few = byNumber && xValues.length <= (logX ? 40 : 8); // then every value is a tick
+    const ticks = few ? d3.sort(xValues).filter((_, n) => n % skip === 0) : undefined;
     chart.style.setProperty("--beside", beside);
     chart.replaceChildren(...groups.map(([title, own]) => {
       const lines = comparable ? d3.groups(own, series).flatMap(([, of]) => d3.groups(of, at).map(([, same]) => best(same))) : [];
@@ -194,7 +196,7 @@ const makeExplorer = (place, table, columns, about) => {
         marginLeft: 58, marginRight: 24, marginBottom: crowded ? 44 + 5.5 * Math.min(longest, 24) : 44, marginTop: 26, className: "plot",
         style: FONT,
         ariaLabel: `${label(y)} by ${label(x)}${title && `, ${panels} ${title}`}`,
-        x: { label: label(x), labelAnchor: "center", labelArrow: "none", type: order ? "point" : logX ? "log" : "linear", base: logX ? 2 : undefined, domain: order, ticks, tickFormat: order ? (text) => (text.length > 24 ? `${text.slice(0, 23)}…` : text) : logX ? inWords : undefined, tickRotate: crowded ? -40 : 0, inset: 10 },
+        x: { label: label(x), labelAnchor: "center", labelArrow: "none", type: order ? "point" : logX ? "log" : "linear", base: logX ? 2 : undefined, domain: order, ticks, tickFormat: order ? (text) => (text.length > 24 ? `${text.slice(0, 23)}…` : text) : few || logX ? inWords : undefined, tickRotate: crowded ? -40 : 0, inset: 10 },
         y: { label: `${label(y)}${LESS.test(y) ? ", less is better" : MORE.test(y) ? ", more is better" : ""}`, labelArrow: "none", type: logY ? "log" : "linear", domain: yDomain, grid: true, tickFormat: logY ? (value) => (/^[125]/.test(value.toPrecision(1)) ? d3.format(",~g")(value) : "") : d3.format(",~g"), ticks: 6 },
         marks: [
           ...limits.flatMap(([name, value]) => [
@@ -237,7 +239,7 @@ const makeExplorer = (place, table, columns, about) => {
       ...ceilings.map((name) => entry(`${name} (ceiling)`, { colour: "var(--faint)", symbol: SYMBOLS[0] })),
     );
     const fixed = Object.entries(where).filter(([name]) => several.includes(name)).map(([name, value]) => `${name} ${inWords(value)}`);
-    place.querySelector(".said").textContent = `${shown.length.toLocaleString("en")} cases${fixed.length ? ` with ${fixed.join(", ")}` : ""}${comparable ? (x === colour ? "; large: the best of each" : "; lines join the best of each") : ""}. Hover shows a case, a click leads to its row; the filter of the table holds here, too.`;
+    place.querySelector(".said").textContent = `${shown.length.toLocaleString("en")} cases${fixed.length ? ` with ${fixed.join(", ")}` : ""}${comparable ? (x === colour ? "; large: the best of each" : "; lines join the best of each") : ""}${above.map(([name, value]) => `; the ${name}, ${d3.format(",.0f")(value)} ${about.units[y] ?? ""}, is far above`).join("")}. Hover shows a case, a click leads to its row; the filter of the table holds here, too.`;
   };
 
   const show = (view, button) => {
