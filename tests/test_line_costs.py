@@ -349,3 +349,12 @@ def test_a_table_never_hides_what_the_jobs_know(tmp_path):
     with Bench(ledger, Told(), Pool(), {}) as bench:
         LineCosts().run(bench)
     assert seen == [{job.case.id, more.case.id}]
+
+
+@pytest.mark.parametrize("size", [100_000, 2**16, 300])
+def test_requests_are_scaled_to_the_grid(size):
+    """The last block may have less to do, so it counts once: the elements that all blocks load are those of the array."""
+    found = line_costs(case_of(shipped("reduceSmem"), size=size, block=256))
+    (load,) = [cost for cost in found if (cost.memory, cost.kind) == ("global", "load")]
+    assert load.grid_requests == math.ceil(size / 32)
+    assert load.grid_requests >= load.requests

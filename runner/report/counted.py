@@ -180,13 +180,11 @@ def _work(row: Row, costs: Sequence[LineCost]) -> Work:
     sides = str(row["grid"]).split("x") if not absent(row["grid"]) else ["1"]
     grid = math.prod(int(side) for side in sides if side.isdecimal())
 
-    def total(memory: str) -> float:
-        own = [cost for cost in costs if cost.memory == memory and cost.kind != BRANCH]
-        return sum(cost.actual * cost.requests * grid / max(1, cost.blocks) for cost in own)
+    def total(memory: str, *, branches: bool = False) -> float:
+        own = [cost for cost in costs if cost.memory == memory and (cost.kind == BRANCH) == branches]
+        return sum(cost.actual * (cost.grid_requests or cost.requests * grid / max(1, cost.blocks)) for cost in own)
 
-    branches = [cost for cost in costs if cost.kind == BRANCH]
-    divergent = sum((cost.divergent_branches or 0) * grid / max(1, cost.blocks) for cost in branches)
-    return Work(row, total(GLOBAL), total(SHARED), divergent)
+    return Work(row, total(GLOBAL), total(SHARED), total("", branches=True))
 
 
 def _differ(counts: Sequence[float]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,10 +28,22 @@ class InstructionCost:
     actual: int  # sectors or wavefronts; of a branch: how often it diverged
     ideal: int
     first_bytes: int  # bytes per lane in the first request
+    share: float  # the number of the grid's blocks for which each block that was run stands
     first: tuple[int | None, ...]  # the lanes' byte offsets in the array in the first request; empty for a branch
 
 
-def read_costs(program: CpuProgram, text: str) -> list[InstructionCost]:
+def shares(blocks: Sequence[int], number: int) -> list[tuple[Sequence[int], float]]:
+    """Blocks to run together, of a grid of `number` blocks, with the number of blocks for which each of them stands.
+
+    The last block may have less to do than the others, so it stands for itself only.
+    """
+    if len(blocks) > 1 and blocks[-1] == number - 1:
+        inner = blocks[:-1]
+        return [(inner, (number - 1) / len(inner)), (blocks[-1:], 1.0)]
+    return [(blocks, number / len(blocks))]
+
+
+def read_costs(program: CpuProgram, text: str, share: float) -> list[InstructionCost]:
     """Parse a launch's report; instructions without a line of the user's code are left out."""
     rows = [list(map(int, line.split("\t")[1:])) for line in text.splitlines() if line.startswith("cost\t")]
     lines = source_lines(program, [program.code_begin + code for code in sorted({row[0] for row in rows})])
@@ -40,6 +53,6 @@ def read_costs(program: CpuProgram, text: str) -> list[InstructionCost]:
         kind = _KINDS[traffic]
         if file and numbers[1]:
             memory = "" if kind == "branch" else _MEMORY[space]
-            fields: list[Any] = [*numbers[:7], tuple(None if offset < 0 else offset for offset in numbers[7:])]
+            fields: list[Any] = [*numbers[:7], share, tuple(None if offset < 0 else offset for offset in numbers[7:])]
             costs.append(InstructionCost(file, int(line), memory, kind, *fields))
     return costs

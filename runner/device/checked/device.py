@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 
 from runner.device import Inside, Launch, LaunchDiagnostics, Role
-from runner.device.checked.counting import InstructionCost, read_costs
+from runner.device.checked.counting import InstructionCost, read_costs, shares
 from runner.device.checked.findings import ReportContext, read_findings
 from runner.device.cpu.build import find_toolchain
 from runner.device.cpu.device import CpuDevice, PreparedLaunch, PreparedSequence
@@ -72,13 +72,16 @@ class CheckedDevice(CpuDevice):
         """
         costs: list[InstructionCost] = []
         for part in launch.sequence:
-            counting = _CheckedLaunch(self, part, launch.order, time_limit)
-            counting.count_in(choose(math.prod(part.grid)))
-            try:
-                counting.run()
-            except Hazard as e:
-                raise Hazard(join_findings([*filter(None, [str(e)]), *(f.text for f in counting.findings)])) from None
-            costs += read_costs(counting.program, counting.text)
+            number = math.prod(part.grid)
+            for blocks, share in shares(choose(number), number):
+                counting = _CheckedLaunch(self, part, launch.order, time_limit)
+                counting.count_in(blocks)
+                try:
+                    counting.run()
+                except Hazard as e:
+                    found = [*filter(None, [str(e)]), *(f.text for f in counting.findings)]
+                    raise Hazard(join_findings(found)) from None
+                costs += read_costs(counting.program, counting.text, share)
         return costs
 
 

@@ -32,4 +32,6 @@ OF_LINES = (
     Column("wavefronts", "real", "", "Passes over the banks of shared memory that a request takes."),
     Column("ideal_wavefronts", "real", "", "Passes that the same lanes would take without a bank conflict."),
     Column("divergent_branches", "integer", "", "Number of a branch's requests whose lanes diverged."),
+    Column("grid_requests", "integer", "",
+           "Estimate of `requests` for all blocks: the last block stands for itself, the others for the rest."),
 )  # fmt: skip

@@ -39,6 +39,7 @@ class LineCost:
     wavefronts: float | None = None
     ideal_wavefronts: float | None = None
     divergent_branches: int | None = None
+    grid_requests: int | None = None  # of all blocks, an estimate; unknown in folders of earlier versions
 
     @property
     def actual(self) -> float:
@@ -66,6 +67,7 @@ class LineCost:
 
 
 REQUIRED = {f.name: f.default is MISSING for f in fields(LineCost)}
+_REQUIRED = {name for name, required in REQUIRED.items() if required}
 _TYPES: dict[str, type[str | int | float]] = {"text": str, "integer": int, "real": float}
 TYPE_OF = {c.name: _TYPES[c.type] for c in columns.OF_LINES}
 
@@ -120,7 +122,7 @@ def _is_record(record: Any) -> bool:
         and isinstance(record.get("case"), str)
         and isinstance(record.get("kernel"), str)
         and isinstance(record.get("lines"), list)
-        and all(isinstance(line, dict) and line.keys() == REQUIRED.keys() for line in record["lines"])
+        and all(isinstance(line, dict) and _REQUIRED <= line.keys() <= REQUIRED.keys() for line in record["lines"])
         and all(fits(*item) for line in record["lines"] for item in line.items())
     )
 
@@ -156,7 +158,11 @@ def read(folder: RunFolder) -> dict[str, list[LineCost]]:
         head, *rows = limited.read_csv(folder.read(folder.lines))
         for row in rows:
             cells = dict(zip(head, row, strict=True))
-            values: dict[str, Any] = {n: TYPE_OF[n](text) for n in REQUIRED if (text := cells[n]) or n == "memory"}
+            values: dict[str, Any] = {
+                n: TYPE_OF[n](text)
+                for n in REQUIRED
+                if (text := cells.get(n, "") if n not in _REQUIRED else cells[n]) or n == "memory"
+            }
             costs.setdefault(cells["case"], []).append(LineCost(**values))
     except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
         what = f"no column {error}" if isinstance(error, KeyError) else " ".join(str(error).split())

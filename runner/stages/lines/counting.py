@@ -81,12 +81,15 @@ def by_line(instructions: Iterable[InstructionCost], blocks: int) -> Iterator[Li
         groups.setdefault((cost.file, cost.line, cost.memory, cost.kind), []).append(cost)
     for (file, line, memory, kind), group in sorted(groups.items()):
         requests = sum(cost.requests for cost in group)
+        of_grid = round(sum(cost.requests * cost.share for cost in group))
         names = ("actual", "ideal", "lanes", "bytes")
         totals = (sum(getattr(cost, name) / cost.counted * cost.requests for cost in group) for name in names)
         actual, ideal, lanes, size = (round(total / requests, DIGITS) for total in totals)
         if kind == BRANCH:
             diverged = round(actual * requests)
-            yield LineCost(file, line, memory, kind, blocks, requests, lanes, divergent_branches=diverged)
+            yield LineCost(
+                file, line, memory, kind, blocks, requests, lanes, divergent_branches=diverged, grid_requests=of_grid
+            )
             continue
         units = {GLOBAL: (actual, ideal, None, None), SHARED: (None, None, actual, ideal)}[memory]
-        yield LineCost(file, line, memory, kind, blocks, requests, lanes, size, *units)
+        yield LineCost(file, line, memory, kind, blocks, requests, lanes, size, *units, grid_requests=of_grid)
