@@ -144,7 +144,10 @@ def test_a_reader_that_stops_reading_is_no_error(compare, tmp_path):
         ["/bin/bash", "-c", f"{sys.executable} -m runner.compare A B | true; echo ${{PIPESTATUS[0]}}"],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert (done.stdout, done.stderr) == ("0\n", "")
+    said = [
+        line for line in done.stderr.splitlines() if not line.startswith("comparing ")
+    ]  # progress, on a slow machine
+    assert (done.stdout, said) == ("0\n", [])
 
 
 def test_real_sweeps_before_and_after_an_edit(runner, compare, tmp_path):
