@@ -63,11 +63,12 @@ def in_bytes(number: float) -> str:
 def works(run: Run) -> list[Work]:
     """The works of comparable cases at the largest size, the least first; of several kernels each one's least.
 
-    Of several groups of peers the one with most kernels counts. Empty if no lines were counted, or on a GPU.
+    Of several groups of peers the one with most kernels counts. Ceilings are not ranked. Empty if no lines were counted,
+    or on a GPU.
     """
     costs = lines.read(run.folder)
-    rows = [row for row in run.rows if row["status"] == "ok" and row["emulated"] and str(row["case"]) in costs]
-    known = [_work(row, costs[str(row["case"])]) for row in rows]
+    correct = [row for row in run.rows if row["status"] == "ok" and row["emulated"] and row["ceiling"] != "True"]
+    known = [_work(row, costs[str(row["case"])]) for row in correct if str(row["case"]) in costs]
     groups = group(known, lambda work: (*(str(work.row[name]) for name in PEERS), size_key(work.row)))
     if not groups:
         return []
@@ -156,7 +157,7 @@ def chart(run: Run, ranked: Sequence[Work], colours: Mapping[str, int]) -> Ranke
             value=work.traffic if by == 0 else _rough(work.counts[by]),
             gain=gain(work),
             standing="first" if work is least else "tied" if _order(work) == _order(least) else "behind",
-            reason=", ".join(filter(None, [reasons[work.row["row"]].partition("; ")[0], work.also])),
+            reason=reasons[work.row["row"]].partition("; ")[0] or work.also,
         )
         for work in shown
     ]

@@ -41,8 +41,8 @@ class LineCosts(Stage):
     """Counts the lines of the fastest correct case of each kernel; in a search, of its best cases; or of all cases.
 
     It writes N/lines.json, lines.csv and columns such as `global_load_sectors`. It never launches on the measured
-    device and never changes a status. By default it takes the time of the bench, and leaves out the cases for which
-    the time does not suffice.
+    device and never changes a status. By default the cases of a GPU share the time of the bench, and those for which it
+    does not suffice are left out; without a GPU the counts rank the cases, so they have all the time that they need.
     """
 
     def lacks(self, job: Job, row: Row, folder: RunFolder) -> bool:
@@ -125,14 +125,15 @@ class _Counting:
         self._pool.run(
             self._begin,
             self._running,
-            lambda case: self._remaining_s(case[0]),
+            self._remaining_s,
             self._take,
             lambda case: progress.show_step(case[0].case.label),
         )
 
-    def _remaining_s(self, job: Job) -> float:
-        """The time that is left for a case."""
-        if job.lines != LINES_DEFAULT:
+    def _remaining_s(self, case: tuple[Job, Row]) -> float:
+        """The time that is left for a case. Without a GPU its counts rank it, so they have all that they need."""
+        job, row = case
+        if job.lines != LINES_DEFAULT or (self._is_ready and not is_gpu(str(row["device"]))):
             return math.inf
         return self._bench.remaining_s if self._is_ready else 0.0
 
@@ -140,7 +141,7 @@ class _Counting:
         """Start cases while workers, memory and time are left. Returns whether any is running."""
         while self._waiting and len(self._running) < self._pool.size:
             job, row = case = self._waiting[0]
-            remaining_s = self._remaining_s(job)
+            remaining_s = self._remaining_s(case)
             if remaining_s <= 0:
                 self._bench.progress.step()
             elif reason := _too_large(job, row):
