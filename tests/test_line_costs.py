@@ -4,6 +4,7 @@ import dataclasses
 import math
 import random
 import re
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
@@ -223,16 +224,19 @@ def test_the_fastest_case_of_each_kernel_is_counted(tmp_path):
 
 @pytest.mark.parametrize("missing", ["time", "library"])
 def test_by_default_lines_are_counted_only_if_there_is_time_and_the_library_is_compiled(missing, tmp_path, monkeypatch):
-    """Nothing is begun otherwise, and nothing is recorded, so that `runner profile` can do it."""
+    """Otherwise nothing is recorded, so that `runner profile` can do it; a case without a GPU is not bound to the time."""
     if missing == "library":
         monkeypatch.setattr(Pool, "is_ready", lambda *_: False)
     job = Job(case_of(shipped("reduceShfl"), size=1024), DeviceConfig(), TimingConfig(), "nvcc", 0)
-    row = {"status": "ok", "device": "cpu"}
+    row = {"status": "ok", "device": "cuda" if missing == "time" else "cpu"}
     rows, said = counted(tmp_path, [job], row, -math.inf if missing == "time" else math.inf)
     assert (rows, said) == ({0: row}, [])
     assert [path.name for path in (tmp_path / "0").iterdir()] == []
     monkeypatch.undo()
     rows, _ = counted(tmp_path, [dataclasses.replace(job, lines="fastest")], row, -math.inf)
+    assert rows[0][READ] == 4
+    shutil.rmtree(tmp_path / "0")
+    rows, _ = counted(tmp_path, [job], {**row, "device": "cpu"}, -math.inf)
     assert rows[0][READ] == 4
 
 
