@@ -63,8 +63,8 @@ def in_bytes(number: float) -> str:
 def works(run: Run) -> list[Work]:
     """The works of comparable cases at the largest size, the least first; of several kernels each one's least.
 
-    Of several groups of peers the one with most kernels counts. Ceilings are not ranked. Empty without counted lines, or
-    on a GPU.
+    Of several groups of peers the one with most kernels counts. Ceilings are not ranked. Empty on a GPU, and without
+    counted lines.
     """
     costs = lines.read(run.folder)
     correct = [row for row in run.rows if row["status"] == "ok" and row["emulated"] and row["ceiling"] != "True"]
