@@ -29,6 +29,7 @@ terminal.QUIET_S = 600.0  # a slow machine would add a line of progress to what 
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 CACHE_BYTES = 1 << 30
+LONG = ("test_slurm.py", "test_tutorial.py")  # whose tests take longest, mostly waiting: begun first, none is the last
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 
 
@@ -42,7 +43,8 @@ def no_gpu() -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs hardware or tools that are not here, each with its reason."""
+    """Begin with the longest tests, and skip what needs hardware or tools that are not here, each with its reason."""
+    items.sort(key=lambda item: item.path.name not in LONG)
     reasons: dict[str, str] = {}
     if any(item.get_closest_marker("gpu") for item in items):
         reasons["gpu"] = no_gpu()

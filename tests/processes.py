@@ -186,6 +186,14 @@ def content(folder):
     return {p.relative_to(folder): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
+def cold_cache(folder):
+    """Variables for an empty cache in a folder, and the host's compiler without optimization: it builds the library sooner."""
+    compiler = folder / "quick++"
+    compiler.write_text('#!/bin/sh\nexec c++ "$@" -O0\n')
+    compiler.chmod(0o700)
+    return {"XDG_CACHE_HOME": str(folder / "cache"), "CXX": str(compiler)}
+
+
 def planned_one_by_one(folder):
     """Make a sweep's folder one of an older version, whose sweeper planned a batch of jobs after the other."""
     path = folder / "environment.json"

@@ -47,8 +47,9 @@ def test_an_experiment_runs_on_the_cpu_device(path, runner):
     smaller = [f"size={'128x256' if 'x' in size else 2**12}"] if size else []
     smaller += [f"kernel={kernels[0]},{kernels[len(kernels) // 2]},{kernels[-1]}"] if len(kernels) > 3 else []
     for name, values in swept.items():
-        if name != "kernel" and len(values) > 1:  # the first and the last one; of many parameters the first
-            smaller.append(f"{name}={','.join(values[:: len(values) - 1] if len(swept) < 3 else values[:1])}")
+        if name != "kernel" and len(values) > 1:  # the first and the last one; of many the first
+            ends = len(swept) < 3 and (len(kernels) < 3 or len(values) == 2)
+            smaller.append(f"{name}={','.join(values[:: len(values) - 1] if ends else values[:1])}")
     smaller += {"tutorial_reductions": ["size=2**12"], "matmul_search": ["size=32x48", *FEW]}.get(path.stem, [])
     counts_lines = path.stem in ("line_costs", "races")
     device = f"device={'checked' if path.stem == 'races' else 'cpu'}"

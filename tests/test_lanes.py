@@ -42,7 +42,7 @@ def test_exactly_what_the_rule_leaves_undefined_is_read_undefined(bench):
     if bench.device.info.kind != "cpu":
         pytest.skip("a GPU does not count undefined reads")
     seen = 0
-    for case in drawn("shuffle", 40):
+    for case in drawn("shuffle", DRAWN["shuffle"][0]):  # those that are compiled for the test of all families
         outcome = bench.run(case)
         if not case.kernel.shuffle or outcome.status not in ("ok", "unproven"):  # the latter where nothing is defined
             continue
@@ -53,7 +53,7 @@ def test_exactly_what_the_rule_leaves_undefined_is_read_undefined(bench):
         reads = lanes.any(axis=1) if case.kernel.name == "shflSwap" else lanes
         assert outcome.undefined_reads == np.count_nonzero(reads) * case.grid[0], case.label
         seen += outcome.undefined_reads > 0
-    assert seen >= 10
+    assert seen >= 5
 
 
 AMBIGUOUS = [{"fill": "ones"}, {"fill": "c_rand", "dtype": "bfloat16"}]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import terminals
-from processes import OWN, PATIENCE_S, call, fresh, start, table, wait_until
+from processes import OWN, PATIENCE_S, call, cold_cache, fresh, start, table, wait_until
 
 from runner.device import Source
 from runner.device.cpu.build import CpuCompiler
@@ -121,9 +121,10 @@ def test_without_bubblewrap_a_sandbox_is_refused(runner, tmp_path):
     """One sentence and status 2, and no kernel is run."""
     tools = tmp_path / "bin"
     tools.mkdir()
-    for name in ("g++", "c++", "sh", "as", "ld"):
-        if found := shutil.which(name):
-            (tools / name).symlink_to(found)
+    compiler = tools / "c++"  # it has a version, and is not needed
+    compiler.write_text(f'#!/bin/sh\n[ "$1" = --version ] && exec {shutil.which("c++")} --version\nexit 1\n')
+    compiler.chmod(0o700)
+    (tools / "sh").symlink_to(shutil.which("sh"))
     done = runner("size=1000", "device=cpu", "device.sandbox=true", PATH=str(tools))
     assert done.code == 2
     assert "device.sandbox=true: bubblewrap is not installed" in done.err
@@ -166,7 +167,7 @@ import os, signal, sys
 from runner import report
 from runner.__main__ import main
 report.publish = lambda *a, **k: os.kill(os.getpid(), signal.SIGINT)
-sys.argv = ["runner", "size=1000", "device=cpu", "hydra.sweep.dir=sweep", "lines=false"]
+sys.argv = ["runner", "size=1000", "device=cpu", "hydra.sweep.dir=sweep", "lines=false", "racecheck=none"]
 sys.exit(main())
 """
 
@@ -181,12 +182,21 @@ def test_an_interrupted_report_says_how_to_get_it(tmp_path):
     assert call(tmp_path, "sweep", module="runner.report").returncode == 0
 
 
-def test_a_cache_that_is_deleted_meanwhile_is_filled_again(tmp_path):
-    """Kernels and the CPU device's own library are compiled again, and every row is right."""
-    cache = tmp_path / "cache"
+def test_a_cache_that_is_damaged_or_deleted_is_filled_again(tmp_path):
+    """Kernels and the CPU device's own library are compiled again, and every row is right.
+
+    Binaries that were overwritten are noticed, and so is a cache that vanishes during a sweep.
+    """
+    cold, cache = cold_cache(tmp_path), tmp_path / "cache"
     arguments = ("block=64,128", "size=64Ki", "device=cpu", "timing.cpu_rounds=2", "timing.fresh_process=true")
-    process = start(tmp_path, *arguments, "hydra.sweep.dir=sweep", XDG_CACHE_HOME=str(cache))
-    wait_until(lambda: any(cache.rglob("libsimt-*.so")), process)
+    done = call(tmp_path, *arguments, "hydra.sweep.dir=first", **cold)
+    assert done.returncode == 0, done.stderr
+    damaged = list(cache.rglob("*.so"))
+    (library,) = (path for path in damaged if path.name.startswith("libsimt-"))
+    for path in damaged:
+        path.write_bytes(b"garbage")
+    process = start(tmp_path, *arguments, "hydra.sweep.dir=sweep", **cold)
+    wait_until(lambda: library.exists() and library.stat().st_size > len(b"garbage"), process)
     shutil.rmtree(cache, ignore_errors=True)  # while it compiles
     wait_until(lambda: any((tmp_path / "sweep").glob("*/result.json")), process)
     shutil.rmtree(cache, ignore_errors=True)  # while it measures

@@ -123,7 +123,17 @@ def test_nvrtc_ends_with_the_program():
 @installed
 def test_after_being_idle_nvrtc_compiles_again(tmp_path, monkeypatch):
     """A compiling process that has ended because it was idle is replaced, and the source is not lost."""
-    compiler = CudaCompiler("sm_90", own := Nvrtc(), tmp_path)
+    real = subprocess.Popen
+
+    def soon_idle(command, **options):
+        """The server, whose processes end after a second."""
+        code = f"from runner.device.cuda import nvrtc; nvrtc.IDLE_S = 1.0; {command[-1]}"
+        return real([*command[:-1], code], **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(subprocess, "Popen", soon_idle)
+        own = Nvrtc()
+    compiler = CudaCompiler("sm_90", own, tmp_path)
     source = case_of(shipped("reduceShfl")).source()
     first = compiler.compile(source)
     (process,) = own._processes

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from outcomes import rows
-from processes import call, run
+from processes import call, cold_cache, run
 from support import ROOT, case_of, shipped
 
 from runner.commands.profile import WORDS
@@ -58,7 +58,7 @@ def test_a_finished_sweep_is_looked_into_by_the_name_of_its_folder(tmp_path):
 
 def test_a_first_sweep_does_not_compile_the_checked_device(tmp_path):
     """With an empty cache nothing is looked for by default; the summary says why, and what to do."""
-    done = run(tmp_path, *SWEEP, defaults=True, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    done = run(tmp_path, *SWEEP, defaults=True, **cold_cache(tmp_path))
     assert done.code == 0, done.err
     (folder,) = tmp_path.glob("outputs/*/*")
     assert {row["races_skipped"] for row in rows(folder)} == {NOT_READY}

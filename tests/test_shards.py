@@ -209,7 +209,7 @@ def test_each_copy_of_a_sweep_is_a_shard(sweep):
 
 
 SHARDS = 64
-MOST = int(os.environ.get("RUNNER_TEST_ROWS", "1000"))
+MOST = int(os.environ.get("RUNNER_TEST_ROWS", "500"))
 COUNTS = (MOST // 5, MOST)
 
 

@@ -3,39 +3,54 @@
 A fork is a process of its own, as fresh as one that was started; only the two seconds of imports are spared. The standard
 input is a socket, over which each request brings three descriptors: standard output and error of the program, and a socket
 on which `guard` talks about it.
+
+What such a program starts with its own interpreter, as its worker and the process that draws its figures, is a fork of the
+program. A program that was started with an interpreter starts them with one, too.
 """
 
 import atexit
+import concurrent.futures.thread
 import contextlib
 import fcntl
 import functools
 import gc
 import importlib
 import json
+import multiprocessing.util
 import os
 import pkgutil
 import resource
 import runpy
 import signal
 import socket
+import subprocess
 import sys
 import termios
 import threading
 import time
 import traceback
+import types
+import weakref
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
 from omegaconf import OmegaConf
 
 import runner.display.terminal
+import runner.interruption
 from runner.report.page import template
 
 # What the program imports late, or inside libraries.
-LATE = ("hydra._internal.hydra", "matplotlib.backends.backend_svg", "matplotlib.figure", "pandas", "rich.table")
+LATE = (
+    "hydra._internal.hydra", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg", "matplotlib.figure",
+    "multiprocessing.pool", "pandas", "rich.table",
+)  # fmt: skip
+AT_START = ("PYTHON", "LC_", "LANG", "LD_")  # Python reads such variables once, when it starts
+PARENTS = []  # a fork's streams of before: what is still in their buffers is for the parent to write
+OURS = "PYTHONPATH"  # names this package for every process
 
 
 def preload() -> None:
@@ -69,8 +84,7 @@ def become(request: dict, out: int, err: int) -> None:
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
     if terminal:  # from which Ctrl-C comes
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115
-    sys.stderr = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
+    open_streams()
     os.chdir(request["directory"])
     os.environ.clear()
     os.environ.update(request["environment"])
@@ -84,12 +98,79 @@ def become(request: dict, out: int, err: int) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 5))
     runner.display.terminal.QUIET_S = float(request["environment"].get("QUIET_S", "600"))  # as in conftest.py
     sys.path[0] = request["directory"]
-    sys.argv = [request["module"], *request["arguments"]]
-    module = request["module"]
+    subprocess.Popen = Forking
+    run_module(request["module"], request["arguments"])
+
+
+def run_module(module: str, arguments: list[str]) -> NoReturn:
+    """Go on as `python -m MODULE ...`."""
+    sys.argv = [module, *arguments]
     name = f"{module}.__main__" if hasattr(sys.modules.get(module, runner), "__path__") else module
     sys.modules.pop(name, None)  # runpy makes it anew
     runpy.run_module(name, run_name="__main__", alter_sys=True)
     sys.exit()
+
+
+class Forking(subprocess.Popen):
+    """A process that a program starts. One of its own interpreter is a fork of it, which goes on where Python would begin."""
+
+    def __init__(self, args: Any, *positional: Any, **options: Any) -> None:
+        environment = options.get("env") or dict(os.environ)
+        if forks(args, environment) and not positional:
+            start = functools.partial(begin, args[1:], environment, options.get("pass_fds", ()))
+            options["preexec_fn"] = functools.partial(leave, start)
+        super().__init__(args, *positional, **options)
+
+
+def forks(args: Any, environment: dict) -> bool:
+    """Whether it is `python -c CODE` or `python -m MODULE ...`, with the variables that Python has read."""
+    if not isinstance(args, list) or args[:1] != [sys.executable] or args[1:2] not in (["-c"], ["-m"]):
+        return False
+    names = {name for name in (*environment, *os.environ) if name.startswith(AT_START) and name != OURS}
+    return all(environment.get(name) == os.environ.get(name) for name in names)
+
+
+def begin(words: list[str], environment: dict, descriptors: tuple[int, ...]) -> None:
+    """Go on as an interpreter with these words begins: with these descriptors alone, and none of the parent's duties."""
+    gc.freeze()  # nor may objects of the parent close a descriptor that has another meaning now
+    kept = (*sorted(descriptors), os.sysconf("SC_OPEN_MAX"))
+    for before, after in zip((2, *kept), kept, strict=False):
+        os.closerange(before + 1, after)
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        if callable(signal.getsignal(number)):
+            signal.signal(number, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    PARENTS.extend((sys.stdin, sys.stdout, sys.stderr))
+    open_streams()
+    forget_what_is_to_be_done_at_the_end()
+    os.environ.clear()
+    os.environ.update(environment)
+    option, program, *further = words
+    sys.path[0] = str(Path.cwd()) if option == "-m" else ""
+    if option == "-m":
+        run_module(program, further)
+    main = sys.modules["__main__"] = types.ModuleType("__main__")
+    sys.argv = ["-c", *further]
+    exec(compile(program, "<string>", "exec"), vars(main))  # noqa: S102
+    sys.exit()
+
+
+def forget_what_is_to_be_done_at_the_end() -> None:
+    """It is the parent's: to end a compiler, to remove a folder, to wait for threads."""
+    atexit._clear()
+    concurrent.futures.thread._threads_queues.clear()
+    weakref.finalize._registry.clear()
+    weakref.finalize._registered_with_atexit = False
+    atexit.register(multiprocessing.util._exit_function)
+    vars(runner.interruption._signals).clear()
+
+
+def open_streams() -> None:
+    """Python's three streams, on the descriptors 0, 1 and 2."""
+    sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
 
 
 def leave(program: Callable[[], None]) -> NoReturn:

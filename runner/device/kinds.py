@@ -160,7 +160,8 @@ def start_opening_gpu(kind: str, index: int) -> None:
 
 def start_compiler(kind: str, compiler: str) -> None:
     """Start in the background what the compiler of a kind of device needs; errors are left to the compiler."""
-    backend(kind_ahead(kind)).start_compiler(compiler)
+    with contextlib.suppress(RuntimeError):  # the program ends already
+        backend(kind_ahead(kind)).start_compiler(compiler)
 
 
 def kind_ahead(kind: str) -> str:

@@ -24,13 +24,14 @@ def start_compiler(compiler: str) -> None:  # noqa: ARG001
     """Compile the library of all kernels in a thread, if the cache lacks it. It is aborted when the program ends."""
     own = CpuCompiler()
     thread = threading.Thread(target=_build_library, args=(own,), name="library", daemon=True)
-    thread.start()
 
     def stop() -> None:
         own.stop()
-        thread.join()
+        if thread.ident is not None:
+            thread.join()
 
-    atexit.register(stop)
+    atexit.register(stop)  # first, as it fails in a program that ends already, in which nothing must start
+    thread.start()
 
 
 def _build_library(compiler: CpuCompiler) -> None:
