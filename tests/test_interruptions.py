@@ -100,7 +100,7 @@ def test_ctrl_c_ends_a_sweep_at_any_stage(stage, tmp_path):
             assert rows["rounds"].min() < 40
             page = (folder / "report.html").read_text()
             assert "Not finished" in page
-            assert "python -m runner.resume outputs/.../sweep" in page
+            assert "python -m runner.resume sweep" in page
             assert f"{(rows['rounds'] < 40).sum()} cases have fewer rounds than planned" in page
     if stage != "report":
         assert "python -m runner.resume sweep" in err
