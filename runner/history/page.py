@@ -19,7 +19,7 @@ from runner.compare.changes import Word
 from runner.compare.runs import Row
 from runner.display.text import absent, count, exact, one_line, plain, value_of
 from runner.errors import UsageError
-from runner.history.steps import FEWER, MORE, Event, Key, Line, Step, names_of
+from runner.history.steps import FEWER, MORE, STEPS, Event, Key, Line, Step, names_of
 from runner.history.summary import COUNTS, Summary, is_failed
 from runner.report.page import template
 
@@ -96,15 +96,19 @@ def level(history: History) -> str:
 def headline(history: History) -> str:
     """Whether anything got slower: which case, by how much, and since which commit."""
     cases, worse = count(len(history.lines), "case"), history.worse
+    failing = sum(is_failed(line.newest) for line in history.lines if not line.is_worse)
+    also = f" {count(failing, 'further case')} failed in the newest run." if failing else ""
+    if len(worse) == 1:
+        return f"1 of {cases} got worse at its last real step. {_told(history, *worse[0])}.{also}"
     if worse:
         numbers = Counter(step.word for _, step in worse)
-        words = [f"{numbers[word]:,} {word}" for word in (Word.BROKEN, Word.SLOWER, MORE) if numbers[word]]
-        newest = f"{'The newest' if len(worse) > 1 else 'It'}: {_told(history, *worse[0])}."
-        return f"{len(worse):,} of {cases} got worse at the last real step: {', '.join(words)}. {newest}"
+        words = ", ".join(f"{numbers[word]:,} {word}" for word in STEPS if numbers[word])
+        start = f"{len(worse):,} of {cases} got worse at their last real step ({words})"
+        return f"{start}. The newest is {_told(history, *worse[0])}.{also}"
     if history.events:
-        line, step = history.events[0].steps[0]
-        return f"No case got worse at its last real step. The newest step: {_told(history, line, step)}."
-    return f"No real step in {cases} over {count(len(history.used), 'run')}."
+        newest = _told(history, *history.events[0].steps[0])
+        return f"No case got worse at its last real step. The newest step is {newest}.{also}"
+    return f"No real step in {cases} over {count(len(history.used), 'run')}.{also}"
 
 
 def render(history: History, target: Path) -> str:
@@ -143,10 +147,11 @@ def _shown(history: History) -> Iterator[Line]:
 
 def _about(history: History) -> str:
     runs = [history.runs[number] for number in history.used]
-    days = f"{runs[0].started[:10]} to {runs[-1].started[:10]}" if runs[0].started else ""
+    days = " to ".join(dict.fromkeys(run.started[:10] for run in (runs[0], runs[-1]) if run.started))
     asked = f" that match {' '.join(history.words)}" if history.words else ""
+    left_out = f"; {count(len(history.left_out), 'run')} left out" if history.left_out else ""
     commits = len({run.commit for run in runs} - {""})
-    return f"{count(len(runs), 'run')}, {count(len(history.lines), 'case')}{asked}, {count(commits, 'commit')}; {days}"
+    return f"{count(len(runs), 'run')}, {count(len(history.lines), 'case')}{asked}, {count(commits, 'commit')}; {days}{left_out}"
 
 
 def _told(history: History, line: Line, step: Step) -> str:
@@ -257,7 +262,7 @@ def _newest(row: Row) -> str:
 def _data(shown: Sequence[Line], listed: Sequence[int]) -> str:
     """What the script draws, as JSON: the lines' points, and the columns of the filter."""
     numbers = {run: place for place, run in enumerate(listed)}
-    names = dict.fromkeys(name for line in shown for name in sorted(line.parameters))
+    names = dict.fromkeys(name for line in shown for name in line.parameters)
     columns: dict[str, Any] = {
         name: [value_of(name, line.newest) if name in line.newest else "" for line in shown] for name in names
     }

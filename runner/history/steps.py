@@ -67,7 +67,7 @@ class Line:
     key: Key
     rows: dict[int, Row] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
-    parameters: set[str] = field(default_factory=set)  # that its runs distinguish cases by
+    parameters: dict[str, None] = field(default_factory=dict)  # that its runs distinguish cases by, in order
     doubtful: set[int] = field(default_factory=set)  # runs with several rows of the case, such as timed in two ways
 
     @property
@@ -99,7 +99,7 @@ def lines(summaries: Sequence[Summary]) -> dict[Key, Line]:
             if row["status"] not in IDLE:
                 key = str(row["case"]), str(row["device"]), run.model(row)
                 line = found.setdefault(key, Line(key))
-                line.parameters.update(run.parameters)
+                line.parameters.update(dict.fromkeys(run.parameters))
                 if line.rows.setdefault(number, row) is not row:
                     line.doubtful.add(number)
     return found

@@ -1,6 +1,6 @@
 // The lines of cases. Each is drawn when it comes into view, since there may be hundreds.
 
-const WIDTH = 440, HEIGHT = 170, LEFT = 52, RIGHT = 12, TOP = 26, BOTTOM = 24;
+const WIDTH = 440, HEIGHT = 170, LEFT = 52, RIGHT = 12, TOP = 26, BOTTOM = 24, MIDDLE = (TOP + HEIGHT - BOTTOM) / 2;
 const DOTS = 90; // up to this many points each has a dot
 const LABELLED = 3; // the newest steps of a line have words
 const LETTER = 7; // pixels
@@ -68,15 +68,16 @@ const markSteps = (line, x) => {
 };
 
 const draw = (line, title) => {
-  const { x, y, ticks } = scales(line);
+  const { x, y: yOf, ticks } = scales(line);
   const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${title}: ${line.runs.length} runs, ${line.steps.length} real steps; the newest is ${wordsAt(line, line.runs.length - 1)}` });
   for (const tick of ticks) {
-    picture.append(svg("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(tick), y2: y(tick) }));
-    picture.append(svg("text", { x: LEFT - 6, y: y(tick) + 4, "text-anchor": "end" }, inDigits(tick)));
+    picture.append(svg("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: yOf(tick), y2: yOf(tick) }));
+    picture.append(svg("text", { x: LEFT - 6, y: yOf(tick) + 4, "text-anchor": "end" }, inDigits(tick)));
   }
   picture.append(svg("text", { x: LEFT, y: HEIGHT - 5 }, runOf(line.runs[0]).started.slice(0, 10)));
   if (line.runs.length > 1) picture.append(svg("text", { x: WIDTH - RIGHT, y: HEIGHT - 5, "text-anchor": "end" }, runOf(line.runs.at(-1)).started.slice(0, 10)));
   for (const [s, [values, low, high]] of line.series.entries()) {
+    const y = (value) => yOf(value) + 2 * (s - (line.series.length - 1) / 2); // equal lines lie beside each other
     const there = values.map((value, n) => [value, n]).filter(([value]) => value !== null).map(([, n]) => n);
     if (low) {
       const known = there.filter((n) => low[n] !== null && high[n] !== null);
@@ -86,9 +87,10 @@ const draw = (line, title) => {
     if (there.length) picture.append(svg("path", { d: `M${there.map((n) => `${x(n)},${y(values[n])}`).join("L")}`, style: `stroke:${colourOf(line, s)}` }));
     if (there.length <= DOTS) for (const n of there) picture.append(svg("circle", { cx: x(n), cy: y(values[n]), r: 2.4, style: `fill:${colourOf(line, s)}` }));
   }
+  if (!line.series.length) for (const n of line.runs.keys()) if (!(n in line.failed)) picture.append(svg("circle", { cx: x(n), cy: MIDDLE, r: 2.4, style: "fill:var(--pale)" }));
   for (const n of Object.keys(line.failed)) {
     const before = line.series[0]?.[0].slice(0, n).findLast((value) => value !== null);
-    picture.append(svg("text", { class: "failed", x: x(n), y: (before === undefined ? (TOP + HEIGHT - BOTTOM) / 2 : y(before)) + 5, "text-anchor": "middle" }, "✕"));
+    picture.append(svg("text", { class: "failed", x: x(n), y: (before === undefined ? MIDDLE : yOf(before)) + 5, "text-anchor": "middle" }, "✕"));
   }
   picture.append(...markSteps(line, x));
   return { picture, x };
