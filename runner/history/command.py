@@ -67,7 +67,9 @@ def find(places: Sequence[str]) -> tuple[Path, list[Path]]:
     if not places and not runs.OUTPUTS.is_dir():
         raise UsageError(f"no runs below {runs.OUTPUTS} yet; `python -m runner device=cpu` makes one")
     found, roots = dict[Path, None](), list[Path]()
-    for place in places or [str(runs.OUTPUTS)]:
+    absolute = any(Path(place).is_absolute() for place in places)
+    for given in places or [str(runs.OUTPUTS)]:
+        place = str(Path(given).absolute()) if absolute else given
         path, matches = Path(place), [Path(place)]
         if not path.exists() and any(letter in place for letter in "*?["):
             matches = [match for match in map(Path, sorted(glob.glob(place, recursive=True))) if match.is_dir()]  # noqa: PTH207

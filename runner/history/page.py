@@ -146,12 +146,13 @@ def _shown(history: History) -> Iterator[Line]:
 
 
 def _about(history: History) -> str:
+    """What the page shows: numbers of runs, cases and commits, and the days."""
     runs = [history.runs[number] for number in history.used]
+    cases = count(len(history.lines), "case") + (f" that match {' '.join(history.words)}" if history.words else "")
+    parts = [count(len(runs), "run"), cases, count(len({run.commit for run in runs} - {""}), "commit")]
     days = " to ".join(dict.fromkeys(run.started[:10] for run in (runs[0], runs[-1]) if run.started))
-    asked = f" that match {' '.join(history.words)}" if history.words else ""
-    left_out = f"; {count(len(history.left_out), 'run')} left out" if history.left_out else ""
-    commits = len({run.commit for run in runs} - {""})
-    return f"{count(len(runs), 'run')}, {count(len(history.lines), 'case')}{asked}, {count(commits, 'commit')}; {days}{left_out}"
+    left_out = f"{count(len(history.left_out), 'run')} left out" if history.left_out else ""
+    return "; ".join(filter(None, (", ".join(parts), days, left_out)))
 
 
 def _told(history: History, line: Line, step: Step) -> str:

@@ -43,13 +43,14 @@ def load(folder: Path, plan: Any, *, newest: bool = False) -> pd.DataFrame:
     raw = _read(folder, newest=newest)
     own = own_parameters(list(raw.columns))
     raw = _with_planned(raw, plan)
-    raw = raw.reindex(columns=[*raw.columns, *(n for n in columns.NAMES if n not in raw.columns)], fill_value="")
-    # Arrays, not series: of a small table these take most of the time.
-    frame = pd.DataFrame({name: _typed(name, raw[name].tolist(), own=name in own) for name in raw.columns})
+    # Lists and arrays, not series: of a small table these take most of the time.
+    texts = dict(zip(raw.columns, raw.to_numpy(dtype=object).T.tolist(), strict=True))
+    texts |= {name: [""] * len(raw) for name in columns.NAMES if name not in texts}
+    frame = pd.DataFrame({name: _typed(name, cells, own=name in own) for name, cells in texts.items()})
     frame["status"] = frame["status"].where(frame["status"] != "", "not_run")
     frame["emulated"] = pd.Series([not is_gpu(kind) for kind in frame["device"]], dtype=bool)
     frame["case"] = [case or f"row-{number}" for number, case in enumerate(frame["case"])]
-    for name in metric_names(list(raw.columns)):
+    for name in metric_names(list(texts)):
         frame[name] = _reals(frame[name])
     return frame
 
@@ -170,7 +171,8 @@ def _typed(name: str, texts: list[str], *, own: bool) -> Any:
     kind = column.type if column else _own_type(texts) if own else "text"
     if kind == "integer":
         numbers = {text: int(text) if _is_integer(text) else None for text in set(texts)}  # most cells are equal
-        return pd.array([numbers[text] for text in texts], dtype="Int64")
+        values = np.array([numbers[text] or 0 for text in texts], np.int64)
+        return pd.arrays.IntegerArray(values, np.array([numbers[text] is None for text in texts], bool))
     if kind == "real":
         reals = _reals(texts)
         low = 0.0 if name.endswith("_us") else -math.inf  # a time of 0 means that nothing was timed

@@ -6,12 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from runner.history.__main__ import main
+
 for name in ("report", "compare"):  # folders written by hand are shared with their tests
     sys.path.append(str(Path(__file__).parents[1] / name))
-
-from history_runs import changing, write_all
-
-from runner.history.__main__ import main
 
 
 def drawn(directory, *words):
@@ -30,9 +28,10 @@ def drawn(directory, *words):
 @pytest.fixture
 def history(tmp_path):
     """Write runs below `outputs`, the oldest first, and draw their history with further words."""
+    import history_runs  # noqa: PLC0415 - it needs the folders above
 
     def call(runs, *words):
-        write_all(tmp_path / "outputs", runs)
+        history_runs.write_all(tmp_path / "outputs", runs)
         return drawn(tmp_path, *words)
 
     call.again = lambda *words: drawn(tmp_path, *words)
@@ -42,6 +41,8 @@ def history(tmp_path):
 @pytest.fixture(scope="session")
 def known(tmp_path_factory):
     """The history of twelve runs with some steps, for tests that only read it."""
+    import history_runs  # noqa: PLC0415 - it needs the folders above
+
     directory = tmp_path_factory.mktemp("known")
-    write_all(directory / "outputs", changing())
+    history_runs.write_all(directory / "outputs", history_runs.changing())
     return drawn(directory)

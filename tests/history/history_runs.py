@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -35,9 +34,9 @@ def write_all(root: Path, runs: list[tuple[list[dict[str, Any]], dict[str, Any]]
     """Write runs, each with its rows and its environment; a run starts an hour after the one before."""
     paths = []
     for number, (rows, given) in enumerate(runs, first):
-        given = {**copy.deepcopy(given), "started_utc": f"2026-01-{1 + number // 24:02d}T{number % 24:02d}:00:00+00:00"}
+        started = f"2026-01-{1 + number // 24:02d}T{number % 24:02d}:00:00+00:00"
         path = root / f"2026-01-{1 + number // 24:02d}" / f"{number % 24:02d}-00-00-run"
-        paths.append(compare_runs.write(path, rows, given=given, further=tuple(COUNTS)))
+        paths.append(compare_runs.write(path, rows, given={**given, "started_utc": started}, further=tuple(COUNTS)))
         (path / "report.html").write_text("<!DOCTYPE html><title>a report</title>")
     return paths
 
