@@ -2,8 +2,8 @@
 
     python benchmarks/history.py [--runs 2000] [--rounds 3] [--keep FOLDER]
 
-The runs are synthetic: six cases of tests/h200_sweep, each with 60 samples in three rounds that differ by noise. Half of
-the cases become slower or faster once in a hundred runs, with another binary.
+The runs are synthetic: six cases of tests/h200_sweep, each with 60 samples in three rounds that differ by noise. Half
+of the cases become slower or faster once in a hundred runs, with another binary.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def make(root: Path, first: int, count: int, seed: int = 0) -> None:
 
 
 def run(name: str, rounds: int, *command: str) -> None:
-    """Run a command of the runner in the present folder; print its wall-clock and CPU seconds, the medians of rounds."""
+    """Run a command of the runner in the present folder; print the medians of its wall-clock and CPU seconds."""
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     walls, busy = list[float](), list[float]()
@@ -166,9 +166,7 @@ def main() -> int:
         index, page = outputs / NAME, outputs / "index.html"
         index.unlink(missing_ok=True)
         print(f"python benchmarks/history.py --runs {given.runs} --rounds {given.rounds}")
-        print(
-            f"{given.runs:,} synthetic runs of {CASES} cases; commands in processes of their own; {os.cpu_count()} cores"
-        )
+        print(f"{given.runs:,} synthetic runs of {CASES} cases; a process for each command; {os.cpu_count()} cores")
         print(f"{'':40} {'seconds':>9} {'CPU s':>9}")
         words = ("kernel=reduceShfl", "size>1Mi", "-n", "5")
         run("history, no index yet", 1, "runner.history")

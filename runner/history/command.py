@@ -34,10 +34,16 @@ def history(options: Namespace) -> None:
         found, left_out = summary.read(root, paths, index, progress)
         if not places:
             index.forget_unless(lambda name: runs.is_run(root / name))
+        older, found = found[: -page.MAX_RUNS], found[-page.MAX_RUNS :]
         lines = chosen(steps.lines(found), found, asked, str(root))
         events = steps.find(root, found, lines, index, progress)
     for sentence in limited(left_out, MAX_LEFT_OUT):
         say(console, f"Left out: {sentence}", "yellow")
+    if older:
+        say(
+            console,
+            f"{count(len(older), 'older run')} left out: the page has {page.MAX_RUNS:,}; a pattern names others.",
+        )
     if index.problem:
         say(console, index.problem, "yellow")
     if not lines:

@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from runner.compare.changes import Word
 from runner.compare.runs import Row
+from runner.device.kinds import label
 from runner.display.text import absent, count, exact, one_line, plain, value_of
 from runner.errors import UsageError
 from runner.history.steps import FEWER, MORE, STEPS, Event, Key, Line, Step, names_of
@@ -32,7 +33,7 @@ MAX_CASES = 40  # of an event
 MAX_CAUSES = 6  # of an event
 MAX_POINTS = 40_000
 MAX_LINES = 500
-MAX_RUNS = 4_000  # in the table of runs; older ones have points alone
+MAX_RUNS = 4_000
 SHORT = 9  # digits of a commit
 
 
@@ -116,7 +117,6 @@ def render(history: History, target: Path) -> str:
     shown = list(_shown(history))
     places = {line.key: place for place, line in enumerate(shown)}
     events = [_event(history, event, places, target) for event in history.events[:MAX_EVENTS]]
-    listed = history.used[-MAX_RUNS:]
     context = {
         "title": f"History of {one_line(str(history.root), 80)}",
         "about": _about(history),
@@ -128,9 +128,8 @@ def render(history: History, target: Path) -> str:
         "more_events": len(history.events) - len(events),
         "lines": [_placeholder(history, line) for line in shown],
         "missing": len(history.lines) - len(shown),
-        "runs": [_run(history, number, target) for number in reversed(listed)],
-        "older": len(history.used) - len(listed),
-        "data": Markup(_data(shown, listed)),  # noqa: S704 - JSON without a `<`
+        "runs": [_run(history, number, target) for number in reversed(history.used)],
+        "data": Markup(_data(shown, history.used)),  # noqa: S704 - JSON without a `<`
     }
     return MARK + template("history.html", "runner.history", "runner.report").render(context)
 
@@ -181,12 +180,9 @@ def _values(line: Line, step: Step) -> str:
 
 def _details(line: Line, step: Step) -> str:
     """The values before and after a step, and the interval of its change."""
-    interval = "" if math.isnan(step.low) else f"{_percent(step.low)} to {_percent(step.high)} %"
+    low, high = (100 * (end - 1) for end in (step.low, step.high))
+    interval = "" if math.isnan(low) else f"{low:+.1f} to {high:+.1f} %"
     return ", ".join(filter(None, (_values(line, step), interval)))
-
-
-def _percent(ratio: float) -> str:
-    return f"{100 * (ratio - 1):+.1f}"
 
 
 def _commit(run: Summary) -> str:
@@ -243,26 +239,25 @@ def _link(folder: Path, target: Path) -> str:
 
 
 def _device(line: Line) -> str:
-    return line.key[2] or {"cpu": "CPU device", "checked": "checked CPU device"}.get(line.key[1], line.key[1])
+    return line.key[2] or label(line.key[1]).removeprefix("the ")
 
 
 def _placeholder(history: History, line: Line) -> dict[str, Any]:
     """A line's text, which is there before the script draws it."""
     row, steps = line.newest, len(line.steps)
-    parts = [one_line(_device(line), 60), f"{_newest(row)} now" if _newest(row) else ""]
-    parts += [count(steps, "real step") if steps else "", count(len(line.rows), "run")]
-    return {"name": history.names[line.key], "about": "; ".join(filter(None, parts)), "bad": line.is_worse}
+    now = _failure(row) or ("" if absent(row["median_us"]) else f"{exact(row['median_us'])} µs")
+    parts = [one_line(_device(line), 60), f"{now} now" if now else "", count(steps, "real step") if steps else ""]
+    about = "; ".join(filter(None, (*parts, count(len(line.rows), "run"))))
+    return {"name": history.names[line.key], "about": about, "bad": line.is_worse}
 
 
-def _newest(row: Row) -> str:
-    if is_failed(row):
-        return str(row["status"]).replace("_", " ")
-    return f"{exact(row['median_us'])} µs" if not absent(row["median_us"]) else ""
+def _failure(row: Row) -> str:
+    """The status of a case that failed; empty for others."""
+    return one_line(str(row["status"]).replace("_", " "), 40) if is_failed(row) else ""
 
 
-def _data(shown: Sequence[Line], listed: Sequence[int]) -> str:
+def _data(shown: Sequence[Line], runs: Sequence[int]) -> str:
     """What the script draws, as JSON: the lines' points, and the columns of the filter."""
-    numbers = {run: place for place, run in enumerate(listed)}
     names = dict.fromkeys(name for line in shown for name in line.parameters)
     columns: dict[str, Any] = {
         name: [value_of(name, line.newest) if name in line.newest else "" for line in shown] for name in names
@@ -274,33 +269,25 @@ def _data(shown: Sequence[Line], listed: Sequence[int]) -> str:
         "step": [line.steps[-1].word.replace(" ", "_") if line.steps else "none" for line in shown],
         "change_percent": [_digits(100 * (line.steps[-1].ratio - 1)) if line.steps else None for line in shown],
     }
-    drawn = [
-        _points({numbers[n]: row for n, row in line.rows.items() if n in numbers}, line, numbers) for line in shown
-    ]
+    places = {run: place for place, run in enumerate(runs)}
+    drawn = [_points(line, places) for line in shown]
     content = {"columns": columns, "lines": drawn, "counts": list(COUNTS.values())}
-    return plain(json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)).replace(
-        "<", "\\u003c"
-    )
+    text = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return plain(text).replace("<", "\\u003c")
 
 
-def _points(rows: dict[int, Row], line: Line, numbers: dict[int, int]) -> dict[str, Any]:
+def _points(line: Line, places: dict[int, int]) -> dict[str, Any]:
     """The points of a line: the places of their runs, values with interval ends, failures by point, and steps."""
-    order = {place: n for n, place in enumerate(rows)}
-    timed = any(not absent(row["median_us"]) for row in rows.values())
-    counted = [name for name in COUNTS if not timed and any(not absent(row[name]) for row in rows.values())]
+    rows, order = line.rows.values(), {run: n for n, run in enumerate(line.rows)}
+    timed = any(not absent(row["median_us"]) for row in rows)
+    counted = [name for name in COUNTS if not timed and any(not absent(row[name]) for row in rows)]
     values = [("median_us", "ci_low_us", "ci_high_us")] if timed else [(name,) for name in counted]
-    failed = {order[place]: str(row["status"]).replace("_", " ") for place, row in rows.items() if is_failed(row)}
-    steps = [
-        (order[numbers[s.run]], int(s.is_bad), _change(s), _values(line, s), order.get(numbers.get(s.before, -1), -1))
-        for s in line.steps
-        if s.run in numbers
-    ]
     return {
-        "runs": list(rows),
-        "series": [[[_digits(row[name]) for row in rows.values()] for name in names] for names in values],
+        "runs": [places[run] for run in line.rows],
+        "series": [[[_digits(row[name]) for row in rows] for name in names] for names in values],
         "names": [list(COUNTS).index(name) for name in counted],
-        "failed": failed,
-        "steps": steps,
+        "failed": {n: _failure(row) for n, row in enumerate(rows) if is_failed(row)},
+        "steps": [(order[step.run], int(step.is_bad), _change(step), _values(line, step)) for step in line.steps],
     }
 
 
