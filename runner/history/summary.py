@@ -51,9 +51,10 @@ class Summary:
     rows: list[Row]
     parameters: list[str]
     environment: dict[str, Any]
+    experiment: str  # that its command names; empty if it names none
     stamp: str  # of the files that it was read from
 
-    @property
+    @cached_property
     def commit(self) -> str:
         """The commit of the runner's checkout; empty if it is unknown."""
         return one_line(str(section(self.environment, "git").get("commit") or ""), 40)
@@ -62,11 +63,6 @@ class Summary:
     def is_dirty(self) -> bool:
         """Whether files of the checkout had uncommitted changes."""
         return section(self.environment, "git").get("dirty") is True
-
-    @property
-    def experiment(self) -> str:
-        """The experiment that the command names; empty if it names none."""
-        return runs.experiment(str(self.environment.get("command", "")))
 
     @cached_property
     def models(self) -> dict[str, str]:
@@ -130,6 +126,7 @@ def _read(root: Path, path: Path, index: Index) -> Summary:
     cells = [[_plain(row[name]) for name in names] for row in run.rows]
     content = {
         "started": _started(run.environment, folder), "names": names, "cells": cells, "parameters": run.parameters,
+        "experiment": runs.experiment(str(run.environment.get("command", ""))),
         "environment": {name: value for name, value in run.environment.items() if name not in WITHOUT_WORD},
     }  # fmt: skip
     if folder.results.exists():  # otherwise the rows of the jobs may change, and no stamp tells
@@ -146,7 +143,8 @@ def _restored(content: Any, name: str, stamp: str) -> Summary | None:
         if not all(row.keys() >= {*COLUMNS, *content["parameters"]} for row in rows):
             return None
         parameters, environment = list(content["parameters"]), dict(content["environment"])
-        return Summary(name, str(content["started"]), rows, parameters, environment, stamp)
+        started, experiment = str(content["started"]), str(content["experiment"])
+        return Summary(name, started, rows, parameters, environment, experiment, stamp)
     except runs.MALFORMED:
         return None
 

@@ -98,7 +98,7 @@ def test_any_change_of_counted_work_is_a_step_and_emulated_times_are_nothing(his
 
 def test_a_case_that_was_timed_twice_in_a_run_is_not_compared(history):
     """Which of its times would count is unknown, as in compare."""
-    twice = [runs.timed(0, 10), {**runs.timed(0, 20), "job": 7}]
+    twice = [runs.timed(0, 20, binary="m"), {**runs.timed(0, 10), "job": 7}]
     done = history([([runs.timed(0, 10)], PLAIN), (twice, PLAIN), ([runs.timed(0, 11, binary="n")], PLAIN)])
     (line,) = runs.data(done.text)["lines"]
     assert [step[0] for step in line["steps"]] == [2]
