@@ -208,6 +208,7 @@ def _event(history: History, event: Event, places: dict[Key, int], target: Path)
         "cases": cases[:MAX_CASES],
         "more": len(cases) - MAX_CASES,
         "others": len(cases) - 1,
+        "number": history.used.index(event.run),
         "places": " ".join(str(case["place"]) for case in cases),
         "run": _run(history, event.run, target),
         "before": _run(history, event.before, target),

@@ -34,7 +34,16 @@ const valuesAt = (line, n) => line.failed[n] ?? (line.series.map(([values, low, 
   const between = low && low[n] !== null && high[n] !== low[n] ? ` (${inDigits(low[n])} to ${inDigits(high[n])})` : "";
   return `${inDigits(values[n])}${unitOf(line, s)}${between}`;
 }).filter(Boolean).join(", ") || "ok");
-const stepsAt = (line, n) => line.steps.filter(([at]) => at === n).map(([, bad, change]) => `${bad ? "▲" : "▼"} ${change}`).join(", ");
+const causesAt = (line, n) => {
+  const place = String(runLines.indexOf(line));
+  const event = Array.from(document.querySelectorAll(`.event[data-run="${line.runs[n]}"]`)).find((one) => one.dataset.lines.split(" ").includes(place));
+  const causes = Array.from(event?.querySelectorAll(".causes li") ?? [], (one) => one.textContent.trim());
+  return causes.length ? `; also changed: ${causes.join("; ")}` : "";
+};
+const stepsAt = (line, n) => {
+  const steps = line.steps.filter(([at]) => at === n).map(([, bad, change]) => `${bad ? "▲" : "▼"} ${change}`);
+  return steps.length ? steps.join(", ") + causesAt(line, n) : "";
+};
 const wordsAt = (line, n) => {
   const { started, commit } = runOf(line.runs[n]);
   return [`${started}${commit && `, commit ${commit}`}`, valuesAt(line, n), stepsAt(line, n)].filter(Boolean).join("; ");
@@ -57,7 +66,7 @@ const markSteps = (line, x) => {
   return line.steps.toReversed().flatMap(([at, bad, change, values], n) => {
     const name = bad ? "step bad" : "step";
     const marks = [svg("line", { class: name, x1: x(at), x2: x(at), y1: TOP - 4, y2: HEIGHT - BOTTOM }), svg("title", {}, values)];
-    const text = `${bad ? "▲" : "▼"} ${change}`;
+    const text = [`${bad ? "▲" : "▼"} ${change}`, runOf(line.runs[at]).commit.slice(0, 7)].filter(Boolean).join(", ");
     const middle = Math.max(LEFT, Math.min(x(at) - (text.length * LETTER) / 2, WIDTH - text.length * LETTER));
     if (n < LABELLED && middle + text.length * LETTER <= free) {
       free = middle - 8;
@@ -100,9 +109,9 @@ const tableOf = (line) => {
   const rows = line.runs.map((number, n) => {
     const { name, link, started, commit } = runOf(number);
     const report = link ? html("a", { href: link, textContent: "report" }) : name;
-    return html("tr", {}, ...[started, commit, valuesAt(line, n), stepsAt(line, n)].map((textContent) => html("td", { className: "left", textContent })), html("td", {}, report));
+    return html("tr", {}, ...[started, valuesAt(line, n), stepsAt(line, n), commit].map((textContent) => html("td", { className: "left", textContent })), html("td", { className: "left" }, report));
   });
-  const heads = ["started (UTC)", "commit", "value", "step", "run"].map((textContent) => html("th", { scope: "col", className: "left", textContent }));
+  const heads = ["started (UTC)", "value", "step", "commit", "run"].map((textContent) => html("th", { scope: "col", className: "left", textContent }));
   return html("table", {}, html("thead", {}, html("tr", {}, ...heads)), html("tbody", {}, ...rows.reverse()));
 };
 
