@@ -2,7 +2,7 @@
 # Measures what docs/ cites, on a GPU. Each part writes its small tables (.txt) to docs/ and everything else to
 # outputs/evidence/, which is not tracked.
 #
-#   sh docs/evidence.sh PART...      # tutorials sweep experiments steps agreement limits measuring comparing trust checked gpus foreign profile energy example
+#   sh docs/evidence.sh PART...      # tutorials sweep experiments steps agreement limits measuring comparing trust checked gpus foreign profile energy history example
 #   sh docs/evidence.sh all
 #
 # Beside what a sweep needs: nvcc; ncu for steps, profile and measuring; torch and cupy for limits; cuda-core,
@@ -12,7 +12,7 @@ python=${PYTHON:-python3}
 tables=docs/h200
 work=outputs/evidence
 export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" # the checkout's own runner
-parts="tutorials sweep experiments steps agreement limits measuring comparing trust checked gpus foreign profile energy example"
+parts="tutorials sweep experiments steps agreement limits measuring comparing trust checked gpus foreign profile energy history example"
 
 run() { # NAME ARGUMENT...: sweep into outputs/evidence/NAME, and keep what the terminal said
   name=$1
@@ -106,6 +106,10 @@ profile() { # what Nsight Compute counts beside an earlier table and the address
 
 energy() { # joules of a launch against nvidia-smi over a minute
   "$python" benchmarks/energy.py 60 >"$tables/energy.txt"
+}
+
+history() { # the index and the page of 2,000 runs; needs Chromium, no GPU
+  "$python" benchmarks/history.py >docs/history.txt
 }
 
 example() { # docs/example.html and docs/report.png: the report of `sweep`

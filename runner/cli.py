@@ -28,6 +28,7 @@ COMMANDS = {
     "list": "runner.commands.list",
     "report": "runner.report.__main__",
     "compare": "runner.compare.__main__",
+    "history": "runner.history.__main__",
     "repeat": "runner.commands.repeat",
     "resume": "runner.commands.resume",
     "profile": "runner.commands.profile",

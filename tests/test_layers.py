@@ -23,6 +23,7 @@ FLOORS = (
     "stages",
     "report search shards",
     "compare compose importer",
+    "history",
     "api commands",
 )
 BACK_ENDS = ("checked", "cpu", "cuda")

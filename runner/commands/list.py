@@ -5,10 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from runner.cli import Parser, run_function
-from runner.record import runs
 
 RUNS = 20  # shown by default
 
@@ -16,10 +14,11 @@ RUNS = 20  # shown by default
 def main(arguments: Sequence[str] | None = None) -> int:
     """List runs; returns the exit status."""
     parser = Parser("list", "List the run folders, newest first.")
-    parser.add_argument("folder", nargs="?", type=Path, default=runs.OUTPUTS, help="where to look; default: outputs")
+    words = "where to look (default: outputs), and words that a case of a run must match: kernel=K device=cuda failed"
+    parser.add_argument("words", nargs="*", metavar="FOLDER|WORD", help=words)
     parser.add_argument("-n", type=_number, default=RUNS, metavar="N", help=f"how many to show; default: {RUNS}")
     parsed = parser.parse_args(arguments)
-    return run_function("runner.commands.overview:print_runs", parsed.folder, parsed.n)
+    return run_function("runner.commands.overview:print_matching", parsed.words, parsed.n)
 
 
 def _number(text: str) -> int:

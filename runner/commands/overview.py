@@ -45,18 +45,37 @@ class Overview:
     style: str
 
 
-def print_runs(root: Path, most: int) -> None:
-    """Print the newest runs below a folder, at most `most`. Raises UsageError if the folder does not exist."""
+def print_matching(words: Sequence[str], most: int) -> None:
+    """Print the newest runs below the folder that the words name, as far as the other words match a case of theirs.
+
+    Raises:
+        UsageError: The words name several folders or one that does not exist, or ask for an unknown column.
+    """
+    from runner.history.words import split  # noqa: PLC0415 - slow to import, and `print_runs` alone does not need it
+
+    places, asked = split(words)
+    if len(places) > 1:
+        raise UsageError(f"{' '.join(places)}: list looks in one folder; name one")
+    print_runs(Path(places[0]) if places else runs.OUTPUTS, most, asked)
+
+
+def print_runs(root: Path, most: int, words: Sequence[str] = ()) -> None:
+    """Print the newest runs below a folder, at most `most`.
+
+    Args:
+        root: The folder.
+        most: How many.
+        words: Only runs with a case that matches all of these words, see `runner.history.words`.
+
+    Raises:
+        UsageError: The folder does not exist, or a word asks for an unknown column.
+    """
     if root != runs.OUTPUTS and not root.is_dir():
         raise UsageError(f"{root}: there is no such folder")
-    paths = runs.below(root)
     console = Console()
-    if not paths:
-        hint = " yet; `python -m runner device=cpu` makes one" if root == runs.OUTPUTS else ""
-        say(console, f"No runs below {_quoted(root)}{hint}.")
-        return
-    overviews, mistakes = [], list[str]()
     with SweepProgress() as progress:
+        paths, mistakes = _matching(root, words, progress) if words else (runs.below(root), list[str]())
+        overviews = []
         progress.stage("reading runs", len(paths[:most]))
         for path in paths[:most]:
             progress.show_step(path.name)
@@ -65,12 +84,31 @@ def print_runs(root: Path, most: int) -> None:
             except UsageError as e:
                 mistakes.append(str(e))
             progress.step()
-    show(overviews, console)
+    if overviews:
+        show(overviews, console)
+    elif words and any(runs.walk(root)):
+        say(console, f"No run below {_quoted(root)} has a case that matches {' '.join(words)}.")
+    elif not paths:
+        hint = " yet; `python -m runner device=cpu` makes one" if root == runs.OUTPUTS else ""
+        say(console, f"No runs below {_quoted(root)}{hint}.")
     for sentence in mistakes:
         say(console, f"Skipped an unreadable run: {sentence}", "yellow")
     if len(paths) > most:
-        where = "" if root == runs.OUTPUTS else f" {_quoted(root)}"
+        given = "".join(f" {shlex.quote(word)}" for word in words)
+        where = ("" if root == runs.OUTPUTS else f" {_quoted(root)}") + given
         say(console, f"{len(paths) - most:,} more; `python -m runner.list{where} -n {len(paths)}` shows all.")
+
+
+def _matching(root: Path, words: Sequence[str], progress: SweepProgress) -> tuple[list[Path], list[str]]:
+    """The runs with a case that matches all words, newest first, and a sentence on each that cannot be read."""
+    from runner.history import summary  # noqa: PLC0415 - slow to import, and a list without words does not need it
+    from runner.history.index import Index  # noqa: PLC0415
+    from runner.history.words import cases_of, matching  # noqa: PLC0415
+
+    with Index(root) as index:
+        found, mistakes = summary.read(root, list(runs.walk(root)), index, progress)
+    matches = {case.run.name for case in matching(list(cases_of(found)), words, str(root))}
+    return [root / run.name for run in reversed(found) if run.name in matches], mistakes
 
 
 def read(path: Path) -> Overview:

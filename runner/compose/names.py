@@ -24,8 +24,8 @@ A declarative experiment runner for CUDA kernels: YAML in, checked times out.
   runner --dry-run 'kernel=glob(reduce*)' size=1Mi  the plan; nothing is run
   runner compare latest~1 latest                    what changed, and why
 
-  runner list | report | compare | profile | repeat | resume | judge | import
-         export | calibrate     --help after each; also `python -m runner ...`
+  runner list | report | compare | history | profile | repeat | resume | judge
+         import | export | calibrate  --help after each; also `python -m runner`
   runner show      all kernels, experiments and parameters; show NAME: its YAML
   --config-dir DIR adds your own kernels       --quiet  result and path only
   --cfg job        shows a configuration       --json   rows on stdout

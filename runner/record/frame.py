@@ -15,7 +15,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from runner import columns
 from runner.device.kinds import RECORDING, is_gpu
@@ -41,12 +43,14 @@ def load(folder: Path, plan: Any, *, newest: bool = False) -> pd.DataFrame:
     raw = _read(folder, newest=newest)
     own = own_parameters(list(raw.columns))
     raw = _with_planned(raw, plan)
-    raw = raw.reindex(columns=[*raw.columns, *(n for n in columns.NAMES if n not in raw.columns)], fill_value="")
-    frame = pd.DataFrame({name: _typed(name, raw[name], own=name in own) for name in raw.columns})
+    # Lists and arrays, not series: of a small table these take most of the time.
+    texts = dict(zip(raw.columns, raw.to_numpy(dtype=object).T.tolist(), strict=True))
+    texts |= {name: [""] * len(raw) for name in columns.NAMES if name not in texts}
+    frame = pd.DataFrame({name: _typed(name, cells, own=name in own) for name, cells in texts.items()})
     frame["status"] = frame["status"].where(frame["status"] != "", "not_run")
     frame["emulated"] = pd.Series([not is_gpu(kind) for kind in frame["device"]], dtype=bool)
     frame["case"] = [case or f"row-{number}" for number, case in enumerate(frame["case"])]
-    for name in metric_names(list(raw.columns)):
+    for name in metric_names(list(texts)):
         frame[name] = _reals(frame[name])
     return frame
 
@@ -161,20 +165,22 @@ def _planned(case: dict[str, Any]) -> dict[str, str]:
     return {**texts, **identity, "status": "not_run", "reason": NOT_REACHED}
 
 
-def _typed(name: str, cells: pd.Series[str], *, own: bool) -> pd.Series[Any]:
-    column, texts = columns.BY_NAME.get(name), cells.tolist()
+def _typed(name: str, texts: list[str], *, own: bool) -> Any:
+    """The cells of a column as an array of its type."""
+    column = columns.BY_NAME.get(name)
     kind = column.type if column else _own_type(texts) if own else "text"
     if kind == "integer":
         numbers = {text: int(text) if _is_integer(text) else None for text in set(texts)}  # most cells are equal
-        return pd.Series([numbers[text] for text in texts], dtype="Int64")
+        values = np.array([numbers[text] or 0 for text in texts], np.int64)
+        return pd.arrays.IntegerArray(values, np.array([numbers[text] is None for text in texts], bool))
     if kind == "real":
-        reals = _reals(cells)
+        reals = _reals(texts)
         low = 0.0 if name.endswith("_us") else -math.inf  # a time of 0 means that nothing was timed
-        return reals.where((reals > low) & (reals < math.inf))
-    return pd.Series(texts, dtype=object)
+        return np.where((reals > low) & (reals < math.inf), reals, math.nan)
+    return np.array(texts, dtype=object)
 
 
-def _reals(cells: Iterable[str]) -> pd.Series[float]:
+def _reals(cells: Iterable[str]) -> NDArray[np.float64]:
     """Cells as numbers, NaN for other texts. Unlike pandas' parser, `float` restores every digit."""
 
     def number(cell: str) -> float:
@@ -183,7 +189,7 @@ def _reals(cells: Iterable[str]) -> pd.Series[float]:
         except ValueError:
             return math.nan
 
-    return pd.Series([number(cell) for cell in cells], dtype="float64")
+    return np.array([number(cell) for cell in cells], np.float64)
 
 
 def _own_type(cells: list[str]) -> Type:

@@ -34,8 +34,18 @@ def reading(name: object) -> Iterator[None]:
 
 def below(root: Path) -> list[Path]:
     """The run folders below a folder, or the folder itself if it is one, newest first."""
-    started = {path: _started(path) for path in _below(root)}
+    started = {path: _started(path) for path in walk(root)}
     return sorted(started, key=lambda path: (started[path], str(path)), reverse=True)
+
+
+def walk(root: Path) -> Iterator[Path]:
+    """The run folders below a folder, or the folder itself if it is one, in no particular order."""
+    for name, folders, _ in os.walk(root):
+        path = Path(name)
+        if run := is_run(path):
+            yield path
+        if run or len(path.relative_to(root).parts) >= MAX_DEPTH:
+            folders.clear()
 
 
 def find(text: str) -> list[Path]:
@@ -138,12 +148,3 @@ def _latest(text: str) -> Path:
         count = {0: "no run", 1: "only 1 run"}.get(len(paths), f"only {len(paths)} runs")
         raise UsageError(f"{text}: {count} below {OUTPUTS}")
     return paths[int(back)]
-
-
-def _below(root: Path) -> Iterator[Path]:
-    for name, folders, _ in os.walk(root):
-        path = Path(name)
-        if run := is_run(path):
-            yield path
-        if run or len(path.relative_to(root).parts) >= MAX_DEPTH:
-            folders.clear()
