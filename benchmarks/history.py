@@ -159,6 +159,8 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="how often each is measured; the median counts")
     parser.add_argument("--keep", type=Path, help="where to keep the runs")
     given = parser.parse_args()
+    if given.keep:
+        given.keep.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary, contextlib.chdir(given.keep or temporary):
         outputs = Path("outputs").absolute()
         if not outputs.exists():

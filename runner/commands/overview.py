@@ -74,7 +74,11 @@ def print_runs(root: Path, most: int, words: Sequence[str] = ()) -> None:
         raise UsageError(f"{root}: there is no such folder")
     console = Console()
     with SweepProgress() as progress:
-        paths, mistakes = _matching(root, words, progress) if words else (runs.below(root), list[str]())
+        paths, mistakes = runs.below(root), list[str]()
+        if words:
+            from runner.history.words import matching_runs  # noqa: PLC0415 - slow to import, and seldom needed
+
+            paths, mistakes = matching_runs(root, words, progress)
         overviews = []
         progress.stage("reading runs", len(paths[:most]))
         for path in paths[:most]:
@@ -97,18 +101,6 @@ def print_runs(root: Path, most: int, words: Sequence[str] = ()) -> None:
         given = "".join(f" {shlex.quote(word)}" for word in words)
         where = ("" if root == runs.OUTPUTS else f" {_quoted(root)}") + given
         say(console, f"{len(paths) - most:,} more; `python -m runner.list{where} -n {len(paths)}` shows all.")
-
-
-def _matching(root: Path, words: Sequence[str], progress: SweepProgress) -> tuple[list[Path], list[str]]:
-    """The runs with a case that matches all words, newest first, and a sentence on each that cannot be read."""
-    from runner.history import summary  # noqa: PLC0415 - slow to import, and a list without words does not need it
-    from runner.history.index import Index  # noqa: PLC0415
-    from runner.history.words import cases_of, matching  # noqa: PLC0415
-
-    with Index(root) as index:
-        found, mistakes = summary.read(root, list(runs.walk(root)), index, progress)
-    matches = {case.run.name for case in matching(list(cases_of(found)), words, str(root))}
-    return [root / run.name for run in reversed(found) if run.name in matches], mistakes
 
 
 def read(path: Path) -> Overview:

@@ -15,9 +15,12 @@ from functools import cached_property
 from pathlib import Path
 
 from runner.compare.runs import Row
+from runner.display.terminal import SweepProgress
 from runner.display.text import absent, value_of
 from runner.errors import UsageError
-from runner.history.summary import Summary, is_failed
+from runner.history.index import Index
+from runner.history.summary import Summary, is_failed, read
+from runner.record import runs
 
 _QUESTION = re.compile(r"(\w+)(<=|>=|!=|=|<|>)(.+)")
 _NUMBER = re.compile(r"([-+]?(?:\d[\d,]*)?\.?\d+(?:e[-+]?\d+)?)(ki|mi|gi)?x?(?: to .*| \(.*|/.*)?")
@@ -75,6 +78,14 @@ def matching(cases: Sequence[Case], words: Sequence[str], where: str) -> list[Ca
     """
     questions = [_question(word.lower(), cases, where) for word in words]
     return [case for case in cases if all(holds(case) for holds in questions)]
+
+
+def matching_runs(root: Path, words: Sequence[str], progress: SweepProgress) -> tuple[list[Path], list[str]]:
+    """The runs with a case that matches all words, newest first, and a sentence on each that cannot be read."""
+    with Index(root) as index:
+        found, mistakes = read(root, list(runs.walk(root)), index, progress)
+    matches = {case.run.name for case in matching(list(cases_of(found)), words, str(root))}
+    return [root / run.name for run in reversed(found) if run.name in matches], mistakes
 
 
 def _is_place(text: str) -> bool:

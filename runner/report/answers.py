@@ -88,9 +88,13 @@ def _timed(run: Run, ranking: Ranking) -> list[Answer]:
 def _counted(run: Run, works: Sequence[counted.Work]) -> list[Answer]:
     """Answers from counted memory work, in a run without a GPU."""
     if not works:
-        lacks = not any(row["status"] == "ok" and row["emulated"] for row in run.rows) or run.search
+        lacks = not any(row["status"] == "ok" and not is_gpu(str(row["device"])) for row in run.rows) or run.search
         ask = "" if lacks else command(run.path, "lines")
-        return [Answer("Speed", [NO_TIMES], ask, "To rank by memory work:")] if any(run.frame["emulated"]) else []
+        return (
+            [Answer("Speed", [NO_TIMES], ask, "To rank by memory work:")]
+            if not all(map(is_gpu, run.frame["device"]))
+            else []
+        )
     least, *others = works
     size, names = size_of(least.row), _names(run)
     where = f" at {size}" if size else ""

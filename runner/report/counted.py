@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from runner.device.kinds import is_gpu
 from runner.display.text import absent, described, four_digits, one_line, size_of, value_of
 from runner.record.run import PEERS, Run, size_key
 from runner.report import bottlenecks
@@ -67,7 +68,9 @@ def works(run: Run) -> list[Work]:
     counted lines.
     """
     costs = lines.read(run.folder)
-    correct = [row for row in run.rows if row["status"] == "ok" and row["emulated"] and row["ceiling"] != "True"]
+    correct = [
+        row for row in run.rows if row["status"] == "ok" and not is_gpu(str(row["device"])) and row["ceiling"] != "True"
+    ]
     known = [_work(row, costs[str(row["case"])]) for row in correct if str(row["case"]) in costs]
     groups = group(known, lambda work: (*(str(work.row[name]) for name in PEERS), size_key(work.row)))
     if not groups:
