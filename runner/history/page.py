@@ -100,16 +100,16 @@ def headline(history: History) -> str:
     failing = sum(is_failed(line.newest) for line in history.lines if not line.is_worse)
     also = f" {count(failing, 'further case')} failed in the newest run." if failing else ""
     if len(worse) == 1:
-        return f"1 of {cases} got worse at its last real step. {_told(history, *worse[0])}.{also}"
+        return f"1 of {cases} is worse since its last change. {_told(history, *worse[0])}.{also}"
     if worse:
         numbers = Counter(step.word for _, step in worse)
         words = ", ".join(f"{numbers[word]:,} {word}" for word in STEPS if numbers[word])
-        start = f"{len(worse):,} of {cases} got worse at their last real step ({words})"
+        start = f"{len(worse):,} of {cases} are worse since their last change ({words})"
         return f"{start}. The newest is {_told(history, *worse[0])}.{also}"
     if history.events:
         newest = _told(history, *history.events[0].steps[0])
-        return f"No case got worse at its last real step. The newest step is {newest}.{also}"
-    return f"No real step in {cases} over {count(len(history.used), 'run')}.{also}"
+        return f"No case is worse since its last change. The newest is {newest}.{also}"
+    return f"No real change in {cases} over {count(len(history.used), 'run')}.{also}"
 
 
 def render(history: History, target: Path) -> str:

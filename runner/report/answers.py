@@ -13,7 +13,7 @@ from runner.device.kinds import is_gpu
 from runner.display.text import absent, count, described, exact, size_of
 from runner.record.ranking import Ranking, headline_groups
 from runner.record.run import Run
-from runner.report import bottlenecks, counted, findings, ranked, searched
+from runner.report import bottlenecks, checks, counted, findings, ranked, searched
 from runner.report.missing import command
 
 Row = dict[str, Any]
@@ -41,7 +41,7 @@ class FirstScreen:
     chart: ranked.RankedChart | None
 
 
-def first_screen(run: Run, verdict: findings.Verdict) -> FirstScreen:
+def first_screen(run: Run) -> FirstScreen:
     """The answers of a run, and its ranked chart if it has several comparable cases."""
     colours = {kernel: number for number, kernel in enumerate(run.kernels)}
     groups, works = headline_groups(run), counted.works(run)
@@ -52,17 +52,16 @@ def first_screen(run: Run, verdict: findings.Verdict) -> FirstScreen:
     else:
         answers = _counted(run, works) if "ok" in set(run.frame["status"]) else []
         chart = counted.chart(run, works, colours)
-    sure = [*(_certainty(groups[0]) if groups else []), *verdict.cautions]
+    sure = [*(_certainty(groups[0]) if groups else []), *checks.in_brief(run)]
     answers += [Answer("How sure", sure)] if sure else []
     names = _names(run)
     others = [
-        f"{findings.speeds(other, names, findings.peers(run), run.criterion)[0]}"
-        for other in groups[1 : 1 + MAX_OTHERS]
+        f"{findings.speeds(other, names, ranked.peers(run), run.criterion)[0]}" for other in groups[1 : 1 + MAX_OTHERS]
     ]
     others += (
         [f"{len(groups) - 1 - MAX_OTHERS} more in the table of the fastest."] if len(groups) > 1 + MAX_OTHERS else []
     )
-    others += [*searched.sentences(run), *findings.gpu_sentences(run.gpus)]
+    others += [*searched.sentences(run), *findings.gpu_sentences(run.gpus), *findings.cautions(run)]
     answers += [Answer("Also", others)] if others else []
     return FirstScreen(" ".join(findings.matches(run)), answers, chart)
 
@@ -71,7 +70,9 @@ def _timed(run: Run, ranking: Ranking) -> list[Answer]:
     """Answers from the times of a GPU."""
     row, by, names = ranking.fastest, run.criterion, _names(run)
     best = "Time" if ranking.among == 1 else "Fastest" if by.is_time else "Best"
-    size, where = size_of(row), findings.group_of(row, findings.peers(run))
+    best += " that passed" if findings.level(run) == "bad" and ranking.among > 1 else ""
+    names = [*names, *(["block"] if ranking.among == 1 and "block" not in names else [])]
+    size, where = size_of(row), ranked.group_of(row, ranked.peers(run))
     place = f"{f' at {size}' if size else ''}{f' ({where})' if where else ''}"
     answers = [Answer(best, [f"{described(row, names)}{place}: {findings.speed(row, by)}."])]
     if much := ranked.lead(run, ranking).sentence(names):
@@ -99,12 +100,16 @@ def _counted(run: Run, works: Sequence[counted.Work]) -> list[Answer]:
     size, names = size_of(least.row), _names(run)
     where = f" at {size}" if size else ""
     also = f", {least.also}" if least.also else ""
-    first = f"{described(least.row, names)}{where}: {least.traffic} of global memory{also}."
+    first = f"{described(least.row, names)}{where}: {least.traffic} of global memory traffic{also}."
     answers = [Answer("Least memory work" if others else "Memory work", [first, counted.NOT_TIME])]
     if much := "; ".join(counted.leads(works, names)):
         answers.append(Answer("By how much", [f"{much[:1].upper()}{much[1:]}."]))
     why = bottlenecks.reasons(run, [least.row])[least.row["row"]]
-    said = f"{why[:1].upper()}{why[1:]}." if why else "Its accesses hardly exceed the ideal: see the lines."
+    ideal = counted.in_bytes(counted.SECTOR * least.ideal_sectors)
+    exceeds = (
+        f"No line exceeds its ideal by much: {least.traffic} of traffic, where adjacent accesses would have {ideal}."
+    )
+    said = f"{why[:1].upper()}{why[1:]}." if why else exceeds
     return [*answers, Answer("Why", [said])]
 
 
@@ -115,8 +120,9 @@ def _certainty(ranking: Ranking) -> list[str]:
         words.append(f"95 % interval {exact(row['ci_low_us'])} to {exact(row['ci_high_us'])} µs")
     if not absent(row["round_spread_percent"]) and not absent(row["rounds"]) and row["rounds"] > 1:
         words.append(f"{row['rounds']} rounds differ by {row['round_spread_percent']:.2g} %")
-    near = ((ranking.tied, "tied with it"), (ranking.undecided, "undecided"))
-    words += [f"{count(len(p), 'more case')} {'is' if len(p) == 1 else 'are'} {word}" for p, word in near if p]
+    tied, undecided = len(ranking.tied), len(ranking.undecided)
+    words += [f"{count(tied, 'more case')} {'is' if tied == 1 else 'are'} tied with it"] if tied else []
+    words += [f"{count(undecided, 'more case')} may be tied with it (undecided)"] if undecided else []
     text = "; ".join(words)
     return [f"{text[:1].upper()}{text[1:]}."] if text else []
 

@@ -173,12 +173,22 @@ def reasons(run: Run, rows: Sequence[Row]) -> dict[int, str]:
     counted = {row["row"]: record for row, record in profiled.cases(run, counters.NAME)}
     limits = {row["row"]: section(record, "ceilings") for row, record in profiled.cases(run, ceilings.NAME)}
     costs = lines.read(run.folder)
+    by_copy = not exceed_a_copy(rows)
 
     def reason(row: Row) -> str:
         stalls = counters.stalls(profiled.numbers(counted.get(row["row"], {}).get("metrics")))
-        return judge(_facts(row, limits.get(row["row"], {}), stalls, costs.get(str(row["case"]), [])))
+        facts = _facts(row, limits.get(row["row"], {}), stalls, costs.get(str(row["case"]), []), by_copy=by_copy)
+        return judge(facts)
 
     return {row["row"]: reason(row) for row in rows}
+
+
+def exceed_a_copy(rows: Sequence[Row]) -> bool:
+    """Whether a case is quicker than a copy of as many bytes, as one that hardly writes may be.
+
+    Then the peak is the limit of all of them, so that their shares can be compared.
+    """
+    return any(not absent(row["percent_copy"]) and row["percent_copy"] > MOST for row in rows)
 
 
 def _is_other_kernel(row: Row, first: Sequence[Row]) -> bool:
@@ -188,7 +198,12 @@ def _is_other_kernel(row: Row, first: Sequence[Row]) -> bool:
 
 
 def _facts(
-    row: Row, limits: Mapping[str, Any], stalls: Sequence[tuple[str, float]], costs: Sequence[LineCost]
+    row: Row,
+    limits: Mapping[str, Any],
+    stalls: Sequence[tuple[str, float]],
+    costs: Sequence[LineCost],
+    *,
+    by_copy: bool,
 ) -> CaseFacts:
     case = CaseFacts(row, None, None, "", stalls, costs)
     copy, peak, dram = case["percent_copy"], case["percent_peak"], case["ncu_dram_percent"]
@@ -196,7 +211,6 @@ def _facts(
     share = gbps["measured"] / gbps["theoretical"] if len(gbps) > 1 and gbps["theoretical"] else None
     if share is None and copy and peak:
         share = peak / copy
-    if copy and copy > MOST:  # a kernel that hardly writes may exceed a copy, which is no limit for it then
-        share = None
+    share = share if by_copy else None
     dram = dram / share if share and dram is not None else dram
     return replace(case, reached=copy if share else peak, dram=dram, limit="a copy" if share else "the peak")

@@ -16,12 +16,13 @@ from runner.display.text import absent, described, four_digits, one_line, size_o
 from runner.record.run import PEERS, Run, size_key
 from runner.report import bottlenecks
 from runner.report.figures.figure import group
-from runner.report.ranked import MAX_BARS, NOT_PLACES, Bar, RankedChart, Rule
+from runner.report.ranked import MAX_BARS, NOT_PLACES, Bar, RankedChart, Rule, above
 from runner.stages.lines import costs as lines
-from runner.stages.lines.costs import BRANCH, GLOBAL, SHARED, LineCost
+from runner.stages.lines.costs import GLOBAL, SHARED, LineCost
 
 Row = dict[str, Any]
 
+BRANCHES = ""  # the memory of a branch's costs
 SECTOR = 32  # bytes (CUDA C++ Best Practices Guide, Coalesced Access to Global Memory)
 SAME = 1.01  # works that differ by less are equal: they are scaled from a few blocks
 COUNTS = ("sectors of global memory", "wavefronts of shared memory", "divergent branches")
@@ -37,6 +38,7 @@ class Work:
     sectors: float  # of 32 bytes that its accesses of global memory move
     wavefronts: float  # passes over the banks that its accesses of shared memory take
     divergent: float  # branches whose lanes diverged
+    ideal_sectors: float = 0.0  # that the same bytes would need if they were adjacent
 
     @property
     def counts(self) -> tuple[float, float, float]:
@@ -50,7 +52,7 @@ class Work:
 
     @property
     def also(self) -> str:
-        """Its further counts in words; empty without any."""
+        """Its counts besides the sectors, in words; empty without any."""
         pairs = list(zip(self.counts, COUNTS, strict=True))[1:]
         return ", ".join(f"{_rough(number)} {noun}" for number, noun in pairs if number >= 1)
 
@@ -89,7 +91,7 @@ def sentence(run: Run, ranked: Sequence[Work]) -> str:
         return ""
     least, names = ranked[0], _names(run, ranked)
     size = size_of(least.row)
-    first = f"{described(least.row, names)}, {least.traffic} of global memory"
+    first = f"{described(least.row, names)}, {least.traffic} of global memory traffic"
     return f"Least memory work{f' at {size}' if size else ''}: {first}; {leads(ranked, names)[0]}."
 
 
@@ -102,7 +104,7 @@ def leads(ranked: Sequence[Work], names: list[str]) -> list[str]:
     if base is not None and base is not least:
         words.append(f"{versus(least, base)} the baseline {one_line(str(base.row['kernel']), 60)}")
     elif len(others) > 1:
-        words.append(f"{versus(least, others[-1])} the last, {described(others[-1].row, names)}")
+        words.append(f"{versus(least, others[-1])} the worst, {described(others[-1].row, names)}")
     return [*words, f"{versus(least, others[0])} the next, {described(others[0].row, names)}"]
 
 
@@ -146,7 +148,7 @@ def chart(run: Run, ranked: Sequence[Work], colours: Mapping[str, int]) -> Ranke
         own, its = work.counts[by], (base or least).counts[by]
         if not min(own, its):
             return ""
-        return f"{its / own:.2f}x" if base else f"{100 * (own / its - 1):+.1f} %"
+        return f"{its / own:.2f}x" if base else above(own / its)
 
     bars = [
         Bar(
@@ -160,7 +162,7 @@ def chart(run: Run, ranked: Sequence[Work], colours: Mapping[str, int]) -> Ranke
             value=work.traffic if by == 0 else _rough(work.counts[by]),
             gain=gain(work),
             standing="first" if work is least else "tied" if _order(work) == _order(least) else "behind",
-            reason=reasons[work.row["row"]].partition("; ")[0] or work.also,
+            reason="; ".join(filter(None, [work.also, reasons[work.row["row"]].partition("; ")[0]])),
         )
         for work in shown
     ]
@@ -168,13 +170,13 @@ def chart(run: Run, ranked: Sequence[Work], colours: Mapping[str, int]) -> Ranke
     what = "Counted memory work of each kernel" if several else f"Counted memory work of {least.row['kernel']}"
     name = one_line(str(base.row["kernel"]), 40) if base else ""
     rules = [Rule(base.counts[by] / width, f"baseline {name}", "baseline")] if base else []
-    equal = "" if by == 0 else f"All move {least.traffic} of global memory. "
+    equal = "" if by == 0 else f"All move {least.traffic} to and from global memory. "
     note = (
         f"{equal}{NOT_TIME} The CPU device counted the addresses in {_blocks(run, least)} and scaled the counts to the "
         f"grid. A sector has {SECTOR} bytes."
     )
     against = f"less than {name}" if base else "above the least"
-    value_head = "bytes of global memory" if by == 0 else COUNTS[by]
+    value_head = "global memory traffic" if by == 0 else COUNTS[by]
     heading = f"{what}{f' at {size}' if size else ''}"
     return RankedChart(heading, bars, rules, value_head, against, "also counted", note, len(ranked) - len(shown))
 
@@ -184,11 +186,12 @@ def _work(row: Row, costs: Sequence[LineCost]) -> Work:
     sides = str(row["grid"]).split("x") if not absent(row["grid"]) else ["1"]
     grid = math.prod(int(side) for side in sides if side.isdecimal())
 
-    def total(memory: str, *, branches: bool = False) -> float:
-        own = [cost for cost in costs if cost.memory == memory and (cost.kind == BRANCH) == branches]
-        return sum(cost.actual * (cost.grid_requests or cost.requests * grid / max(1, cost.blocks)) for cost in own)
+    def total(memory: str, kind: str = "actual") -> float:
+        own = [cost for cost in costs if cost.memory == memory]
+        requests = [cost.grid_requests or cost.requests * grid / max(1, cost.blocks) for cost in own]
+        return sum(float(getattr(cost, kind)) * number for cost, number in zip(own, requests, strict=True))
 
-    return Work(row, total(GLOBAL), total(SHARED), total("", branches=True))
+    return Work(row, total(GLOBAL), total(SHARED), total(BRANCHES), total(GLOBAL, "ideal"))
 
 
 def _differ(counts: Sequence[float]) -> bool:

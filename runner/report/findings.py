@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from runner.device.kinds import RECORDING
-from runner.display.text import absent, count, described, limited, listed, one_line, rough, sentences, size_of
+from runner.display.text import absent, count, described, limited, listed, rough, sentences, size_of
 from runner.kernel.metrics import Criterion
 from runner.record import gpus
-from runner.record.ranking import IDLE, Ranking, differing_peers, headline_groups
+from runner.record.ranking import IDLE, Ranking, headline_groups
 from runner.record.run import PEERS, Run
 from runner.record.runs import section
 from runner.report import checks, counted, ranked, searched
@@ -58,16 +58,16 @@ def judge(run: Run) -> Verdict:
     further: list[str] = []
     headline = matches(run)
     for number, ranking in enumerate(headline_groups(run)):
-        first, *more = speeds(ranking, names, peers(run), by)
+        first, *more = speeds(ranking, names, ranked.peers(run), by)
         first = sentences(first, ranked.lead(run, ranking).sentence(names))
         (further if number else headline).append(first)
         further += ([] if number else more) + _ceiling(ranking, ceilings, names, by)
     works = counted.works(run)
     headline += [counted.sentence(run, works)] if len(works) > 1 else []
     further += [*searched.sentences(run), *gpu_sentences(run.gpus)]
-    cautions, whole, brief = _cautions(run), checks.sentences(run), checks.in_brief(run)
+    doubts, whole, brief = cautions(run), checks.sentences(run), checks.in_brief(run)
     problems = _problems(run)
-    return Verdict(level(run), " ".join(headline), tuple(further), (*cautions, *whole), problems, (*cautions, *brief))
+    return Verdict(level(run), " ".join(headline), tuple(further), (*doubts, *whole), problems, (*doubts, *brief))
 
 
 def level(run: Run) -> Level:
@@ -85,20 +85,10 @@ def incomplete(run: Run) -> bool:
     return "not_run" in set(run.frame["status"]) or run.unfinished
 
 
-def peers(run: Run) -> list[str]:
-    """The columns that separate the groups of comparable cases in this run."""
-    return [name for name in differing_peers(run) if name != "device"]
-
-
-def group_of(row: Row, peers: Sequence[str]) -> str:
-    """The group of a case in words, such as `finish host`."""
-    return ", ".join(f"{name} {one_line(str(row[name]), 40)}" for name in peers if not absent(row[name]))
-
-
 def speeds(ranking: Ranking, names: list[str], peers: list[str], by: Criterion) -> list[str]:
     """The fastest case of a group of peers and its ties, in one or two sentences."""
     row, size = ranking.fastest, size_of(ranking.fastest)
-    group = group_of(row, peers)
+    group = ranked.group_of(row, peers)
     where = (f" at {size}" if size else "") + (f" ({group})" if group else "")
     if ranking.among == 1:
         return [f"{described(row, names)}{where} takes {speed(row, by)}."]
@@ -176,7 +166,7 @@ def _problems(run: Run) -> tuple[Problem, ...]:
     return tuple(sorted(problems, key=lambda problem: not problem.failed))
 
 
-def _cautions(run: Run) -> tuple[str, ...]:
+def cautions(run: Run) -> tuple[str, ...]:
     """Which times not to trust, and why."""
     measured, devices = run.measured.frame, run.devices
     floors = [section(devices, kind).get("empty_kernel_us") for kind in devices]

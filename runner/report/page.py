@@ -19,7 +19,7 @@ from typing import Any
 
 import jinja2
 import yaml
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from runner.device import cache
 from runner.device.kinds import RECORDING, is_gpu, name_of
@@ -30,7 +30,7 @@ from runner.record import ranking
 from runner.record.folder import RunFolder
 from runner.record.run import Run
 from runner.record.runs import experiment, flat, overrides, section
-from runner.report import annotated, answers, bottlenecks, figures, findings, machine, searched, tables
+from runner.report import annotated, answers, bottlenecks, checks, figures, findings, machine, searched, tables
 from runner.report.figures.figure import Figure
 from runner.report.missing import missing
 from runner.report.renderers import Renderers
@@ -127,8 +127,9 @@ def _context(
         "title": heading(run),
         "about": _about(run.folder, experiment(_command(run))),
         "verdict": verdict,
-        "first": answers.first_screen(run, verdict),
+        "first": answers.first_screen(run),
         "marks": marks,
+        "checked": [_with_code(sentence) for sentence in checks.sentences(run)],
         "word": findings.LEVEL_NAMES[verdict.level],
         "host_times": tables.note_on_host_times(run),
         "measured": run.frame["median_us"].notna().any(),
@@ -162,6 +163,12 @@ def _context(
         "method": _method(run.devices),
         "finishes": sorted({str(finish) for finish in run.frame["finish"]} - {""}),
     }
+
+
+def _with_code(sentence: str) -> Markup:
+    """A sentence whose commands stand between backticks, as HTML."""
+    parts = plain(sentence).split("`")
+    return Markup().join(Markup("<code>{}</code>").format(p) if n % 2 else escape(p) for n, p in enumerate(parts))
 
 
 def _libraries() -> Markup:

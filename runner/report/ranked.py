@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from runner.display.text import absent, described, exact, one_line, rough, size_of, value_of
 from runner.kernel.metrics import Criterion
-from runner.record.ranking import Ranking, Ratio, best_of, ranker, ratio
+from runner.record.ranking import Ranking, Ratio, best_of, differing_peers, ranker, ratio
 from runner.record.run import PEERS, Run
 from runner.report import bottlenecks
 from runner.report.tables import limits
@@ -20,6 +20,7 @@ Row = dict[str, Any]
 Standing = Literal["first", "tied", "undecided", "behind"]
 
 MAX_BARS = 12
+TWICE = 2.0
 SAME_BYTES = 1.01  # cases whose bytes differ by more share no ceiling
 
 NOT_PLACES = ("kernel", "size", "device", "dtype", "seed")
@@ -51,7 +52,7 @@ class Rule:
 
     at: float  # fraction of the chart's width
     label: str
-    kind: Literal["baseline", "ceiling"]
+    kind: Literal["baseline", "peak", "ceiling"]
 
 
 @dataclass(frozen=True)
@@ -86,11 +87,21 @@ class Lead:
             name = one_line(str(self.base["kernel"]), 60)
             parts.append(f"{self.over_base.times:.2f}x as fast as the baseline {name} ({interval})")
         if self.next:
-            known = {"tied": ", too little to tell them apart", "undecided": ", which may be chance"}
+            known = {"tied": ", too little to tell them apart", "undecided": ", undecided: it may be chance"}
             percent = f"{100 * self.behind:.1f} %{known.get(self.standing, '')}"
             parts.append(f"the next, {described(self.next, list(names))}, is behind by {percent}")
         text = "; ".join(parts)
         return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def peers(run: Run) -> list[str]:
+    """The columns that separate the groups of comparable cases in this run."""
+    return [name for name in differing_peers(run) if name != "device"]
+
+
+def group_of(row: Row, peers: Sequence[str]) -> str:
+    """The group of a case in words, such as `finish host`."""
+    return ", ".join(f"{name} {one_line(str(row[name]), 40)}" for name in peers if not absent(row[name]))
 
 
 def lead(run: Run, ranking: Ranking) -> Lead:
@@ -109,6 +120,7 @@ def timed(run: Run, ranking: Ranking, colours: Mapping[str, int]) -> RankedChart
     several = len({row["kernel"] for row in entries}) > 1
     shown, base = entries[:MAX_BARS], _baseline(run, ranking)
     reasons = bottlenecks.reasons(run, shown)
+    limit = "percent_peak" if bottlenecks.exceed_a_copy(shown) else "percent_copy"
     ends = {row["row"]: _interval(row, by) for row in shown}
     marks = _ceilings(run, ranking, shown) if by.is_time else {}
     values = {row["row"]: _value(row, by, float(row["median_us"])) for row in shown}
@@ -130,22 +142,20 @@ def timed(run: Run, ranking: Ranking, colours: Mapping[str, int]) -> RankedChart
             value=f"{exact(values[row['row']])} {'µs' if by.is_time else by.unit}".strip(),
             gain=gain(row),
             standing=_standing(row, ranking),
-            reason=reasons[row["row"]].partition("; ")[0] or _share(row),
+            reason=reasons[row["row"]].partition("; ")[0] or _share(row, limit),
         )
         for row in shown
     ]
     size, kernel = size_of(ranking.fastest), one_line(str(ranking.fastest["kernel"]), 60)
     what = "The best case of each kernel" if several else f"The variants of {kernel}"
-    rules = [
-        Rule(at / width, label, "baseline" if label.startswith("baseline") else "ceiling")
-        for label, at in marks.items()
-    ]
+    rules = [Rule(at / width, label, _kind(label)) for label, at in marks.items()]
     word = "median time" if by.is_time else f"{by.name} ({by.better} is better)"
     note = "Grey: this measurement cannot tell the case from the fastest one. Thin line: 95 % interval."
     against = (
         f"speed-up over {one_line(str(base['kernel']), 40)}" if base is not None and several else "behind the fastest"
     )
-    heading = f"{what}{f' at {size}' if size else ''}"
+    group = group_of(ranking.fastest, peers(run))
+    heading = f"{what}{f' at {size}' if size else ''}{f' ({group})' if group else ''}"
     return RankedChart(heading, bars, rules, word, against, "what limits it", note, len(entries) - len(shown))
 
 
@@ -184,6 +194,11 @@ def _baseline(run: Run, ranking: Ranking) -> Row | None:
     return row
 
 
+def above(ratio: float) -> str:
+    """How much more than the least: in percent, from twice as much on as a multiple."""
+    return f"{ratio:.2f}x" if ratio >= TWICE else f"{100 * (ratio - 1):+.1f} %"
+
+
 def _standing(row: Row, ranking: Ranking) -> Standing:
     number = row["row"]
     if number == ranking.fastest["row"]:
@@ -199,9 +214,9 @@ def _gains(run: Run, ranking: Ranking, base: Row | None) -> Callable[[Row], str]
 
     def gain(row: Row) -> str:
         if base is None:
-            behind = 100 * (float(row["cost"]) / cost - 1)
             word = STANDINGS.get(_standing(row, ranking), "")
-            return "fastest" if row["row"] == ranking.fastest["row"] else f"{behind:+.1f} %{word and f', {word}'}"
+            much = above(float(row["cost"]) / cost)
+            return "fastest" if row["row"] == ranking.fastest["row"] else f"{much}{word and f', {word}'}"
         if row["row"] == base["row"]:
             return "baseline"
         pair = rank([base, row])
@@ -232,6 +247,10 @@ def _ceilings(run: Run, ranking: Ranking, rows: Sequence[Row]) -> dict[str, floa
     return marks
 
 
+def _kind(label: str) -> Literal["baseline", "peak", "ceiling"]:
+    return "baseline" if label.startswith("baseline") else "peak" if " at the peak " in label else "ceiling"
+
+
 def _value(row: Row, by: Criterion, us: float) -> float:
     value = by.value(row, us)
     return float(us) if value is None else value
@@ -243,8 +262,8 @@ def _interval(row: Row, by: Criterion) -> tuple[float, float]:
     return low, high
 
 
-def _share(row: Row) -> str:
+def _share(row: Row, limit: str) -> str:
     """The share of the bandwidth that a case reaches; empty if it is unknown."""
-    limit = "percent_peak" if absent(row["percent_copy"]) or row["percent_copy"] > 100 else "percent_copy"
+    limit = "percent_peak" if absent(row[limit]) else limit
     word = "the peak bandwidth" if limit == "percent_peak" else "the bandwidth of a copy"
-    return "" if absent(row[limit]) else f"{row[limit]:.0f} % of {word}"
+    return "" if absent(row[limit]) else f"reaches {row[limit]:.0f} % of {word}"

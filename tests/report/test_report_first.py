@@ -125,7 +125,7 @@ def test_without_a_gpu_kernels_are_ranked_by_counted_memory_work(counted_run):
     assert works[0].traffic == "16 MiB"
     verdict = judge(run)
     assert verdict.headline.endswith(
-        "Least memory work at 2^20: adjacent, 16 MiB of global memory; "
+        "Least memory work at 2^20: adjacent, 16 MiB of global memory traffic; "
         "4.44x fewer sectors of global memory than the baseline strided."
     )
     chart = counted.chart(run, works, {"strided": 0, "adjacent": 1})

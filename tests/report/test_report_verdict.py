@@ -17,7 +17,9 @@ def test_the_headline_has_the_count_and_the_fastest(run_folder):
     assert verdict.headline.startswith("72 of 72 cases match the CPU reference. Fastest at 2^24: reduceShflUnroll, ")
     assert "(27.6 µs, 2,434 GB/s, 51 % of the peak, 58 % of a copy)" in verdict.headline
     assert "2 more cases are undecided. 2.63x as fast as the baseline reduceGmem (2.57x to 2.69x)" in verdict.headline
-    assert verdict.headline.endswith("the next, reduceSmemUnroll, block 256, is behind by 1.6 %, which may be chance.")
+    assert verdict.headline.endswith(
+        "the next, reduceSmemUnroll, block 256, is behind by 1.6 %, undecided: it may be chance."
+    )
     steady = {"rounds": 10, "round_spread_percent": 0.1, "ci_low_us": 8.99, "ci_high_us": 9.01}
     rows = [runs.row(n, block=64 * 2**n) | runs.timing(9, 2**24) | steady for n in range(3)]
     verdict = judge(read(run_folder(rows, "ties")))
