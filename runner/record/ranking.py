@@ -187,6 +187,18 @@ def best_of(run: Run) -> dict[tuple[str, str, str, str], dict[str, Row]]:
     return best
 
 
+def first_baseline(row: Row, best: Mapping[str, Row]) -> Row:
+    """The case at the end of the chain of baselines that starts with a case; the case itself if it has none.
+
+    `best` has the best case of each kernel that may be compared with it.
+    """
+    found, seen = row, {str(row["kernel"])}
+    while (before := str(found["baseline"])) in best and before not in seen:
+        found = best[before]
+        seen.add(before)
+    return found
+
+
 def steps(run: Run) -> list[Step]:
     """The fastest case of each kernel at each size, with the fastest case of its baseline.
 

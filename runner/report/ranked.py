@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from runner.display.text import absent, described, exact, one_line, rough, size_of, value_of
 from runner.kernel.metrics import Criterion
-from runner.record.ranking import Ranking, Ratio, best_of, differing_peers, ranker, ratio
+from runner.record.ranking import Ranking, Ratio, best_of, differing_peers, first_baseline, ranker, ratio
 from runner.record.run import PEERS, Run
 from runner.report import bottlenecks
 from runner.report.tables import limits
@@ -185,10 +185,7 @@ def _baseline(run: Run, ranking: Ranking) -> Row | None:
     first, size = ranking.fastest, size_of(ranking.fastest)
     where = (first["device"], first["place"], first["dtype"])
     best = {key[3]: rows[size] for key, rows in best_of(run).items() if key[:3] == where and size in rows}
-    row, seen = first, {str(first["kernel"])}
-    while (before := str(row["baseline"])) in best and before not in seen:
-        row = best[before]
-        seen.add(before)
+    row = first_baseline(first, best)
     if row is first:
         return first if any(r["baseline"] == first["kernel"] for r in best.values() if r is not first) else None
     return row

@@ -15,7 +15,17 @@ from runner.display.table import ZERO_IS_NOTHING, Cell, Line, Table
 from runner.display.text import MEANINGS, PAIRS, absent, cost_pair, exact, one_line, plain, rough, size_of, value_of
 from runner.kernel.metrics import Metric
 from runner.record import gpus
-from runner.record.ranking import IDLE, Ranking, Ratio, best_of, differing_peers, ranker, ratio, steps
+from runner.record.ranking import (
+    IDLE,
+    Ranking,
+    Ratio,
+    best_of,
+    differing_peers,
+    first_baseline,
+    ranker,
+    ratio,
+    steps,
+)
 from runner.record.run import Run, size_key
 
 Row = dict[str, Any]
@@ -34,7 +44,7 @@ TIPS = {
     "ci_low_us to ci_high_us": "95 % confidence interval of median_us.",
     "q1_us to q3_us": "The middle half of the samples.",
     "speedup": "Time of the baseline divided by the time of the case, at the same parameters.",
-    BEST: "Time of the baseline's fastest case at this size, divided by that of the kernel's fastest case.",
+    BEST: "Time of the first baseline's fastest case at this size, divided by that of the kernel's fastest case.",
     "cases": "Cases at each size.",
     "tied": "This measurement cannot tell these cases apart in speed: any of them is an equally good choice. "
     "Undecided cases may be as fast or slower.",
@@ -61,6 +71,9 @@ HEADS = {
     "sectors ld/st": "global sectors, load/store",
 }
 """The heads of columns in words, with units, where the name says less."""
+
+AT_SIZE = ("median_us", "percent_copy", "percent_peak")
+"""Columns that the table of steps has at the largest size."""
 
 _UNIT_ENDINGS = {"us": "_us", "%": "_percent", "bytes": "_bytes", "W": "_w", "MHz": "_mhz", "J": "_j"}
 
@@ -101,17 +114,23 @@ def fastest_cases(run: Run, rankings: list[Ranking]) -> Table:
     lines = []
     for ranking in rankings:
         row = ranking.fastest
-        base = best.get((row["device"], row["place"], row["dtype"], row["baseline"]), {}).get(size_of(row))
-        gain = _gain(row, base if row["baseline"] != row["kernel"] else None, rank)
+        base = first_baseline(row, _at_size(best, row))
+        gain = _gain(row, None if base is row else base, rank)
         tied, undecided = len(ranking.tied), len(ranking.undecided)
         counts = f"{tied} tied, {undecided} undecided" if undecided else f"{tied}"
         own = {
-            BEST: replace(gain, text=gain.text.replace("x", f"x {row['baseline']}", 1)),
+            BEST: replace(gain, text=gain.text.replace("x", f"x {base['kernel']}", 1)),
             "tied": Cell("the only one" if ranking.among == 1 else counts),
         }
         cells = [own[name] if name in own else _cell(name, row, {}, run.metrics) for name in names]
         lines.append(Line(marks[row["row"]], cells))
     return Table(names, lines).filled()
+
+
+def _at_size(best: Mapping[tuple[str, str, str, str], Mapping[str, Row]], row: Row) -> dict[str, Row]:
+    """The best case of each kernel on a case's device, with its dtype, at its size."""
+    where, size = (row["device"], row["place"], row["dtype"]), size_of(row)
+    return {key[3]: rows[size] for key, rows in best.items() if key[:3] == where and size in rows}
 
 
 def same_in_all(run: Run) -> str:
@@ -136,7 +155,9 @@ def heads(run: Run) -> dict[str, str]:
     """The heads of a run's tables in words, with units, by the name of the column. Parameters keep their names."""
     units = {name: metric.unit for name, metric in run.metrics.items()}
     results = {column.name: column.unit for column in COLUMNS if column.shown is not Shown.NEVER} | units
-    return {name: _in_words(name, unit) for name, unit in results.items()} | HEADS
+    sizes = _sizes(run.measured.rows)
+    at_sizes = {f"{name} at {size}": f"{HEADS[name]}, at {size}" for name in AT_SIZE for size in sizes}
+    return {name: _in_words(name, unit) for name, unit in results.items()} | HEADS | at_sizes
 
 
 def _in_words(name: str, unit: str) -> str:
@@ -199,16 +220,23 @@ def best_against_best(run: Run) -> Table:
         return Table([], [])
     columns = separating_columns(run) + (["finish"] if len({row["finish"] for row in rows}) > 1 else [])
     sizes = _sizes(rows)
+    best = best_of(run)
+    firsts = {first_baseline(row, _at_size(best, row))["kernel"] for row in rows}
+    first = firsts.pop() if len(firsts) == 1 and len({step.before for step in pairs if step.before}) > 1 else ""
     numbers = ["median_us", *[name for name in ("percent_copy", "percent_peak") if not absent(rows[0][name])][:1]]
     lines = []
     for step in pairs:
         gains = [_gain(step.fastest.get(size), step.against.get(size), rank) for size in sizes]
         last = step.fastest.get(sizes[-1])
         cells = [_cell(name, last, {}) if last else Cell("") for name in numbers]
+        if first:
+            base = _at_size(best, last).get(first) if last else None
+            cells.insert(0, _gain(last, base, rank) if last and last["kernel"] != first else Cell(""))
         kernel = Cell(_title(next(iter(step.fastest.values())), columns))
         lines.append(Line(marks[last["row"]] if last else "", [kernel, Cell(step.before), *gains, *cells]))
     at_size = f" at {sizes[-1]}" if sizes[-1] else ""
-    heads = [*(size or "speedup" for size in sizes), *(name + at_size for name in numbers)]
+    heads = [*(size or "speedup" for size in sizes), *([f"over {first}{at_size}"] if first else [])]
+    heads += [name + at_size for name in numbers]
     return Table(["kernel", "baseline", *heads], lines)
 
 

@@ -158,10 +158,15 @@ def test_a_chain_of_baselines_is_a_ladder(run_folder):
     run = read(run_folder(rows))
     assert ladder(run) == ["first", "second", "side", "third", "fourth"]
     table = best_against_best(run)
-    assert table.columns == ["kernel", "baseline", "2^20", "2^24", "median_us at 2^24", "percent_copy at 2^24"]
-    first, second, *_ = table.lines
-    assert [cell.text for cell in first.cells][:4] == ["first", "", "", ""]
+    assert table.columns == [
+        *("kernel", "baseline", "2^20", "2^24", "over first at 2^24", "median_us at 2^24", "percent_copy at 2^24"),
+    ]
+    first, second, *_, last = table.lines
+    assert [cell.text for cell in first.cells][:5] == ["first", "", "", "", ""]
     assert [cell.text for cell in second.cells][:3] == ["second", "first", "0.82x"]
+    over = {line.cells[0].text: line.cells[4].text for line in table.lines}
+    assert over["second"] == second.cells[3].text
+    assert over[last.cells[0].text] not in ("", last.cells[3].text)  # over the first one, not over the step before
     emulated = [row | {"device": "cpu"} for row in rows]
     assert best_against_best(read(run_folder(emulated, "emulated"))).lines == []
 
