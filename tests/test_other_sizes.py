@@ -152,12 +152,16 @@ def test_what_was_launched_stands_in_the_table_the_verdict_and_the_terminal(runn
     assert "other_orders" in cases["fixed"]["guards"]
     assert cases["fixed"]["not_tried"] == {"other_sizes": "a macro depends on 'size'"}
     assert cases["right"]["size_launches"] == 10
-    said = " ".join(done.out.split())
+    assert "Checked: values, other sizes (1 of 2 cases), other orders of threads, " in done.out
+    said = (done.folder / "report.html").read_text("utf-8")
     assert "values (also at other sizes: 1 of 2 cases, and in other orders of threads)" in said
-    assert "Other sizes were not tried for fixed (a macro depends on 'size')." in said
+    assert "Other sizes were not tried for fixed (a macro depends on &#39;size&#39;)." in said
 
-    done = runner("-m", "--config-dir", "conf", "kernel=right", "device=cpu", "timing.check_sizes=false")
-    said = " ".join(done.out.split())
+    done = runner(
+        "-m", "--config-dir", "conf", "kernel=right", "device=cpu", "timing.check_sizes=false", "hydra.sweep.dir=second"
+    )
+    assert "; not other sizes, " in done.out
+    said = (tmp_path / "second" / "report.html").read_text("utf-8")
     assert "values (also in other orders of threads)" in said
     assert "Other sizes were not tried for right (timing.check_sizes=false)." in said
 

@@ -99,10 +99,12 @@ def test_a_mismatch_gets_the_race_behind_it(rows):
 
 
 def test_the_headline_says_how_many_were_looked_at_and_what_was_not(done):
-    """One variant of each kernel, whatever its size; one that declares a hazard is not looked at."""
+    """One variant of each kernel, whatever its size; one that declares a hazard is not looked at: how many, and why."""
     said = "Races, uninitialized and out-of-bounds accesses: looked for in 5 of 6 variants at small sizes, found in 3. Not in the others: its YAML declares a hazard."
-    assert said in " ".join(done.out.split())
-    assert "data races that give the correct values" not in done.out
+    assert "masks, races (5 of 6 variants); not" in done.out
+    page = (done.folder / "report.html").read_text("utf-8")
+    assert said in page
+    assert "data races that give the correct values" not in page
 
 
 def test_a_second_sweep_takes_what_was_found_from_the_cache(tmp_path, own_cache):
@@ -128,7 +130,8 @@ def test_none_looks_nowhere_and_the_headline_says_what_is_not_checked(tmp_path):
     done = swept(tmp_path, "kernel=lastBlock", "racecheck=none")
     row = rows_of(done.folder)["lastBlock", 6400]
     assert (done.code, row["status"], row["races_at"], row["races_skipped"]) == (0, "ok", "", "")
-    assert "Not checked: data races that give the correct values" in done.out
+    assert "races, speed.\n" in done.out.partition("; not ")[2]
+    assert "Not checked: data races that give the correct values" in (done.folder / "report.html").read_text("utf-8")
     verdict = json.loads((done.folder / "verdict.json").read_text())
     assert "races" not in verdict["cases"][0]["guards"]
 
@@ -139,7 +142,8 @@ def test_a_search_looks_at_its_winner_and_says_so(tmp_path):
     done = swept(tmp_path, "kernel=honest", *search, "racecheck=default")
     assert sorted(row["races_at"] != "" for row in outcomes.rows(done.folder)) == [False, False, True]
     said = "looked for in 1 of 3 variants at small sizes, none found. Not in the others: a search looks at its winners only."
-    assert said in " ".join(done.out.split())
+    assert said in (done.folder / "report.html").read_text("utf-8")
+    assert "races (1 of 3 variants)" in done.out
 
 
 def test_each_shard_looks_at_its_cases(tmp_path):

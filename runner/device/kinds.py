@@ -37,7 +37,7 @@ class DeviceKind:
     automatic: bool = True  # whether `auto` may choose it
     checks: str = ""  # what a run without a GPU checks; {} is replaced by further checks of values
     omissions: str = ""  # what it does not check
-    brief: str = ""  # `checks` in a few words
+    brief: str = ""  # `checks` and `omissions` in a few words
     ordered: bool = True  # whether {} mentions other orders of threads
 
 
@@ -48,7 +48,7 @@ KINDS = {
         "the CPU device",
         is_gpu=False,
         checks="Checked on the CPU device: values{}, array bounds, barriers, masks, undefined reads.",
-        brief="Checked: values{}, bounds, barriers, masks{}; not speed.",
+        brief="Checked: values{further}, bounds, barriers, masks{races}; not {missing}.",
         omissions="data races that give the correct values in these orders, such as updates of global memory without "
         "atomics; memory fences; speed",
     ),
@@ -57,7 +57,7 @@ KINDS = {
         is_gpu=False,
         automatic=False,
         ordered=False,  # its text has the schedules, which are orders
-        brief="Checked: values{}, races, fences, uninitialized reads, bounds, barriers{}; not speed.",
+        brief="Checked: values{further}, races, fences, uninitialized reads, bounds, barriers; not speed.",
         checks="Checked on the checked CPU device, in several schedules: values{}, data races, memory fences and "
         "their scopes, uninitialized reads, array bounds, barriers, masks, undefined reads.",
         omissions="accesses that the compiler merged or removed, inputs that were not tried, speed",
@@ -103,7 +103,9 @@ def brief_caution(kind: str, sizes: str, orders: str, races: str) -> str:
     if device is None or not device.brief:
         return ""
     also = [phrase for phrase in (sizes, orders if device.ordered else "") if phrase]
-    return device.brief.format("".join(f", {phrase}" for phrase in also), races and f", {races}")
+    missing = [*([] if sizes else ["other sizes"]), *([] if races else ["races"]), "speed"]
+    further = "".join(f", {phrase}" for phrase in also)
+    return device.brief.format(further=further, races=races and f", {races}", missing=", ".join(missing))
 
 
 def has_compilers(kind: str) -> bool:

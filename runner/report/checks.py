@@ -97,7 +97,7 @@ def races_sentence(run: Run, kind: str) -> str:
 
 
 def _variants(run: Run, kind: str) -> list[list[Row]]:
-    """The rows of each variant that could have been checked for races; empty if nobody asked for that."""
+    """What the cases of each variant say of their check for races; empty if nobody asked for one."""
     rows = [row for row in run.rows if row["device"] == kind]
     if not any(row["races_at"] or row["races_skipped"] for row in rows):
         return []
@@ -107,7 +107,8 @@ def _variants(run: Run, kind: str) -> list[list[Row]]:
     for row in rows:
         requested = row["races_at"] or row["races_skipped"]
         if requested or row["status"] == "ok":
-            known = row if requested else {**row, "races_skipped": unasked}
+            known = {column: row[column] for column in ("races_at", "races_skipped", "reason")}
+            known |= {} if requested else {"races_skipped": unasked}
             variants.setdefault(tuple(str(row[name]) for name in names), []).append(known)
     return list(variants.values())
 
