@@ -2,7 +2,7 @@
 # Measures what docs/ cites, on a GPU. Each part writes its small tables (.txt) to docs/ and everything else to
 # outputs/evidence/, which is not tracked.
 #
-#   sh docs/evidence.sh PART...      # tutorials sweep experiments steps agreement limits measuring comparing trust checked gpus foreign profile energy history example
+#   sh docs/evidence.sh PART...      # tutorials sweep experiments steps agreement limits measuring comparing trust checked gpus foreign profile energy history lines example
 #   sh docs/evidence.sh all
 #
 # Beside what a sweep needs: nvcc; ncu for steps, profile and measuring; torch and cupy for limits; cuda-core,
@@ -12,7 +12,7 @@ python=${PYTHON:-python3}
 tables=docs/h200
 work=outputs/evidence
 export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" # the checkout's own runner
-parts="tutorials sweep experiments steps agreement limits measuring comparing trust checked gpus foreign profile energy history example"
+parts="tutorials sweep experiments steps agreement limits measuring comparing trust checked gpus foreign profile energy history lines example"
 
 run() { # NAME ARGUMENT...: sweep into outputs/evidence/NAME, and keep what the terminal said
   name=$1
@@ -112,12 +112,25 @@ history() { # the index and the page of 2,000 runs; needs Chromium, no GPU
   "$python" benchmarks/history.py >docs/history.txt
 }
 
-example() { # docs/example.html and docs/report.png: the report of `sweep`
+lines() { # docs/lines.png: a source with its costs; needs Chromium, no GPU
+  "$python" -m runner kernel=transposeSmem block=32x32 size=1024x1024 device=cpu lines=all hydra.sweep.dir="$work/lines" --quiet
+  "$python" - "$work/lines/report.html" <<'END'
+import pathlib, shutil, sys
+from playwright.sync_api import sync_playwright
+with sync_playwright() as play:
+    page = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"]).new_page(viewport={"width": 1180, "height": 900})
+    page.goto(pathlib.Path(sys.argv[1]).absolute().as_uri())
+    page.locator(".every").check()
+    page.locator(".listing").screenshot(path="docs/lines.png")
+END
+}
+
+example() { # docs/example.html and docs/report.png: the report of `sweep`; the rows of tests/h200_sweep do as its folder
   [ -d "$work/sweep" ] || sweep
   "$python" -m runner.report "$work/sweep" --to docs/example.html
   profile=$(mktemp -d)
   chromium --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --hide-scrollbars \
-    --user-data-dir="$profile" --window-size=1280,1960 --screenshot=docs/report.png "file://$PWD/docs/example.html" 2>/dev/null
+    --user-data-dir="$profile" --window-size=1280,900 --screenshot=docs/report.png "file://$PWD/docs/example.html" 2>/dev/null
   rm -rf "$profile"
   # 256 colours make a third of the file.
   "$python" -c "from PIL import Image; n = 'docs/report.png'; Image.open(n).convert('RGB').quantize(256, Image.Quantize.MAXCOVERAGE).save(n, optimize=True)"
