@@ -58,6 +58,11 @@ def sentences(*parts: str) -> str:
     return " ".join(filter(None, parts))
 
 
+def as_sentence(text: str) -> str:
+    """Words with a capital and a full stop; nothing stays nothing."""
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
 def listed(words: list[str]) -> str:
     """Words in a sentence: `a, b and c`."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

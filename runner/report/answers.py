@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.device.kinds import is_gpu
-from runner.display.text import absent, count, described, exact, size_of
+from runner.display.text import absent, as_sentence, count, described, exact, size_of
 from runner.record.ranking import Ranking, headline_groups
 from runner.record.run import Run
 from runner.report import bottlenecks, checks, counted, findings, ranked, searched
@@ -55,12 +55,9 @@ def first_screen(run: Run) -> FirstScreen:
     sure = [*(_certainty(groups[0]) if groups else []), *checks.in_brief(run)]
     answers += [Answer("How sure", sure)] if sure else []
     names = _names(run)
-    others = [
-        f"{findings.speeds(other, names, ranked.peers(run), run.criterion)[0]}" for other in groups[1 : 1 + MAX_OTHERS]
-    ]
-    others += (
-        [f"{len(groups) - 1 - MAX_OTHERS} more in the table of the fastest."] if len(groups) > 1 + MAX_OTHERS else []
-    )
+    rest, peers = groups[1:], ranked.peers(run)
+    others = [findings.speeds(other, names, peers, run.criterion)[0] for other in rest[:MAX_OTHERS]]
+    others += [f"{len(rest) - MAX_OTHERS} more in the table of the fastest."] if len(rest) > MAX_OTHERS else []
     others += [*searched.sentences(run), *findings.gpu_sentences(run.gpus), *findings.cautions(run)]
     answers += [Answer("Also", others)] if others else []
     return FirstScreen(" ".join(findings.matches(run)), answers, chart)
@@ -81,7 +78,7 @@ def _timed(run: Run, ranking: Ranking) -> list[Answer]:
     has_counters = not absent(row["ncu_sm_percent"])
     ask = "" if has_counters or not is_gpu(str(row["device"])) or run.search else command(run.path, "ncu")
     if why:
-        return [*answers, Answer("Why", [f"{why[:1].upper()}{why[1:]}."], ask, "More counts:")]
+        return [*answers, Answer("Why", [as_sentence(why)], ask, "More counts:")]
     said = "No rule of docs/profile.md names a limit." if not ask else "What it waits for was not counted."
     return [*answers, Answer("Why", [said], ask, "To count it:")]
 
@@ -89,28 +86,25 @@ def _timed(run: Run, ranking: Ranking) -> list[Answer]:
 def _counted(run: Run, works: Sequence[counted.Work]) -> list[Answer]:
     """Answers from counted memory work, in a run without a GPU."""
     if not works:
-        lacks = not any(row["status"] == "ok" and not is_gpu(str(row["device"])) for row in run.rows) or run.search
-        ask = "" if lacks else command(run.path, "lines")
-        return (
-            [Answer("Speed", [NO_TIMES], ask, "To rank by memory work:")]
-            if not all(map(is_gpu, run.frame["device"]))
-            else []
-        )
+        if all(map(is_gpu, run.frame["device"])):
+            return []
+        is_known = any(row["status"] == "ok" and not is_gpu(str(row["device"])) for row in run.rows)
+        ask = command(run.path, "lines") if is_known and not run.search else ""
+        return [Answer("Speed", [NO_TIMES], ask, "To rank by memory work:")]
     least, *others = works
     size, names = size_of(least.row), _names(run)
     where = f" at {size}" if size else ""
     also = f", {least.also}" if least.also else ""
     first = f"{described(least.row, names)}{where}: {least.traffic} of global memory traffic{also}."
     answers = [Answer("Least memory work" if others else "Memory work", [first, counted.NOT_TIME])]
-    if much := "; ".join(counted.leads(works, names)):
-        answers.append(Answer("By how much", [f"{much[:1].upper()}{much[1:]}."]))
+    if much := as_sentence("; ".join(counted.leads(works, names))):
+        answers.append(Answer("By how much", [much]))
     why = bottlenecks.reasons(run, [least.row])[least.row["row"]]
     ideal = counted.in_bytes(counted.SECTOR * least.ideal_sectors)
-    exceeds = (
-        f"No line exceeds its ideal by much: {least.traffic} of traffic, where adjacent accesses would have {ideal}."
+    ideally = (
+        f"no line exceeds its ideal by much: {least.traffic} of traffic, where adjacent accesses would have {ideal}"
     )
-    said = f"{why[:1].upper()}{why[1:]}." if why else exceeds
-    return [*answers, Answer("Why", [said])]
+    return [*answers, Answer("Why", [as_sentence(why or ideally)])]
 
 
 def _certainty(ranking: Ranking) -> list[str]:
@@ -123,8 +117,7 @@ def _certainty(ranking: Ranking) -> list[str]:
     tied, undecided = len(ranking.tied), len(ranking.undecided)
     words += [f"{count(tied, 'more case')} {'is' if tied == 1 else 'are'} tied with it"] if tied else []
     words += [f"{count(undecided, 'more case')} may be tied with it (undecided)"] if undecided else []
-    text = "; ".join(words)
-    return [f"{text[:1].upper()}{text[1:]}."] if text else []
+    return [as_sentence("; ".join(words))] if words else []
 
 
 def _names(run: Run) -> list[str]:

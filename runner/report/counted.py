@@ -13,6 +13,7 @@ from typing import Any
 
 from runner.device.kinds import is_gpu
 from runner.display.text import absent, described, four_digits, one_line, size_of, value_of
+from runner.record.ranking import first_baseline
 from runner.record.run import PEERS, Run, size_key
 from runner.report import bottlenecks
 from runner.report.figures.figure import group
@@ -110,13 +111,10 @@ def leads(ranked: Sequence[Work], names: list[str]) -> list[str]:
 
 def baseline(ranked: Sequence[Work]) -> Work | None:
     """The work of the kernel that ends the chain of baselines from the least work's kernel; `None` without one."""
-    by_kernel = {str(work.row["kernel"]): work for work in ranked}
-    work, seen = ranked[0], set[str]()
-    while (before := str(work.row["baseline"])) in by_kernel and before not in seen:
-        seen.add(before)
-        work = by_kernel[before]
-    named = any(str(other.row["baseline"]) == ranked[0].row["kernel"] for other in ranked)
-    return work if work is not ranked[0] or named else None
+    least, by_kernel = ranked[0], {str(work.row["kernel"]): work for work in reversed(ranked)}
+    found = first_baseline(least.row, {kernel: work.row for kernel, work in by_kernel.items()})
+    named = any(str(other.row["baseline"]) == least.row["kernel"] for other in ranked[1:])
+    return by_kernel[str(found["kernel"])] if found is not least.row or named else None
 
 
 def versus(work: Work, other: Work) -> str:

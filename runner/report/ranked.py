@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from runner.display.text import absent, described, exact, one_line, rough, size_of, value_of
+from runner.display.text import absent, as_sentence, described, exact, one_line, rough, size_of, value_of
 from runner.kernel.metrics import Criterion
 from runner.record.ranking import Ranking, Ratio, best_of, differing_peers, first_baseline, ranker, ratio
 from runner.record.run import PEERS, Run
@@ -90,8 +90,7 @@ class Lead:
             known = {"tied": ", too little to tell them apart", "undecided": ", undecided: it may be chance"}
             percent = f"{100 * self.behind:.1f} %{known.get(self.standing, '')}"
             parts.append(f"the next, {described(self.next, list(names))}, is behind by {percent}")
-        text = "; ".join(parts)
-        return f"{text[:1].upper()}{text[1:]}." if text else ""
+        return as_sentence("; ".join(parts))
 
 
 def peers(run: Run) -> list[str]:
