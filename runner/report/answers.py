@@ -79,7 +79,9 @@ def _timed(run: Run, ranking: Ranking) -> list[Answer]:
     ask = "" if has_counters or not is_gpu(str(row["device"])) or run.search else command(run.path, "ncu")
     if why:
         return [*answers, Answer("Why", [as_sentence(why)], ask, "More counts:")]
-    said = "No rule of docs/profile.md names a limit." if not ask else "What it waits for was not counted."
+    reached = ranked.share(row, "percent_peak" if bottlenecks.exceed_a_copy([row]) else "percent_copy")
+    unknown = "what it waits for was not counted" if ask else "no rule of docs/profile.md names a limit"
+    said = as_sentence("; ".join(filter(None, [reached and f"it {reached}", unknown])))
     return [*answers, Answer("Why", [said], ask, "To count it:")]
 
 

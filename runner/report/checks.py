@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from runner.device.kinds import brief_caution, caution
+from runner.device.kinds import brief_caution, caution, label
 from runner.display.text import count, limited, listed, one_line
 from runner.record.ranking import IDLE
 from runner.record.run import Run
@@ -35,12 +35,13 @@ def sentences(run: Run) -> list[str]:
 
 def in_brief(run: Run) -> list[str]:
     """The same with one line for each kind of device; what was not looked for keeps its sentence."""
-    lines = []
-    for kind in sorted(set(run.frame["device"])):
+    lines, kinds = [], sorted(set(run.frame["device"]))
+    for kind in kinds:
         variants = _variants(run, kind)
         done = [group for group in variants if all(row["races_at"] for row in group)]
         races = _part(PART, len(done), len(variants), "races", "variants")
         line = brief_caution(kind, *_further(run, kind, PART), races) if kind in _launched(run) else ""
+        line = f"On {label(kind)}: {line[:1].lower()}{line[1:]}" if line and len(kinds) > 1 else line
         lines += [line, "" if line and done else races_sentence(run, kind)]
     return list(filter(None, lines))
 

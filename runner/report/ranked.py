@@ -141,7 +141,7 @@ def timed(run: Run, ranking: Ranking, colours: Mapping[str, int]) -> RankedChart
             value=f"{exact(values[row['row']])} {'µs' if by.is_time else by.unit}".strip(),
             gain=gain(row),
             standing=_standing(row, ranking),
-            reason=reasons[row["row"]].partition("; ")[0] or _share(row, limit),
+            reason=reasons[row["row"]].partition("; ")[0] or share(row, limit),
         )
         for row in shown
     ]
@@ -258,7 +258,7 @@ def _interval(row: Row, by: Criterion) -> tuple[float, float]:
     return low, high
 
 
-def _share(row: Row, limit: str) -> str:
+def share(row: Row, limit: str) -> str:
     """The share of the bandwidth that a case reaches; empty if it is unknown."""
     limit = "percent_peak" if absent(row[limit]) else limit
     word = "the peak bandwidth" if limit == "percent_peak" else "the bandwidth of a copy"
