@@ -95,7 +95,7 @@ def fitting(matrix: Table, runs: int, console: Console) -> tuple[Table, list[str
 
 
 def cell(comparison: Comparison, change: Change | None) -> Cell:
-    """Make the cell of a case in a run: the ratio of its time to the baseline's and a word; a tip has the rest."""
+    """Make the cell of a case in a run: how many times it is slower or faster than in the baseline; a tip has the rest."""
     if change is None:
         return Cell("not run", "idle")
     counts = comparison.counts_by_case.get(str(change.row["case"]), [])
@@ -103,7 +103,8 @@ def cell(comparison: Comparison, change: Change | None) -> Cell:
     style, kind = WORD_STYLES.get(change.word, ("", "idle"))
     kind = "slow" if kind == "bad" else kind
     if change.decision:
-        return Cell(f"{change.decision.change:.2f} {_word(change)}", kind, tip, style)
+        ratio = change.decision.change
+        return Cell(f"{max(ratio, 1 / ratio):.2f}x {_word(change)}", kind, tip, style)
     if counts and change.word is Word.SAME:
         trend, (first, *_) = counted.trend(counts), counted.groups(counts)
         style, kind = TREND_STYLES.get(first.trend, ("", "")) if trend != "mixed" else ("yellow", "")

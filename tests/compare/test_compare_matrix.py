@@ -15,8 +15,8 @@ B = [
 ]  # fmt: skip
 C = [*(timed(n, 100, block=32 + 32 * n) for n in range(5)), failed(5, "skipped", "too wide", block=192)]
 WORDS = {
-    "32": ["0.80 faster", "1.00 tied"], "64": ["1.10 slower", "1.00 tied"], "96": ["1.00 tied", "1.00 tied"],
-    "128": ["1.03 undecided", "1.00 tied"], "160": ["failed", "1.00 tied"], "192": ["not run", "not run"],
+    "32": ["1.25x faster", "1.00x tied"], "64": ["1.10x slower", "1.00x tied"], "96": ["1.00x tied", "1.00x tied"],
+    "128": ["1.03x undecided", "1.00x tied"], "160": ["failed", "1.00x tied"], "192": ["not run", "not run"],
     "224": ["fixed", "not run"],
 }  # fmt: skip
 PHONE = {"width": 390, "height": 844}
@@ -66,10 +66,10 @@ def test_the_page_of_several_runs_leads_with_the_matrix(page, open_page, tmp_pat
     assert {row[1]: row[3:] for row in rows} == WORDS
     colours = [
         seen.get_by_text(words, exact=True).first.evaluate("(cell) => getComputedStyle(cell).color")
-        for words in ("failed", "0.80 faster", "1.00 tied")
+        for words in ("failed", "1.25x faster", "1.00x tied")
     ]
     assert len(set(colours)) == 3
-    tip = seen.locator(".matrix").get_by_text("1.10 slower").get_attribute("title")
+    tip = seen.locator(".matrix").get_by_text("1.10x slower").get_attribute("title")
     assert re.match(r"100.0 to 110.0 µs; \+10.0 % \(\+\d+\.\d to \+\d+\.\d\)", tip)
     assert seen.locator("details.pair").count() == 2
     assert not seen.locator("details.pair table").first.is_visible()
