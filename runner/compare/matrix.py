@@ -95,7 +95,7 @@ def fitting(matrix: Table, runs: int, console: Console) -> tuple[Table, list[str
 
 
 def cell(comparison: Comparison, change: Change | None) -> Cell:
-    """Make the cell of a case in a run: how many times it is slower or faster than in the baseline; a tip has the rest."""
+    """Make the cell of a case in a run: how many times slower or faster it is; a tip has the rest."""
     if change is None:
         return Cell("not run", "idle")
     counts = comparison.counts_by_case.get(str(change.row["case"]), [])

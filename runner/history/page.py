@@ -196,6 +196,7 @@ def _event(history: History, event: Event, places: dict[Key, int], target: Path)
         {
             "place": places.get(line.key, -1), "name": history.names[line.key], "word": step.word, "bad": step.is_bad,
             "change": _change(step), "details": _details(line, step), "device": _device(line),
+            "later": next((_change(later) for later in line.steps if later.run > step.run), ""),
         }
         for line, step in event.steps
     ]  # fmt: skip

@@ -30,7 +30,8 @@ def test_each_step_says_how_much_since_when_and_what_else_changed(known):
     assert "reduceSmem, size 2^24 : 1.08x faster" in faster
     assert "driver cuda.versions.nvidia_driver: 580.1 → 590.2" in faster
     assert "reduceWrong, size 2^20 : fixed" in fixed
-    assert "reduceWrong, size 2^20 : BROKEN (mismatch: 1 of 2 elements differs)" in broken
+    assert "reduceWrong, size 2^20 : BROKEN (mismatch: 1 of 2 elements differs); later fixed" in broken
+    assert "; later" not in slower + fewer + faster + fixed
 
 
 def test_the_first_sentence_has_the_newest_case_that_got_worse(known):
