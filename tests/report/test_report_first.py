@@ -7,6 +7,7 @@ from runner.record.folder import RunFolder
 from runner.record.ranking import headline_groups
 from runner.record.run import read
 from runner.report import counted, ranked
+from runner.report.answers import first_screen
 from runner.report.findings import judge
 from runner.stages.lines import costs as lines
 from runner.stages.lines.costs import LineCost
@@ -79,6 +80,17 @@ def test_the_variants_of_one_kernel_are_ranked_against_the_fastest(run_folder):
     assert [(bar.name, bar.details) for bar in chart.bars][:2] == [("", "block 32"), ("", "block 64")]
     assert [bar.gain for bar in chart.bars][:3] == ["fastest", "+10.0 %", "+20.0 %"]
     assert (len(chart.bars), chart.more) == (12, 2)
+
+
+def test_a_case_that_cannot_be_told_from_the_fastest_is_tied(run_folder):
+    """Its bar is marked, and the answer to "how sure" counts it."""
+    steady = {"rounds": 10, "round_spread_percent": 0.1, "ci_low_us": 8.99, "ci_high_us": 9.01}
+    folder = run_folder([runs.row(n, block=64 * 2**n) | runs.timing(9, 2**24) | steady for n in range(3)])
+    chart = chart_of(folder)
+    assert [bar.standing for bar in chart.bars] == ["first", "tied", "tied"]
+    assert [bar.gain for bar in chart.bars] == ["fastest", "+0.0 %, tied", "+0.0 %, tied"]
+    (sure,) = [answer for answer in first_screen(read(folder)).answers if answer.question == "How sure"]
+    assert "2 more cases are tied with it" in sure.sentences[0]
 
 
 def test_a_limit_that_is_exceeded_is_not_named(run_folder):
