@@ -187,6 +187,12 @@ def best_of(run: Run) -> dict[tuple[str, str, str, str], dict[str, Row]]:
     return best
 
 
+def best_beside(row: Row, best: Mapping[tuple[str, str, str, str], Mapping[str, Row]]) -> dict[str, Row]:
+    """The best case of each kernel on a case's device, with its dtype, at its size; `best` is that of `best_of`."""
+    where, size = (row["device"], row["place"], row["dtype"]), size_of(row)
+    return {key[3]: rows[size] for key, rows in best.items() if key[:3] == where and size in rows}
+
+
 def first_baseline(row: Row, best: Mapping[str, Row]) -> Row:
     """The case at the end of the chain of baselines that starts with a case; the case itself if it has none.
 

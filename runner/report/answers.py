@@ -54,7 +54,7 @@ def first_screen(run: Run) -> FirstScreen:
         chart = counted.chart(run, works, colours)
     sure = [*(_certainty(groups[0]) if groups else []), *checks.in_brief(run)]
     answers += [Answer("How sure", sure)] if sure else []
-    names = _names(run)
+    names = findings.telling(run)
     rest, peers = groups[1:], ranked.peers(run)
     others = [findings.speeds(other, names, peers, run.criterion)[0] for other in rest[:MAX_OTHERS]]
     others += [f"{len(rest) - MAX_OTHERS} more in the table of the fastest."] if len(rest) > MAX_OTHERS else []
@@ -65,14 +65,14 @@ def first_screen(run: Run) -> FirstScreen:
 
 def _timed(run: Run, ranking: Ranking) -> list[Answer]:
     """Answers from the times of a GPU."""
-    row, by, names = ranking.fastest, run.criterion, _names(run)
+    row, by, names = ranking.fastest, run.criterion, findings.telling(run)
     best = "Time" if ranking.among == 1 else "Fastest" if by.is_time else "Best"
     best += " that passed" if findings.level(run) == "bad" and ranking.among > 1 else ""
     names = [*names, *(["block"] if ranking.among == 1 and "block" not in names else [])]
     size, where = size_of(row), ranked.group_of(row, ranked.peers(run))
     place = f"{f' at {size}' if size else ''}{f' ({where})' if where else ''}"
     answers = [Answer(best, [f"{described(row, names)}{place}: {findings.speed(row, by)}."])]
-    if much := ranked.lead(run, ranking).sentence(names):
+    if much := ranked.lead(run, ranking, names):
         answers.append(Answer("By how much", [much]))
     why = bottlenecks.reasons(run, [row])[row["row"]]
     has_counters = not absent(row["ncu_sm_percent"])
@@ -94,7 +94,7 @@ def _counted(run: Run, works: Sequence[counted.Work]) -> list[Answer]:
         ask = command(run.path, "lines") if is_known and not run.search else ""
         return [Answer("Speed", [NO_TIMES], ask, "To rank by memory work:")]
     least, *others = works
-    size, names = size_of(least.row), _names(run)
+    size, names = size_of(least.row), findings.telling(run)
     where = f" at {size}" if size else ""
     also = f", {least.also}" if least.also else ""
     first = f"{described(least.row, names)}{where}: {least.traffic} of global memory traffic{also}."
@@ -120,8 +120,3 @@ def _certainty(ranking: Ranking) -> list[str]:
     words += [f"{count(tied, 'more case')} {'is' if tied == 1 else 'are'} tied with it"] if tied else []
     words += [f"{count(undecided, 'more case')} may be tied with it (undecided)"] if undecided else []
     return [as_sentence("; ".join(words))] if words else []
-
-
-def _names(run: Run) -> list[str]:
-    shown = run.measured if len(run.measured.frame) else run
-    return [name for name in shown.varying if name not in ("size", "device", "dtype", "seed")]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.device.kinds import is_gpu
-from runner.display.text import absent, described, four_digits, one_line, size_of, value_of
+from runner.display.text import absent, count, described, four_digits, one_line, size_of, value_of
 from runner.record.ranking import first_baseline
 from runner.record.run import PEERS, Run, size_key
 from runner.report import bottlenecks
@@ -40,6 +40,7 @@ class Work:
     wavefronts: float  # passes over the banks that its accesses of shared memory take
     divergent: float  # branches whose lanes diverged
     ideal_sectors: float = 0.0  # that the same bytes would need if they were adjacent
+    blocks: int = 0  # that were counted
 
     @property
     def counts(self) -> tuple[float, float, float]:
@@ -169,9 +170,10 @@ def chart(run: Run, ranked: Sequence[Work], colours: Mapping[str, int]) -> Ranke
     name = one_line(str(base.row["kernel"]), 40) if base else ""
     rules = [Rule(base.counts[by] / width, f"baseline {name}", "baseline")] if base else []
     equal = "" if by == 0 else f"All move {least.traffic} to and from global memory. "
+    where = f"{count(least.blocks, 'block')} of a case"
     note = (
-        f"{equal}{NOT_TIME} The CPU device counted the addresses in {_blocks(run, least)} and scaled the counts to the "
-        f"grid. A sector has {SECTOR} bytes."
+        f"{equal}{NOT_TIME} The CPU device counted the addresses in {where} and scaled the counts to the grid. "
+        f"A sector has {SECTOR} bytes."
     )
     against = f"less than {name}" if base else "above the least"
     value_head = "global memory traffic" if by == 0 else COUNTS[by]
@@ -189,7 +191,8 @@ def _work(row: Row, costs: Sequence[LineCost]) -> Work:
         requests = [cost.grid_requests or cost.requests * grid / max(1, cost.blocks) for cost in own]
         return sum(float(getattr(cost, kind)) * number for cost, number in zip(own, requests, strict=True))
 
-    return Work(row, total(GLOBAL), total(SHARED), total(BRANCHES), total(GLOBAL, "ideal"))
+    blocks = max((cost.blocks for cost in costs), default=0)
+    return Work(row, total(GLOBAL), total(SHARED), total(BRANCHES), total(GLOBAL, "ideal"), blocks)
 
 
 def _differ(counts: Sequence[float]) -> bool:
@@ -198,18 +201,12 @@ def _differ(counts: Sequence[float]) -> bool:
 
 def _order(work: Work) -> tuple[float, ...]:
     """The sort key: global memory first, as it is the slowest, then shared memory, then divergence."""
-    return tuple(round(math.log(1.0 + count) / math.log(SAME)) for count in work.counts)
+    return tuple(round(math.log(1.0 + number) / math.log(SAME)) for number in work.counts)
 
 
 def _names(run: Run, ranked: Sequence[Work]) -> list[str]:
     varying = [name for name in run.varying if name not in NOT_PLACES]
     return [name for name in varying if len({value_of(name, work.row) for work in ranked} - {""}) > 1]
-
-
-def _blocks(run: Run, work: Work) -> str:
-    costs = lines.read(run.folder)[str(work.row["case"])]
-    number = max((cost.blocks for cost in costs), default=0)
-    return f"{number} block{'s' * (number != 1)} of a case"
 
 
 def _rough(number: float) -> str:

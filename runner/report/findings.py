@@ -53,13 +53,13 @@ class Verdict:
 
 def judge(run: Run) -> Verdict:
     """Judge a run."""
-    names = [name for name in run.measured.varying if name not in ("size", "device", "dtype", "seed")]
+    names = telling(run)
     by, ceilings = run.criterion, run.part(run.frame[run.frame["ceiling"] == "True"]).measured
     further: list[str] = []
     headline = matches(run)
     for number, ranking in enumerate(headline_groups(run)):
         first, *more = speeds(ranking, names, ranked.peers(run), by)
-        first = sentences(first, ranked.lead(run, ranking).sentence(names))
+        first = sentences(first, ranked.lead(run, ranking, names))
         (further if number else headline).append(first)
         further += ([] if number else more) + _ceiling(ranking, ceilings, names, by)
     works = counted.works(run)
@@ -68,6 +68,12 @@ def judge(run: Run) -> Verdict:
     doubts, whole, brief = cautions(run), checks.sentences(run), checks.in_brief(run)
     problems = _problems(run)
     return Verdict(level(run), " ".join(headline), tuple(further), (*doubts, *whole), problems, (*doubts, *brief))
+
+
+def telling(run: Run) -> list[str]:
+    """The parameters that tell the cases in sentences apart; a size is always said."""
+    shown = run.measured if len(run.measured.frame) else run
+    return [name for name in shown.varying if name not in ("size", "device", "dtype", "seed")]
 
 
 def level(run: Run) -> Level:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from runner.display.text import absent, as_sentence, described, exact, one_line, rough, size_of, value_of
 from runner.kernel.metrics import Criterion
-from runner.record.ranking import Ranking, Ratio, best_of, differing_peers, first_baseline, ranker, ratio
+from runner.record.ranking import Ranking, best_beside, best_of, differing_peers, first_baseline, ranker, ratio
 from runner.record.run import PEERS, Run
 from runner.report import bottlenecks
 from runner.report.tables import limits
@@ -20,13 +20,14 @@ Row = dict[str, Any]
 Standing = Literal["first", "tied", "undecided", "behind"]
 
 MAX_BARS = 12
-TWICE = 2.0
+TWICE = 2.0  # from here on a ratio is told as a multiple, not in percent
 SAME_BYTES = 1.01  # cases whose bytes differ by more share no ceiling
 
 NOT_PLACES = ("kernel", "size", "device", "dtype", "seed")
 """Parameters that do not tell the bars of a chart apart, or that are their names."""
 
-STANDINGS = {"tied": "tied", "undecided": "undecided"}
+DOUBTS = {"tied": ", too little to tell them apart", "undecided": ", undecided: it may be chance"}
+"""What is said of a case that is behind, by its standing."""
 
 
 @dataclass(frozen=True)
@@ -69,30 +70,6 @@ class RankedChart:
     more: int  # cases that are not drawn
 
 
-@dataclass(frozen=True)
-class Lead:
-    """By how much the fastest case of a ranking leads."""
-
-    base: Row | None  # the fastest case of the first baseline; the case itself if others name its kernel
-    over_base: Ratio | None
-    next: Row | None  # the fastest case of the next kernel, or the next case of a single kernel
-    behind: float  # how much it lags, as a fraction of the fastest case's cost
-    standing: Standing  # of the next
-
-    def sentence(self, names: Sequence[str]) -> str:
-        """The lead in words; empty if there is nothing to compare with."""
-        parts = []
-        if self.over_base and self.base:
-            interval = f"{self.over_base.low:.2f}x to {self.over_base.high:.2f}x"
-            name = one_line(str(self.base["kernel"]), 60)
-            parts.append(f"{self.over_base.times:.2f}x as fast as the baseline {name} ({interval})")
-        if self.next:
-            known = {"tied": ", too little to tell them apart", "undecided": ", undecided: it may be chance"}
-            percent = f"{100 * self.behind:.1f} %{known.get(self.standing, '')}"
-            parts.append(f"the next, {described(self.next, list(names))}, is behind by {percent}")
-        return as_sentence("; ".join(parts))
-
-
 def peers(run: Run) -> list[str]:
     """The columns that separate the groups of comparable cases in this run."""
     return [name for name in differing_peers(run) if name != "device"]
@@ -103,32 +80,37 @@ def group_of(row: Row, peers: Sequence[str]) -> str:
     return ", ".join(f"{name} {one_line(str(row[name]), 40)}" for name in peers if not absent(row[name]))
 
 
-def lead(run: Run, ranking: Ranking) -> Lead:
-    """By how much the fastest case of a ranking leads over its first baseline and over the next."""
+def lead(run: Run, ranking: Ranking, names: Sequence[str]) -> str:
+    """By how much the fastest case leads over its first baseline and over the next; empty if there is neither."""
     first, (best, *others) = ranking.fastest, _entries(run, ranking)
-    base = _baseline(run, ranking)
-    following = others[0] if others else None
-    behind = float(following["cost"]) / float(best["cost"]) - 1 if following else 0.0
-    over = ratio(base, first) if base is not None and base is not first else None
-    return Lead(base, over, following, behind, _standing(following, ranking) if following else "behind")
+    base, parts = _baseline(run, ranking), list[str]()
+    if base is not None and base is not first:
+        over = ratio(base, first)
+        name = one_line(str(base["kernel"]), 60)
+        parts.append(f"{over.times:.2f}x as fast as the baseline {name} ({over.low:.2f}x to {over.high:.2f}x)")
+    if others:
+        behind = 100 * (float(others[0]["cost"]) / float(best["cost"]) - 1)
+        doubt = DOUBTS.get(_standing(others[0], ranking), "")
+        parts.append(f"the next, {described(others[0], list(names))}, is behind by {behind:.1f} %{doubt}")
+    return as_sentence("; ".join(parts))
 
 
 def timed(run: Run, ranking: Ranking, colours: Mapping[str, int]) -> RankedChart:
     """The chart of the cases that a ranking compares, by time or by what the run ranks them by."""
     entries, by = _entries(run, ranking), run.criterion
     several = len({row["kernel"] for row in entries}) > 1
-    shown, base = entries[:MAX_BARS], _baseline(run, ranking)
+    shown, base = entries[:MAX_BARS], _baseline(run, ranking) if several else None
     reasons = bottlenecks.reasons(run, shown)
     limit = "percent_peak" if bottlenecks.exceed_a_copy(shown) else "percent_copy"
     ends = {row["row"]: _interval(row, by) for row in shown}
     marks = _ceilings(run, ranking, shown) if by.is_time else {}
     values = {row["row"]: _value(row, by, float(row["median_us"])) for row in shown}
-    drawn_base = base if base is not None and several else None
-    if drawn_base is not None:
-        marks[f"baseline {one_line(str(drawn_base['kernel']), 40)}"] = _value(drawn_base, by, drawn_base["median_us"])
+    name = one_line(str(base["kernel"]), 40) if base else ""
+    if base:
+        marks[f"baseline {name}"] = _value(base, by, base["median_us"])
     width = 1.02 * max([*values.values(), *(high for _, high in ends.values()), *marks.values()])
     names = [name for name in run.measured.varying if name not in NOT_PLACES]
-    gain = _gains(run, ranking, base if several else None)
+    gain = _gains(run, ranking, base)
     bars = [
         Bar(
             row=row["row"],
@@ -150,9 +132,7 @@ def timed(run: Run, ranking: Ranking, colours: Mapping[str, int]) -> RankedChart
     rules = [Rule(at / width, label, _kind(label)) for label, at in marks.items()]
     word = "median time" if by.is_time else f"{by.name} ({by.better} is better)"
     note = "Grey: this measurement cannot tell the case from the fastest one. Thin line: 95 % interval."
-    against = (
-        f"speed-up over {one_line(str(base['kernel']), 40)}" if base is not None and several else "behind the fastest"
-    )
+    against = f"speed-up over {name}" if base else "behind the fastest"
     group = group_of(ranking.fastest, peers(run))
     heading = f"{what}{f' at {size}' if size else ''}{f' ({group})' if group else ''}"
     return RankedChart(heading, bars, rules, word, against, "what limits it", note, len(entries) - len(shown))
@@ -181,9 +161,8 @@ def _baseline(run: Run, ranking: Ranking) -> Row | None:
 
     It is the fastest case itself if its kernel is the baseline of others.
     """
-    first, size = ranking.fastest, size_of(ranking.fastest)
-    where = (first["device"], first["place"], first["dtype"])
-    best = {key[3]: rows[size] for key, rows in best_of(run).items() if key[:3] == where and size in rows}
+    first = ranking.fastest
+    best = best_beside(first, best_of(run))
     row = first_baseline(first, best)
     if row is first:
         return first if any(r["baseline"] == first["kernel"] for r in best.values() if r is not first) else None
@@ -210,9 +189,8 @@ def _gains(run: Run, ranking: Ranking, base: Row | None) -> Callable[[Row], str]
 
     def gain(row: Row) -> str:
         if base is None:
-            word = STANDINGS.get(_standing(row, ranking), "")
-            much = above(float(row["cost"]) / cost)
-            return "fastest" if row["row"] == ranking.fastest["row"] else f"{much}{word and f', {word}'}"
+            standing, much = _standing(row, ranking), above(float(row["cost"]) / cost)
+            return "fastest" if standing == "first" else f"{much}, {standing}" if standing in DOUBTS else much
         if row["row"] == base["row"]:
             return "baseline"
         pair = rank([base, row])

@@ -19,6 +19,7 @@ from runner.record.ranking import (
     IDLE,
     Ranking,
     Ratio,
+    best_beside,
     best_of,
     differing_peers,
     first_baseline,
@@ -114,7 +115,7 @@ def fastest_cases(run: Run, rankings: list[Ranking]) -> Table:
     lines = []
     for ranking in rankings:
         row = ranking.fastest
-        base = first_baseline(row, _at_size(best, row))
+        base = first_baseline(row, best_beside(row, best))
         gain = _gain(row, None if base is row else base, rank)
         tied, undecided = len(ranking.tied), len(ranking.undecided)
         counts = f"{tied} tied, {undecided} undecided" if undecided else f"{tied}"
@@ -125,12 +126,6 @@ def fastest_cases(run: Run, rankings: list[Ranking]) -> Table:
         cells = [own[name] if name in own else _cell(name, row, {}, run.metrics) for name in names]
         lines.append(Line(marks[row["row"]], cells))
     return Table(names, lines).filled()
-
-
-def _at_size(best: Mapping[tuple[str, str, str, str], Mapping[str, Row]], row: Row) -> dict[str, Row]:
-    """The best case of each kernel on a case's device, with its dtype, at its size."""
-    where, size = (row["device"], row["place"], row["dtype"]), size_of(row)
-    return {key[3]: rows[size] for key, rows in best.items() if key[:3] == where and size in rows}
 
 
 def same_in_all(run: Run) -> str:
@@ -221,7 +216,7 @@ def best_against_best(run: Run) -> Table:
     columns = separating_columns(run) + (["finish"] if len({row["finish"] for row in rows}) > 1 else [])
     sizes = _sizes(rows)
     best = best_of(run)
-    firsts = {first_baseline(row, _at_size(best, row))["kernel"] for row in rows}
+    firsts = {first_baseline(row, best_beside(row, best))["kernel"] for row in rows}
     first = firsts.pop() if len(firsts) == 1 and len({step.before for step in pairs if step.before}) > 1 else ""
     numbers = ["median_us", *[name for name in ("percent_copy", "percent_peak") if not absent(rows[0][name])][:1]]
     lines = []
@@ -230,7 +225,7 @@ def best_against_best(run: Run) -> Table:
         last = step.fastest.get(sizes[-1])
         cells = [_cell(name, last, {}) if last else Cell("") for name in numbers]
         if first:
-            base = _at_size(best, last).get(first) if last else None
+            base = best_beside(last, best).get(first) if last else None
             cells.insert(0, _gain(last, base, rank) if last and last["kernel"] != first else Cell(""))
         kernel = Cell(_title(next(iter(step.fastest.values())), columns))
         lines.append(Line(marks[last["row"]] if last else "", [kernel, Cell(step.before), *gains, *cells]))
