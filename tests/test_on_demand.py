@@ -57,14 +57,14 @@ def test_a_finished_sweep_is_looked_into_by_the_name_of_its_folder(tmp_path):
 
 
 def test_a_first_sweep_does_not_compile_the_checked_device(tmp_path):
-    """With an empty cache nothing is looked for by default; the summary says why, and what to do."""
+    """With an empty cache nothing is looked for by default; the summary says so, and what to do."""
     done = run(tmp_path, *SWEEP, defaults=True, **cold_cache(tmp_path))
     assert done.code == 0, done.err
     (folder,) = tmp_path.glob("outputs/*/*")
     assert {row["races_skipped"] for row in rows(folder)} == {NOT_READY}
     assert not (folder / "lines.csv").exists()
     command = f"python -m runner.profile {folder.name} races"
-    assert f"{NOT_READY}; `{command}` looks for them" in " ".join(done.out.split())
+    assert f"were not looked for: `{command}` looks for them" in " ".join(done.out.split())
     assert f"{command} lines" in (folder / "report.html").read_text()
     assert len(list((tmp_path / "cache").rglob("libsimt-*.so"))) == 1
 

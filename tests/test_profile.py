@@ -260,7 +260,7 @@ BUSY = {"ncu_memory_percent": 20.0, "ncu_sm_percent": 10.0, "ncu_warps_percent":
         (known({"ncu_sm_percent": 91.0, "ncu_fma_percent": 90.0}, reached=20.0), "compute-bound"),
         (
             known(BUSY, reached=20.0, dram=20.0, waits=[("barrier", 0.5)]),
-            "12 % of warps active, which wait for barrier 50 %",
+            "12 % of warps active, which wait 50 % of the time for another warp of the block at a barrier (barrier)",
         ),
         (known({**BUSY, "ncu_memory_percent": 70.0}, reached=20.0, dram=20.0), ""),
         (known({**BUSY, "ncu_memory_percent": 85.0}, reached=20.0, dram=20.0), "cache works at 85 %"),

@@ -14,7 +14,7 @@ import contextlib
 import fcntl
 import functools
 import gc
-import importlib
+import importlib.util
 import json
 import multiprocessing.util
 import os
@@ -105,7 +105,9 @@ def become(request: dict, out: int, err: int) -> None:
 def run_module(module: str, arguments: list[str]) -> NoReturn:
     """Go on as `python -m MODULE ...`."""
     sys.argv = [module, *arguments]
-    name = f"{module}.__main__" if hasattr(sys.modules.get(module, runner), "__path__") else module
+    spec = importlib.util.find_spec(module)
+    is_package = spec is not None and spec.submodule_search_locations is not None
+    name = f"{module}.__main__" if is_package else module
     sys.modules.pop(name, None)  # runpy makes it anew
     runpy.run_module(name, run_name="__main__", alter_sys=True)
     sys.exit()

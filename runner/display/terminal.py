@@ -68,7 +68,9 @@ class SweepProgress:
         """Show the current step."""
         self._step = what
         if not self._in_terminal and self._is_due():
-            self.say(f"{self._name} {self._done + 1}/{self._total}{self._parenthesized_times()}: {what}")
+            self.say(
+                f"{self._name} {min(self._done + 1, self._total)}/{self._total}{self._parenthesized_times()}: {what}"
+            )
 
     def step(self, steps: int = 1) -> None:
         """Count steps as done."""

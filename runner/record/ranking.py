@@ -196,10 +196,11 @@ def best_beside(row: Row, best: Mapping[tuple[str, str, str, str], Mapping[str, 
 def first_baseline(row: Row, best: Mapping[str, Row]) -> Row:
     """The case at the end of the chain of baselines that starts with a case; the case itself if it has none.
 
+    A ceiling ends the chain before it: it does less, so that nothing is a speed-up over it.
     `best` has the best case of each kernel that may be compared with it.
     """
     found, seen = row, {str(row["kernel"])}
-    while (before := str(found["baseline"])) in best and before not in seen:
+    while (before := str(found["baseline"])) in best and before not in seen and best[before]["ceiling"] != "True":
         found = best[before]
         seen.add(before)
     return found

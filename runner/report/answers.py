@@ -43,15 +43,14 @@ class FirstScreen:
 
 def first_screen(run: Run) -> FirstScreen:
     """The answers of a run, and its ranked chart if it has several comparable cases."""
-    colours = {kernel: number for number, kernel in enumerate(run.kernels)}
     groups, works = headline_groups(run), counted.works(run)
     chart: ranked.RankedChart | None = None
     if groups:
         answers = _timed(run, groups[0])
-        chart = ranked.timed(run, groups[0], colours) if groups[0].among > 1 else None
+        chart = ranked.timed(run, groups[0]) if groups[0].among > 1 else None
     else:
         answers = _counted(run, works) if "ok" in set(run.frame["status"]) else []
-        chart = counted.chart(run, works, colours)
+        chart = counted.chart(run, works)
     sure = [*(_certainty(groups[0]) if groups else []), *checks.in_brief(run)]
     answers += [Answer("How sure", sure)] if sure else []
     names = findings.telling(run)
@@ -71,18 +70,25 @@ def _timed(run: Run, ranking: Ranking) -> list[Answer]:
     names = [*names, *(["block"] if ranking.among == 1 and "block" not in names else [])]
     size, where = size_of(row), ranked.group_of(row, ranked.peers(run))
     place = f"{f' at {size}' if size else ''}{f' ({where})' if where else ''}"
-    answers = [Answer(best, [f"{described(row, names)}{place}: {findings.speed(row, by)}."])]
+    tied = len(ranking.tied)
+    near = f"{count(tied, 'more case')} {'is' if tied == 1 else 'are'} tied with it." if tied else ""
+    answers = [Answer(best, [f"{described(row, names)}{place}: {findings.speed(row, by)}.", *filter(None, [near])])]
     if much := ranked.lead(run, ranking, names):
         answers.append(Answer("By how much", [much]))
     why = bottlenecks.reasons(run, [row])[row["row"]]
     has_counters = not absent(row["ncu_sm_percent"])
-    ask = "" if has_counters or not is_gpu(str(row["device"])) or run.search else command(run.path, "ncu")
-    if why:
+    ask = "" if has_counters or not is_gpu(str(row["device"])) or run.search else command(run.path, *_uncounted(run))
+    if why and (bottlenecks.names_a_bound(why) or has_counters):
         return [*answers, Answer("Why", [as_sentence(why)], ask, "More counts:")]
     reached = ranked.share(row, "percent_peak" if bottlenecks.exceed_a_copy([row]) else "percent_copy")
-    unknown = "what it waits for was not counted" if ask else "no rule of docs/profile.md names a limit"
-    said = as_sentence("; ".join(filter(None, [reached and f"it {reached}", unknown])))
+    unknown = "no rule of docs/profile.md names a limit" if has_counters else "what it waits for was not counted"
+    said = as_sentence("; ".join(filter(None, [why or (reached and f"it {reached}"), unknown])))
     return [*answers, Answer("Why", [said], ask, "To count it:")]
+
+
+def _uncounted(run: Run) -> list[str]:
+    """The words of `runner profile` that count what a fast case waits for, and its lines if that is missing."""
+    return ["ncu", *([] if run.folder.has(run.folder.lines) else ["lines"])]
 
 
 def _counted(run: Run, works: Sequence[counted.Work]) -> list[Answer]:
@@ -104,7 +110,9 @@ def _counted(run: Run, works: Sequence[counted.Work]) -> list[Answer]:
     why = bottlenecks.reasons(run, [least.row])[least.row["row"]]
     ideal = counted.in_bytes(counted.SECTOR * least.ideal_sectors)
     ideally = (
-        f"no line exceeds its ideal by much: {least.traffic} of traffic, where adjacent accesses would have {ideal}"
+        f"its traffic is ideal: adjacent accesses have {ideal}, too"
+        if ideal == least.traffic
+        else f"no line exceeds its ideal by much: {least.traffic}, where adjacent accesses would have {ideal}"
     )
     return [*answers, Answer("Why", [as_sentence(why or ideally)])]
 
@@ -115,8 +123,8 @@ def _certainty(ranking: Ranking) -> list[str]:
     if not absent(row["ci_low_us"]) and not absent(row["ci_high_us"]):
         words.append(f"95 % interval {exact(row['ci_low_us'])} to {exact(row['ci_high_us'])} µs")
     if not absent(row["round_spread_percent"]) and not absent(row["rounds"]) and row["rounds"] > 1:
-        words.append(f"{row['rounds']} rounds differ by {row['round_spread_percent']:.2g} %")
-    tied, undecided = len(ranking.tied), len(ranking.undecided)
-    words += [f"{count(tied, 'more case')} {'is' if tied == 1 else 'are'} tied with it"] if tied else []
+        spread = row["round_spread_percent"]
+        words.append(f"{row['rounds']} rounds {f'differ by {spread:.2g} %' if spread else 'agree'}")
+    undecided = len(ranking.undecided)
     words += [f"{count(undecided, 'more case')} may be tied with it (undecided)"] if undecided else []
     return [as_sentence("; ".join(words))] if words else []

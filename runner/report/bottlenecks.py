@@ -86,8 +86,13 @@ def _latency(case: CaseFacts) -> str:
     return "".join((
         f"latency-bound: memory works at {memory:.0f} % and the SM at {sm:.0f} % of their peak",
         "" if warps is None else f"; {warps:.0f} % of warps active",
-        f", which wait for {reason} {100 * share:.0f} % of the time" if 100 * share >= MIN_STALL else "",
+        f", which wait {100 * share:.0f} % of the time for {_meaning(reason)}" if 100 * share >= MIN_STALL else "",
     ))  # fmt: skip
+
+
+def _meaning(reason: str) -> str:
+    """A warp state in words, with the name that Nsight Compute gives it."""
+    return f"{counters.STALLS[reason]} ({reason})"
 
 
 BOUNDS = (
@@ -143,6 +148,17 @@ def judge(case: CaseFacts) -> str:
     """Describe a case's bottlenecks; empty if no rule holds."""
     bound = next(filter(None, (rule.describe(case) for rule in BOUNDS)), "")
     return "; ".join(filter(None, [bound, *(rule.describe(case) for rule in REMARKS)]))
+
+
+def in_brief(reasons: str) -> str:
+    """The most useful of a case's bottlenecks in words: that which names a line, otherwise the first."""
+    parts = reasons.split("; ")
+    return next((part for part in parts if " on line " in part), parts[0])
+
+
+def names_a_bound(reasons: str) -> bool:
+    """Whether a case's bottlenecks in words name what bounds it, and not remarks alone."""
+    return reasons.startswith(tuple(rule.name for rule in BOUNDS))
 
 
 def sentences(run: Run) -> list[tuple[int, str]]:

@@ -9,10 +9,14 @@ from typing import Any
 
 from runner.device.kinds import brief_caution, caution, label
 from runner.display.text import count, limited, listed, one_line
+from runner.display.text import sentences as sentences_of
+from runner.jobs.settings import SANITIZERS
 from runner.record.ranking import IDLE
 from runner.record.run import Run
+from runner.report import profiled
 from runner.report.missing import command
-from runner.stages.races.variants import APART, POSTPONED
+from runner.stages.profile.sanitizer import NAME as SANITIZER
+from runner.stages.races.variants import APART, NOT_READY, POSTPONED
 
 Row = dict[str, Any]
 
@@ -22,6 +26,7 @@ MAX_REASONS, MAX_RACE_REASONS = 3, 2  # in a sentence
 
 RACES = "Races, uninitialized and out-of-bounds accesses"
 RACE_FOUND = "checked CPU device"  # part of the reason of a row with a race or another of these findings
+LOOKS_FOR_RACES = ("memcheck", "racecheck", "initcheck")  # tools that find what `RACES` names
 OWN_SIZE = "its own size"  # in `races_at`
 
 
@@ -85,16 +90,37 @@ def _sizes_not_tried(run: Run) -> list[str]:
 
 def races_sentence(run: Run, kind: str) -> str:
     """Describe the check for races of the cases on a kind of device, such as `cpu`; empty if none was requested."""
-    variants = _variants(run, kind)
+    variants, (sanitized, is_all) = _variants(run, kind), _sanitized(run, kind)
     checked = [group for group in variants if all(row["races_at"] for row in group)]
     if not checked:
-        return f"{RACES} were not looked for: {_skipped_reasons(run.path, variants)}." if variants else ""
+        unchecked = f"{RACES} were not looked for: {_skipped_reasons(run.path, variants)}." if variants else ""
+        return sentences_of(sanitized, "" if is_all else unchecked)
     number = sum(any(RACE_FOUND in str(row["reason"]) for row in group) for group in checked)
     small = " at small sizes" if any(row["races_at"] != OWN_SIZE for group in checked for row in group) else ""
     others = [group for group in variants if group not in checked]
     more = f" Not in the others: {_skipped_reasons(run.path, others)}." if others else ""
     total = f"{len(checked):,} of {count(len(variants), 'variant')}"
-    return f"{RACES}: looked for in {total}{small}, {f'found in {number:,}' if number else 'none found'}.{more}"
+    found = f"{RACES}: looked for in {total}{small}, {f'found in {number:,}' if number else 'none found'}.{more}"
+    return sentences_of(sanitized, found)
+
+
+def _sanitized(run: Run, kind: str) -> tuple[str, bool]:
+    """What compute-sanitizer did not object to, in a sentence, and if it looked for races in all correct cases."""
+    correct = int(((run.frame["device"] == kind) & (run.frame["status"] == "ok")).sum())
+    records = [record for row, record in profiled.cases(run, SANITIZER) if row["device"] == kind]
+    tools = [tool for tool in SANITIZERS if any(tool in _names(record.get("tools")) for record in records)]
+    clean = sum(not record.get("findings") for record in records)
+    if not clean or not tools:
+        return "", False
+    looked = sum(set(LOOKS_FOR_RACES) <= set(_names(record.get("tools"))) for record in records)
+    return (
+        f"compute-sanitizer ({listed(tools)}) found nothing in {clean:,} of {count(correct, 'case')}.",
+        looked == correct,
+    )
+
+
+def _names(value: Any) -> list[str]:
+    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
 
 
 def _variants(run: Run, kind: str) -> list[list[Row]]:
@@ -102,7 +128,7 @@ def _variants(run: Run, kind: str) -> list[list[Row]]:
     rows = [row for row in run.rows if row["device"] == kind]
     if not any(row["races_at"] or row["races_skipped"] for row in rows):
         return []
-    unasked = "a search looks at its winners only" if run.search else "not asked for"
+    unasked = "of a search only the winners are checked" if run.search else "not asked for"
     names = [name for name in run.parameters if name not in (*APART, "device")]
     variants: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
@@ -117,9 +143,11 @@ def _variants(run: Run, kind: str) -> list[list[Row]]:
 def _skipped_reasons(folder: Path, variants: Iterable[list[Row]]) -> str:
     """Why variants of a run were not checked, the most frequent reasons first, and what to do."""
     reasons = Counter(str(next(row["races_skipped"] for row in rows if not row["races_at"])) for rows in variants)
+    advice = f"`{command(folder, 'races')}` looks for them" if set(POSTPONED) & set(reasons) else ""
+    if set(reasons) == {NOT_READY}:  # the usual first sweep on a GPU: nobody asked for it yet
+        return advice
     first = reasons.most_common(MAX_RACE_REASONS)
     words = [f"{reason}{f' ({number:,})' if len(reasons) > 1 else ''}" for reason, number in first]
     more = reasons.total() - sum(number for _, number in first)
     words += [f"and {more:,} more, see races_skipped"] if more else []
-    advice = f"; `{command(folder, 'races')}` looks for them" if set(POSTPONED) & set(reasons) else ""
-    return one_line("; ".join(words), 400) + advice
+    return one_line("; ".join(words), 400) + (f"; {advice}" if advice else "")

@@ -7,7 +7,7 @@ predicts memory work, not time: a GPU may be limited by something else.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,7 +130,7 @@ def versus(work: Work, other: Work) -> str:
     return "as much memory work as"
 
 
-def chart(run: Run, ranked: Sequence[Work], colours: Mapping[str, int]) -> RankedChart | None:
+def chart(run: Run, ranked: Sequence[Work]) -> RankedChart | None:
     """The chart of these works; `None` if there are fewer than two."""
     if len(ranked) < 2:
         return None
@@ -154,14 +154,13 @@ def chart(run: Run, ranked: Sequence[Work], colours: Mapping[str, int]) -> Ranke
             row=work.row["row"],
             name=one_line(str(work.row["kernel"]), 60) if several else "",
             details=", ".join(f"{n} {one_line(v, 40)}" for n in names if (v := value_of(n, work.row))),
-            colour=colours[str(work.row["kernel"])],
             length=work.counts[by] / width,
             low=work.counts[by] / width,
             high=work.counts[by] / width,
             value=work.traffic if by == 0 else _rough(work.counts[by]),
             gain=gain(work),
             standing="first" if work is least else "tied" if _order(work) == _order(least) else "behind",
-            reason="; ".join(filter(None, [work.also, reasons[work.row["row"]].partition("; ")[0]])),
+            reason="; ".join(filter(None, [work.also, bottlenecks.in_brief(reasons[work.row["row"]])])),
         )
         for work in shown
     ]

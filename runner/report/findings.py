@@ -129,9 +129,10 @@ def speed(row: Row, by: Criterion) -> str:
     limits = [("percent_peak", "the peak"), ("percent_copy", "a copy")]
     # A kernel that hardly writes may exceed a copy, which is no limit for it then.
     shares = [f"{row[name]:.0f} % of {limit}" for name, limit in limits if not absent(row[name]) and row[name] <= MOST]
-    bandwidth = [] if absent(row["gbps"]) else [f"{rough(row['gbps'])} GB/s", *shares]
     value = None if by.is_time or by.name == "gbps" else by.value(row, row["median_us"])
     ranked = [] if value is None else [f"{rough(value)} {by.unit or by.name}"]
+    # Whoever ranks by something else, such as operations, does not ask how near the memory's limit a case is.
+    bandwidth = [] if absent(row["gbps"]) else [f"{rough(row['gbps'])} GB/s", *([] if ranked else shares)]
     return ", ".join([f"{rough(row['median_us'])} µs", *ranked, *bandwidth])
 
 
@@ -182,8 +183,15 @@ def cautions(run: Run) -> tuple[str, ...]:
         "host_bound": "the host queued launches too slowly, so these times include host overhead",
         "throttled": "the GPU was throttled despite pauses; clock_reasons says why",
     }
-    numbers = {name: int((measured[name] == "True").sum()) for name in flags}
-    flagged = [f"In {count(n, 'case')} {flags[name]} ({name})." for name, n in numbers.items() if n]
+    first = {ranking.fastest["row"] for ranking in headline_groups(run)[:1]}
+    rows = {name: {row["row"] for row in run.measured.rows if str(row[name]) == "True"} for name in flags}
+    of_first = {
+        name: "" if len(measured) == 1 else ", the fastest among them," if first & own else ""
+        for name, own in rows.items()
+    }
+    flagged = [
+        f"In {count(len(own), 'case')}{of_first[name]} {flags[name]} ({name})." for name, own in rows.items() if own
+    ]
     lack = run.lack_rounds
     has = "has" if lack == 1 else "have"
     fewer = [f"{count(lack, 'case')} {has} fewer rounds than planned, because the run has not ended."] * bool(lack)

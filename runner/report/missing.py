@@ -11,6 +11,7 @@ from typing import Any
 
 from runner.device.kinds import is_gpu
 from runner.display.text import listed, one_line
+from runner.record import runs
 from runner.record.folder import RunFolder
 from runner.record.run import Run
 from runner.stages.races.variants import POSTPONED
@@ -31,8 +32,10 @@ class Missing:
 
 
 def command(folder: Path, *words: str) -> str:
-    """The command line of `runner profile` for a run, by the name of its folder."""
-    return f"python -m runner.profile {shlex.quote(folder.resolve().name)} {' '.join(words)}"
+    """The command line of `runner profile` for a run, by its folder's name; dots stand for the path to it elsewhere."""
+    path = folder.resolve()
+    where = "" if path.parent.parent.name == runs.OUTPUTS.name else ".../"
+    return f"python -m runner.profile {where}{shlex.quote(path.name)} {' '.join(words)}"
 
 
 def _is_countable(folder: RunFolder, row: Mapping[str, Any]) -> bool:

@@ -48,6 +48,8 @@ MAX_VALUES = 12  # per macro
 OVERHEADS = ("empty_kernel_us", "event_pair_us", "event_tick_us", "flush_us", "copy_gbps", "toolchain")
 """The overheads of timing, measured when the GPU was opened."""
 
+_CODE = re.compile("`([^`\n]+)`")
+
 
 @dataclass(frozen=True)
 class CompiledKernel:
@@ -95,7 +97,7 @@ def render(run: Run, verdict: findings.Verdict, live: tuple[str, str]) -> str:
 @functools.cache  # compiling a template takes as long as rendering it
 def template(name: str, *packages: str) -> jinja2.Template:
     """Load a template from the packages' folders `template`. It escapes all text and strips control characters."""
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package, "template") for package in packages]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -103,7 +105,9 @@ def template(name: str, *packages: str) -> jinja2.Template:
         lstrip_blocks=True,
         # Markup comes from macros, which have been cleaned already.
         finalize=lambda value: plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
-    ).get_template(name)
+    )
+    environment.filters["code"] = with_code
+    return environment.get_template(name)
 
 
 def _render(
@@ -129,7 +133,7 @@ def _context(
         "verdict": verdict,
         "first": answers.first_screen(run),
         "marks": marks,
-        "checked": [_with_code(sentence) for sentence in checks.sentences(run)],
+        "checked": [with_code(sentence) for sentence in checks.sentences(run)],
         "word": findings.LEVEL_NAMES[verdict.level],
         "host_times": tables.note_on_host_times(run),
         "measured": run.frame["median_us"].notna().any(),
@@ -165,9 +169,9 @@ def _context(
     }
 
 
-def _with_code(sentence: str) -> Markup:
-    """A sentence whose commands stand between backticks, as HTML."""
-    parts = plain(sentence).split("`")
+def with_code(sentence: str) -> Markup:
+    """A sentence whose commands and code stand between backticks, as HTML."""
+    parts = _CODE.split(plain(sentence))
     return Markup().join(Markup("<code>{}</code>").format(p) if n % 2 else escape(p) for n, p in enumerate(parts))
 
 

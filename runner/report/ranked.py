@@ -5,11 +5,23 @@ ranking of a GPU's cases ─timed─▶ RankedChart ◀─`counted`─ counted m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from runner.display.text import absent, as_sentence, described, exact, one_line, rough, size_of, value_of
+from runner.display.text import (
+    absent,
+    as_sentence,
+    described,
+    exact,
+    limited,
+    listed,
+    one_line,
+    rough,
+    sentences,
+    size_of,
+    value_of,
+)
 from runner.kernel.metrics import Criterion
 from runner.record.ranking import Ranking, best_beside, best_of, differing_peers, first_baseline, ranker, ratio
 from runner.record.run import PEERS, Run
@@ -20,6 +32,7 @@ Row = dict[str, Any]
 Standing = Literal["first", "tied", "undecided", "behind"]
 
 MAX_BARS = 12
+MAX_OTHERS = 3  # kernels without a bar that are named
 TWICE = 2.0  # from here on a ratio is told as a multiple, not in percent
 SAME_BYTES = 1.01  # cases whose bytes differ by more share no ceiling
 
@@ -37,7 +50,6 @@ class Bar:
     row: int  # in results.csv
     name: str  # its kernel; empty if the chart has one kernel only
     details: str  # the values of the other parameters that vary
-    colour: int  # of its kernel in all figures
     length: float
     low: float  # ends of the interval; both are `length` if it is unknown
     high: float
@@ -88,19 +100,28 @@ def lead(run: Run, ranking: Ranking, names: Sequence[str]) -> str:
         over = ratio(base, first)
         name = one_line(str(base["kernel"]), 60)
         parts.append(f"{over.times:.2f}x as fast as the baseline {name} ({over.low:.2f}x to {over.high:.2f}x)")
-    if others:
-        behind = 100 * (float(others[0]["cost"]) / float(best["cost"]) - 1)
-        doubt = DOUBTS.get(_standing(others[0], ranking), "")
-        parts.append(f"the next, {described(others[0], list(names))}, is behind by {behind:.1f} %{doubt}")
+    if others and not (parts and base is not None and others[0]["row"] == base["row"]):
+        after = others[0]
+        times, doubt = float(after["cost"]) / float(best["cost"]), DOUBTS.get(_standing(after, ranking), "")
+        behind = f"is {times:.2f}x slower" if times >= TWICE else f"is behind by {100 * (times - 1):.1f} %"
+        differing = [name for name in names if value_of(name, after) != value_of(name, best)]
+        if after["kernel"] == best["kernel"] and differing:
+            following = (
+                f"with {listed([f'{name} {one_line(value_of(name, after), 40)}' for name in differing])} instead"
+            )
+        else:
+            following = described(after, list(names))
+        parts.append(f"the next, {following}, {behind}{doubt}")
     return as_sentence("; ".join(parts))
 
 
-def timed(run: Run, ranking: Ranking, colours: Mapping[str, int]) -> RankedChart:
+def timed(run: Run, ranking: Ranking) -> RankedChart:
     """The chart of the cases that a ranking compares, by time or by what the run ranks them by."""
     entries, by = _entries(run, ranking), run.criterion
     several = len({row["kernel"] for row in entries}) > 1
     shown, base = entries[:MAX_BARS], _baseline(run, ranking) if several else None
     reasons = bottlenecks.reasons(run, shown)
+    is_why = any(reasons.values())
     limit = "percent_peak" if bottlenecks.exceed_a_copy(shown) else "percent_copy"
     ends = {row["row"]: _interval(row, by) for row in shown}
     marks = _ceilings(run, ranking, shown) if by.is_time else {}
@@ -110,32 +131,37 @@ def timed(run: Run, ranking: Ranking, colours: Mapping[str, int]) -> RankedChart
         marks[f"baseline {name}"] = _value(base, by, base["median_us"])
     width = 1.02 * max([*values.values(), *(high for _, high in ends.values()), *marks.values()])
     names = [name for name in run.measured.varying if name not in NOT_PLACES]
+    same = "" if several else _same_in_all(names, shown)
+    names = [name for name in names if several or len({value_of(name, row) for row in shown}) > 1 or len(shown) == 1]
     gain = _gains(run, ranking, base)
     bars = [
         Bar(
             row=row["row"],
             name=one_line(str(row["kernel"]), 60) if several else "",
             details=", ".join(f"{name} {one_line(v, 40)}" for name in names if (v := value_of(name, row))),
-            colour=colours[str(row["kernel"])],
             length=values[row["row"]] / width,
             low=ends[row["row"]][0] / width,
             high=ends[row["row"]][1] / width,
-            value=f"{exact(values[row['row']])} {'µs' if by.is_time else by.unit}".strip(),
+            value=f"{exact(values[row['row']])}{' µs' if by.is_time else ''}",
             gain=gain(row),
             standing=_standing(row, ranking),
-            reason=reasons[row["row"]].partition("; ")[0] or share(row, limit),
+            reason=bottlenecks.in_brief(reasons[row["row"]]) or share(row, limit, "reaches " if is_why else ""),
         )
         for row in shown
     ]
     size, kernel = size_of(ranking.fastest), one_line(str(ranking.fastest["kernel"]), 60)
     what = "The best case of each kernel" if several else f"The variants of {kernel}"
     rules = [Rule(at / width, label, _kind(label)) for label, at in marks.items()]
-    word = "median time" if by.is_time else f"{by.name} ({by.better} is better)"
-    note = "Grey: this measurement cannot tell the case from the fastest one. Thin line: 95 % interval."
+    word = "median time" if by.is_time else f"{by.name}{f', {by.unit}' if by.unit else ''} ({by.better} is better)"
+    is_grey = any(bar.standing in DOUBTS for bar in bars)
+    grey = "Grey: this measurement cannot tell the case from the fastest one." if is_grey else ""
+    note = sentences(grey, "Thin line: 95 % interval.", _others(run, entries))
     against = f"speed-up over {name}" if base else "behind the fastest"
+    copy = "the peak bandwidth" if limit == "percent_peak" else "a copy's bandwidth"
+    limits_head = "what limits it" if is_why else f"share of {copy}"
     group = group_of(ranking.fastest, peers(run))
-    heading = f"{what}{f' at {size}' if size else ''}{f' ({group})' if group else ''}"
-    return RankedChart(heading, bars, rules, word, against, "what limits it", note, len(entries) - len(shown))
+    heading = f"{what}{f' at {size}' if size else ''}{same}{f' ({group})' if group else ''}"
+    return RankedChart(heading, bars, rules, word, against, limits_head, note, len(entries) - len(shown))
 
 
 def _entries(run: Run, ranking: Ranking) -> list[Row]:
@@ -150,6 +176,24 @@ def _entries(run: Run, ranking: Ranking) -> list[Row]:
     for row in ordered:
         kernels.setdefault(str(row["kernel"]), row)
     return list(kernels.values()) if len(kernels) > 1 else ordered
+
+
+def _same_in_all(names: Sequence[str], rows: Sequence[Row]) -> str:
+    """What several bars have in common though it varies in the run, each behind a comma."""
+    values = {name: {value_of(name, row) for row in rows} for name in names}
+    same = [f"{name} {one_line(v, 40)}" for name, (v, *more) in values.items() if v and not more and len(rows) > 1]
+    return f", {', '.join(same)}" if same else ""
+
+
+def _others(run: Run, entries: Sequence[Row]) -> str:
+    """Which ranked kernels have no bar, because their cases are no match for these ones; empty if all have one."""
+    shown, apart = {row["kernel"] for row in entries}, peers(run)
+    others: dict[str, str] = {}
+    for row in run.ranked.rows:
+        if row["kernel"] not in shown:
+            others.setdefault(one_line(str(row["kernel"]), 60), group_of(row, apart) or size_of(row))
+    names = limited([f"{name} ({why})" if why else name for name, why in others.items()], MAX_OTHERS)
+    return f"Not comparable with these: {listed(names)}." if names else ""
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -189,12 +233,13 @@ def _gains(run: Run, ranking: Ranking, base: Row | None) -> Callable[[Row], str]
 
     def gain(row: Row) -> str:
         if base is None:
-            standing, much = _standing(row, ranking), above(float(row["cost"]) / cost)
+            standing, much = _standing(row, ranking), above(float(row["cost"]) / cost).removeprefix("+")
             return "fastest" if standing == "first" else f"{much}, {standing}" if standing in DOUBTS else much
         if row["row"] == base["row"]:
             return "baseline"
         pair = rank([base, row])
-        word = ", tied" if pair.tied else ", undecided" if pair.undecided else ""
+        word = ", like it" if pair.tied else ", unsure" if pair.undecided else ""
+        word = f", {standing}" if (standing := _standing(row, ranking)) in DOUBTS else word
         return f"{ratio(base, row).times:.2f}x{word}"
 
     return gain
@@ -216,7 +261,7 @@ def _ceilings(run: Run, ranking: Ranking, rows: Sequence[Row]) -> dict[str, floa
     for row in run.measured.rows:
         same = all(_same(row[name], first[name]) for name in (*PEERS, "size", "rows", "cols"))
         if same and row["ceiling"] == "True":
-            label = f"{one_line(str(row['kernel']), 40)}, a kernel that does less"
+            label = f"{one_line(str(row['kernel']), 40)}, declared a ceiling, as it does less"
             marks[label] = min(float(row["median_us"]), marks.get(label, float("inf")))
     return marks
 
@@ -236,8 +281,8 @@ def _interval(row: Row, by: Criterion) -> tuple[float, float]:
     return low, high
 
 
-def share(row: Row, limit: str) -> str:
-    """The share of the bandwidth that a case reaches; empty if it is unknown."""
+def share(row: Row, limit: str, verb: str = "reaches ") -> str:
+    """The share of the bandwidth that a case reaches, after a verb; empty if it is unknown."""
     limit = "percent_peak" if absent(row[limit]) else limit
     word = "the peak bandwidth" if limit == "percent_peak" else "the bandwidth of a copy"
-    return "" if absent(row[limit]) else f"reaches {row[limit]:.0f} % of {word}"
+    return "" if absent(row[limit]) else f"{verb}{row[limit]:.0f} % of {word}"

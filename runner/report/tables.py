@@ -336,6 +336,7 @@ def embedded(run: Run, in_table: Sequence[str], views: Sequence[dict[str, Any]])
         "columns": columns,
         "parameters": run.parameters,
         "results": [name for name in ("gbps", "median_us", *shown(Shown.MEASURED)) if name in in_table],
+        "heads": heads(run) if views else {},
         "units": {column.name: column.unit for column in COLUMNS if column.unit and views},
         "limits": {"gbps": bandwidths} if views else {},
         "views": [view for view in views if "kind" not in view],

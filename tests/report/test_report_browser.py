@@ -148,7 +148,7 @@ def test_a_point_says_its_case_and_leads_to_its_row(visit, kernels):
     page.mouse.move(*point(page, "reduceShfl", "2^24", "128"))
     tip = page.locator("#explorer .tip").text_content()
     assert "reduceShfl, size 2^24, block 128" in tip
-    assert "gbps (GB/s): 1,4" in tip
+    assert "bandwidth, GB/s: 1,4" in tip
     page.mouse.down()
     page.mouse.up()
     page.locator("tr:target").wait_for(timeout=5000)

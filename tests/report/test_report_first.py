@@ -1,16 +1,19 @@
 """What a reader sees first: is it right, what is fastest, by how much, why, how sure; and the ranked chart."""
 
+import json
+
 import pytest
 import report_runs as runs
 
 from runner.record.folder import RunFolder
 from runner.record.ranking import headline_groups
 from runner.record.run import read
-from runner.report import counted, ranked
+from runner.report import bottlenecks, build, checks, counted, ranked
 from runner.report.answers import first_screen
 from runner.report.findings import judge
 from runner.stages.lines import costs as lines
 from runner.stages.lines.costs import LineCost
+from runner.stages.races.variants import NOT_READY
 
 ONE_SIZE = [row for row in runs.sweep(sizes=(24,)) if row["block"] == 256]
 QUESTIONS = ["Fastest", "By how much", "Why", "How sure"]
@@ -19,7 +22,12 @@ QUESTIONS = ["Fastest", "By how much", "Why", "How sure"]
 def chart_of(folder):
     """The chart of a run's first ranking."""
     run = read(folder)
-    return ranked.timed(run, headline_groups(run)[0], {kernel: n for n, kernel in enumerate(run.kernels)})
+    return ranked.timed(run, headline_groups(run)[0])
+
+
+def answers_of(folder):
+    """The sentences of a run's answers, by question."""
+    return {answer.question: list(answer.sentences) for answer in first_screen(read(folder)).answers}
 
 
 @pytest.mark.browser
@@ -34,7 +42,7 @@ def test_the_first_screen_answers(visit, width, height):
     assert answers[1].startswith(
         "2.63x as fast as the baseline reduceGmem (2.57x to 2.69x); the next, reduceSmemUnroll"
     )
-    assert "python -m runner.profile 03-04-05-reduce ncu" in answers[2]
+    assert answers[2].endswith("To count it: python -m runner.profile .../03-04-05-reduce ncu lines")
     assert "95 % interval 27.29 to 27.90 µs" in answers[3]
     bars = page.locator(".ranked tbody tr")
     last = bars.nth(5 if width > 1000 else 0).bounding_box()
@@ -78,19 +86,86 @@ def test_the_variants_of_one_kernel_are_ranked_against_the_fastest(run_folder):
     rows = [runs.row(n, block=32 * (n + 1)) | runs.timing(10.0 + n, 2**24) | steady for n in range(14)]
     chart = chart_of(run_folder(rows))
     assert [(bar.name, bar.details) for bar in chart.bars][:2] == [("", "block 32"), ("", "block 64")]
-    assert [bar.gain for bar in chart.bars][:3] == ["fastest", "+10.0 %", "+20.0 %"]
+    assert [bar.gain for bar in chart.bars][:3] == ["fastest", "10.0 %", "20.0 %"]
     assert (len(chart.bars), chart.more) == (12, 2)
 
 
 def test_a_case_that_cannot_be_told_from_the_fastest_is_tied(run_folder):
-    """Its bar is marked, and the answer to "how sure" counts it."""
+    """Its bar is marked, and the first answer counts it."""
     steady = {"rounds": 10, "round_spread_percent": 0.1, "ci_low_us": 8.99, "ci_high_us": 9.01}
     folder = run_folder([runs.row(n, block=64 * 2**n) | runs.timing(9, 2**24) | steady for n in range(3)])
     chart = chart_of(folder)
     assert [bar.standing for bar in chart.bars] == ["first", "tied", "tied"]
-    assert [bar.gain for bar in chart.bars] == ["fastest", "+0.0 %, tied", "+0.0 %, tied"]
-    (sure,) = [answer for answer in first_screen(read(folder)).answers if answer.question == "How sure"]
-    assert "2 more cases are tied with it" in sure.sentences[0]
+    assert [bar.gain for bar in chart.bars] == ["fastest", "0.0 %, tied", "0.0 %, tied"]
+    assert answers_of(folder)["Fastest"][1] == "2 more cases are tied with it."
+
+
+def test_a_ceiling_is_no_baseline(run_folder):
+    """A copy that a ladder begins with does less, so the next step is the baseline of all."""
+    rows = [
+        runs.row(n, kernel=kernel, baseline=baseline, ceiling=str(kernel == "copy")) | runs.timing(us, 2**24)
+        for n, (kernel, baseline, us) in enumerate(
+            [("copy", "copy", 20), ("naive", "copy", 90), ("tiled", "naive", 30)]
+        )
+    ]
+    folder = run_folder(rows, columns=[*runs.COLUMNS, "ceiling"])
+    assert chart_of(folder).gain_head == "speed-up over naive"
+    assert answers_of(folder)["By how much"][0].startswith("3.00x as fast as the baseline naive (")
+    assert "the next" not in answers_of(folder)["By how much"][0]
+
+
+def test_a_kernel_without_a_bar_is_named(run_folder):
+    """A kernel that finishes elsewhere is no match for the others, and the chart says so."""
+    rows = [runs.row(n, kernel=f"k{n}", finish="host") | runs.timing(9 + n, 2**24) for n in range(2)]
+    rows.append(runs.row(2, kernel="whole", finish="device") | runs.timing(40, 2**24))
+    chart = chart_of(run_folder(rows, columns=list(dict.fromkeys([*runs.COLUMNS, "finish"]))))
+    assert [bar.name for bar in chart.bars] == ["k0", "k1"]
+    assert chart.note.endswith("Not comparable with these: whole (finish device).")
+
+
+def test_what_all_variants_share_stands_in_the_heading(run_folder):
+    """Of a parameter that varies among all cases, but not among the drawn ones, the bars need not tell."""
+    rows = [runs.row(n, block=32 * (n % 12 + 1), unroll=n // 12 + 1) | runs.timing(10.0 + n, 2**24) for n in range(24)]
+    chart = chart_of(run_folder(rows))
+    assert chart.heading == "The variants of reduceShfl at 2^24, unroll 1"
+    assert chart.bars[1].details == "block 64"
+
+
+def test_the_next_variant_is_told_by_what_differs(run_folder):
+    """Two variants of one kernel: the sentence names the parameter that the next has another value of."""
+    rows = [runs.row(n, block=64 * 2**n, unroll=8) | runs.timing(10.0 * (n + 1), 2**24) for n in range(3)]
+    assert answers_of(run_folder(rows))["By how much"] == ["The next, with block 128 instead, is 2.00x slower."]
+
+
+def test_compute_sanitizer_counts_as_a_check_for_races(run_folder):
+    """After its tools ran on all cases, nothing says that races were not looked for; after some, that stays."""
+    skipped = {"races_skipped": NOT_READY}
+    rows = [runs.row(n, block=64 * 2**n) | runs.timing(9 + n, 2**24) | skipped | {"job": n} for n in range(2)]
+    folder = run_folder(rows, columns=[*runs.COLUMNS, "job", "races_at", "races_skipped"])
+    (folder / "plan.json").write_text(json.dumps({"ways": [{"profile": {"sanitizer": True}}]}))
+    record = {"sanitizer": {"tools": ["memcheck", "racecheck", "initcheck"], "findings": 0}}
+    for number, (clean, unchecked) in enumerate([(1, True), (2, False)]):
+        (folder / str(number)).mkdir()
+        (folder / str(number) / "profile.json").write_text(json.dumps(record))
+        said = " ".join(checks.in_brief(read(folder)))
+        assert f"compute-sanitizer (memcheck, racecheck and initcheck) found nothing in {clean} of 2 cases." in said
+        assert ("were not looked for" in said) == unchecked
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_a_command_in_an_answer_looks_like_one(run_folder):
+    """What stands between backticks in a sentence is code on the page, without the backticks."""
+    rows = [runs.row() | runs.timing(9, 2**24) | {"races_skipped": NOT_READY}]
+    text = build(run_folder(rows, columns=[*runs.COLUMNS, "races_skipped"])).read_text()
+    assert "<code>python -m runner.profile .../03-04-05-reduce races</code> looks for them" in text
+
+
+def test_a_bar_names_the_line_where_one_is_known():
+    """Of several limits the chart has room for one: that which names a line, otherwise the first."""
+    assert bottlenecks.in_brief("latency-bound: x; 85 % of warps active; bank conflicts on line 9 of k.cu").startswith(
+        "bank"
+    )
+    assert bottlenecks.in_brief("launch-bound: y; its blocks fill 2 % of the GPU") == "launch-bound: y"
 
 
 def test_a_limit_that_is_exceeded_is_not_named(run_folder):
@@ -140,7 +215,7 @@ def test_without_a_gpu_kernels_are_ranked_by_counted_memory_work(counted_run):
         "Least memory work at 2^20: adjacent, 16 MiB of global memory traffic; "
         "4.44x fewer sectors of global memory than the baseline strided."
     )
-    chart = counted.chart(run, works, {"strided": 0, "adjacent": 1})
+    chart = counted.chart(run, works)
     assert [bar.gain for bar in chart.bars] == ["4.44x", "baseline"]
     assert chart.bars[1].reason.startswith("scattered accesses on line 6 of k.cu (31.5 sectors per request, at best 4)")
 
@@ -148,8 +223,6 @@ def test_without_a_gpu_kernels_are_ranked_by_counted_memory_work(counted_run):
 @pytest.mark.browser
 def test_the_counted_ranking_says_that_it_predicts_no_time(counted_run, open_page):
     """The first screen of a run without a GPU has its counted ranking, and says what counts do not say."""
-    from runner.report import build  # noqa: PLC0415
-
     page = open_page(build(counted_run))
     assert page.locator(".answers dt").all_inner_texts() == ["Least memory work", "By how much", "Why", "How sure"]
     assert "Counts predict memory work, not time." in page.locator(".answers").inner_text()

@@ -20,7 +20,7 @@ from runner.statistics import Samples
 WIDE_QUARTILES_PERCENT, WIDE_ROUNDS_PERCENT = 5.0, 2.0
 """A spread above one of these is wide: of the quartiles, in percent of the median, and of the rounds."""
 
-MAX_CASES, MIN_SAMPLES = 6, 10
+MAX_CASES, MIN_SAMPLES = 4, 10
 
 MAX_POINTS, FAR_IQR = 250, 8
 """Most samples drawn as points; a sample more interquartile ranges above q3 than this is drawn at the edge."""

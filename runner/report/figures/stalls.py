@@ -7,35 +7,12 @@ from runner.report import profiled
 from runner.report.figures import chart
 from runner.report.figures.chart import COLOURS, INK, Axis, Chart
 from runner.report.figures.figure import Figure, Results, rows_axis
-from runner.stages.profile.counters import NAME, stalls
+from runner.stages.profile.counters import NAME, STALLS, stalls
 
 MAX_BARS, MAX_REASONS = 24, 7
 MIN_NUMBERED = 7.0  # percent of a bar; narrower parts have no number
 OTHERS, GREY = "others", "#b8b8bf"
 LIGHT_COLOURS = ("#e69f00", "#56b4e9", "#cc79a7", GREY)  # on which text is black
-
-# Kernel Profiling Guide of Nsight Compute, "Warp Scheduler States".
-MEANING = {
-    "barrier": "another warp of the block at a barrier",
-    "branch_resolving": "a branch target",
-    "dispatch_stall": "the dispatcher",
-    "drain": "stores at the kernel's end",
-    "gmma": "a matrix multiply-add of the warp group",
-    "imc_miss": "constant memory",
-    "lg_throttle": "the queue for local and global memory",
-    "long_scoreboard": "data from global, local or texture memory",
-    "math_pipe_throttle": "a busy arithmetic pipe",
-    "membar": "a memory fence",
-    "mio_throttle": "the queue for shared memory and special functions",
-    "misc": "other hardware reasons",
-    "no_instruction": "the next instruction",
-    "not_selected": "another warp that was ready, too",
-    "selected": "nothing: it issued an instruction",
-    "short_scoreboard": "data from shared memory or special functions",
-    "sleeping": "nanosleep",
-    "tex_throttle": "the queue of the texture unit",
-    "wait": "a fixed latency of the instruction before",
-}
 
 
 def figures(results: Results) -> list[Figure]:
@@ -51,9 +28,9 @@ def figures(results: Results) -> list[Figure]:
     # The largest size on top, and of each size the fastest case first.
     bars.sort(key=lambda bar: (-(bar[0]["size"] if isinstance(bar[0]["size"], int) else 0), bar[0]["median_us"]))
     drawn, left_out = bars[:MAX_BARS], len(bars) - MAX_BARS
-    sums = {reason: sum(shares.get(reason, 0.0) for _, _, shares in drawn) for reason in MEANING}
+    sums = {reason: sum(shares.get(reason, 0.0) for _, _, shares in drawn) for reason in STALLS}
     reasons = sorted(filter(sums.get, sums), key=lambda reason: -sums[reason])[:MAX_REASONS]
-    words = "; ".join(f"{reason}: {MEANING[reason]}" for reason in reasons)
+    words = "; ".join(f"{reason}: {STALLS[reason]}" for reason in reasons)
     more = f" Not drawn: {count(left_out, 'case')} of smaller sizes, or slower." if left_out > 0 else ""
     caption = f"What active warps waited for, counted by Nsight Compute. {words}.{more}"
     rows = [{**results.identity(row), **shares} for row, _, shares in drawn]

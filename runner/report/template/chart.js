@@ -122,7 +122,7 @@ const makeExplorer = (place, table, columns, about) => {
   };
   const selects = Object.fromEntries(Object.keys(options).map((key) => [key, place.querySelector(`[name=${key}]`)]));
   for (const [key, names] of Object.entries(options)) {
-    selects[key].append(...names.map((name) => new Option(name || "none", name)));
+    selects[key].append(...names.map((name) => new Option((about.heads[name] ?? name) || "none", name)));
     selects[key].closest("label").hidden = names.length < 2;
   }
   const chart = place.querySelector(".chart");
@@ -130,7 +130,7 @@ const makeExplorer = (place, table, columns, about) => {
   const output = place.querySelector("output");
   let where = {};
 
-  const label = (name) => (about.units[name] ? `${name} (${about.units[name].replace("us", "µs")})` : name);
+  const label = (name) => about.heads[name] ?? (about.units[name] ? `${name} (${about.units[name].replace("us", "µs")})` : name);
   const cell = (name, n) => columns.get(name)?.texts[n] ?? "";
   const described = (n) => [cell("kernel", n), ...parameters.filter((p) => p !== "kernel" && cell(p, n)).map((p) => `${p} ${cell(p, n)}`)].join(", ");
   const numbers = (n, names) => union(names, about.results.slice(0, 3)).filter((name) => cell(name, n)).map((name) => `${label(name)}: ${cell(name, n)}`);
@@ -200,7 +200,7 @@ const makeExplorer = (place, table, columns, about) => {
         y: { label: `${label(y)}${LESS.test(y) ? ", less is better" : MORE.test(y) ? ", more is better" : ""}`, labelArrow: "none", type: logY ? "log" : "linear", domain: yDomain, grid: true, tickFormat: logY ? (value) => (/^[125]/.test(value.toPrecision(1)) ? d3.format(",~g")(value) : "") : d3.format(",~g"), ticks: 6 },
         marks: [
           ...limits.flatMap(([name, value]) => [
-            Plot.ruleY([value], { stroke: "var(--pale)", strokeDasharray: name === "copy" ? "1,3" : "5,3" }),
+            Plot.ruleY([value], { stroke: "var(--pale)", strokeDasharray: name === "peak" ? "1,3" : "5,3" }),
             Plot.text([value], { y: Number, frameAnchor: "left", dx: 4, dy: -7, textAnchor: "start", fill: "var(--pale)", text: (v) => `${name} ${d3.format(",.0f")(v)} ${about.units[y] ?? ""}` }),
           ]),
           Plot.dot(own, { ...axes, r: 2, className: "cases", fill: (one) => look(one).colour, fillOpacity: 0.45 }),
@@ -222,7 +222,7 @@ const makeExplorer = (place, table, columns, about) => {
         output.replaceChildren(link, `: ${numbers(plot.value.n, [y]).join(", ")}`);
       });
       plot.addEventListener("click", (event) => event.pointerType !== "touch" && go());
-      return titled(title && `${panels} ${title}`, plot);
+      return titled(panels && (title ? `${panels} ${title}` : `no ${panels}`), plot);
     }));
     const sign = (one) => `<svg width="14" height="14" viewBox="-7 -7 14 14" aria-hidden="true"><path d="${d3.symbol(one.symbol, 55)()}" style="fill:${one.colour}"/></svg>`;
     const entry = (text, one) => {

@@ -43,6 +43,7 @@ class LineCosts(Stage):
     It writes N/lines.json, lines.csv and columns such as `global_load_sectors`. It never launches on the measured
     device and never changes a status. By default the cases of a GPU share the time of the bench, and those for which it
     does not suffice are left out; without a GPU the counts rank the cases, so they have all the time that they need.
+    So do those whose counters of Nsight Compute are asked for: both together say what limits a kernel.
     """
 
     def lacks(self, job: Job, row: Row, folder: RunFolder) -> bool:
@@ -50,7 +51,7 @@ class LineCosts(Stage):
 
         Of `fastest`, the answer is yes for each case while nothing is counted, because one row cannot tell.
         """
-        if not is_counted(job) or row["status"] != "ok" or job.lines == LINES_DEFAULT:
+        if not is_counted(job) or row["status"] != "ok" or _is_by_the_way(job):
             return False
         return not folder.has(folder.line_costs(job.number) if job.lines == LINES_ALL else folder.lines)
 
@@ -85,6 +86,11 @@ def is_counted(job: Job) -> bool:
     """Whether a job's lines are to be counted. A case that breaks a rule on purpose might not terminate."""
     wanted = job.lines == LINES_ALL or (job.lines != LINES_NONE and not job.look)
     return wanted and not job.case.kernel.gpu_only and not job.case.hazard
+
+
+def _is_by_the_way(job: Job) -> bool:
+    """Whether nobody asked for a job's lines or counters, so that lines are counted only if time is left."""
+    return job.lines == LINES_DEFAULT and not job.profile.metrics
 
 
 def _is_done(folder: RunFolder, job: Job, row: Row) -> bool:
@@ -133,7 +139,7 @@ class _Counting:
     def _remaining_s(self, case: tuple[Job, Row]) -> float:
         """The time that is left for a case. Without a GPU its counts rank it, so they have all that they need."""
         job, row = case
-        if job.lines != LINES_DEFAULT or (self._is_ready and not is_gpu(str(row["device"]))):
+        if not _is_by_the_way(job) or (self._is_ready and not is_gpu(str(row["device"]))):
             return math.inf
         return self._bench.remaining_s if self._is_ready else 0.0
 

@@ -20,12 +20,28 @@ DEFAULT = "default"
 
 TIME = "gpu__time_duration.sum"  # ns; the weight of a launch in a case's averages
 STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
-STALLS = (
-    "barrier", "branch_resolving", "dispatch_stall", "drain", "gmma", "imc_miss", "lg_throttle", "long_scoreboard",
-    "math_pipe_throttle", "membar", "mio_throttle", "misc", "no_instruction", "not_selected", "selected",
-    "short_scoreboard", "sleeping", "tex_throttle", "wait",
-)  # fmt: skip
-"""The warp states of the Nsight Compute documentation: why a warp does not issue. In `selected` it issues."""
+STALLS = {
+    "barrier": "another warp of the block at a barrier",
+    "branch_resolving": "a branch target",
+    "dispatch_stall": "the dispatcher",
+    "drain": "stores at the kernel's end",
+    "gmma": "a matrix multiply-add of the warp group",
+    "imc_miss": "constant memory",
+    "lg_throttle": "the queue for local and global memory",
+    "long_scoreboard": "data from global, local or texture memory",
+    "math_pipe_throttle": "a busy arithmetic pipe",
+    "membar": "a memory fence",
+    "mio_throttle": "the queue for shared memory and special functions",
+    "misc": "other hardware reasons",
+    "no_instruction": "the next instruction",
+    "not_selected": "another warp that was ready, too",
+    "selected": "nothing: it issued an instruction",
+    "short_scoreboard": "data from shared memory or special functions",
+    "sleeping": "nanosleep",
+    "tex_throttle": "the queue of the texture unit",
+    "wait": "a fixed latency of the instruction before",
+}
+"""What a warp waits for, by its state. Kernel Profiling Guide of Nsight Compute, "Warp Scheduler States"."""
 
 GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
 SHARED = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum", "smsp__inst_executed_op_shared_{}.sum"
