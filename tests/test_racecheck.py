@@ -141,7 +141,7 @@ def test_a_search_looks_at_its_winner_and_says_so(tmp_path):
     search = "block=32,64,128", "hydra/sweeper=search", "hydra.sweeper.max_cases=3", "hydra.sweeper.batch=3"
     done = swept(tmp_path, "kernel=honest", *search, "racecheck=default")
     assert sorted(row["races_at"] != "" for row in outcomes.rows(done.folder)) == [False, False, True]
-    said = "looked for in 1 of 3 variants at small sizes, none found. Not in the others: a search looks at its winners only."
+    said = "looked for in 1 of 3 variants at small sizes, none found. Not in the others: of a search only the winners are checked."
     assert said in (done.folder / "report.html").read_text("utf-8")
     assert "races (1 of 3 variants)" in done.out
 
