@@ -122,7 +122,7 @@ COLUMNS = (
     Column("gflops", "real", "GFLOP/s",
            "`operations` divided by `median_us`, unless the kernel's YAML or the experiment defines this metric "
            "otherwise. Columns of further metrics follow.", Shown.MEASURED),
-    Column("enqueue_us", "real", "us", "Median time the host takes to queue a launch."),
+    Column("enqueue_us", "real", "us", "Median time the host takes to queue a launch (a contender: per flush)."),
     Column("host_bound", "flag", "",
            "In more than 5 % of the samples the host queued the launch too late for the flush to hide it."),
     Column("timer_limited", "flag", "",

@@ -7,11 +7,13 @@
       CaseError            one case failed; it becomes a row, and the sweep goes on
         CompileError
           CompileLimit     the compiler exceeded a limit and was ended
+          MissingLibrary   a host function needs a library or a compiler that is missing here
         LaunchError        the launch was refused, or the device faulted
           Hazard           the kernel violates a rule of CUDA, and the CPU device detected it
           LaunchTimeout    the kernel exceeded its time limit
           OutOfMemory      the arrays do not fit
           NotResident      the blocks of a cooperative launch do not fit on the device at once
+          NotInstalled     a contender's library is missing here
 
 Every message says what is wrong, where, the offending value, and which values are allowed.
 """
@@ -64,6 +66,12 @@ class CompileError(CaseError):
 
 class CompileLimit(CompileError):
     """The compiler took too much time or memory, and was ended."""
+
+
+class MissingLibrary(CompileError):
+    """A host function needs a library, a header or a compiler that is not installed here."""
+
+    status = "skipped"
 
 
 class LaunchError(CaseError):
@@ -130,6 +138,12 @@ class OutOfMemory(LaunchError):
     """The arrays of the case do not fit into the device's memory."""
 
     status = "out_of_memory"
+
+
+class NotInstalled(LaunchError):
+    """The library of a contender is not installed here."""
+
+    status = "skipped"
 
 
 class NotResident(LaunchError):

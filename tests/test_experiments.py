@@ -56,8 +56,9 @@ def test_an_experiment_runs_on_the_cpu_device(path, runner):
     name = FORMER if path.stem == "tutorial_reductions" else path.stem  # it consists of the new one
     done = runner(f"experiment={name}", device, *smaller, f"lines={counts_lines}".lower())
     assert (done.folder / "lines.csv").exists() == counts_lines
-    expected = {"races": {"ok", "hazard"}, "ladder_reduction": {"ok", "skipped"}, "ladder_transpose": {"ok", "skipped"}}
-    assert {row["status"] for row in rows(done.folder)} == expected.get(path.stem, {"ok"}), done.err
+    skips = path.stem in ("ladder_reduction", "ladder_transpose") or path.stem.endswith("_contenders")
+    expected = {"ok", "hazard"} if path.stem == "races" else {"ok", "skipped"} if skips else {"ok"}
+    assert {row["status"] for row in rows(done.folder)} == expected, done.err
     assert {row["kernel"] for row in rows(done.folder)} >= {*kernels[:1], *kernels[-1:]}
     assert done.code == (1 if path.stem == "races" else 0)
 
@@ -69,7 +70,8 @@ def test_an_experiment_runs_on_a_gpu(path, runner):
     done = runner(f"experiment={path.stem}", "device=cuda", *(FEW if path.stem.endswith("_search") else ()))
     skipping = ("hazards", "races", "ladder_reduction", "ladder_transpose")
     expected = {"ok", "skipped"} if path.stem in skipping else {"ok"}
-    assert {row["status"] for row in rows(done.folder)} == expected, done.err
+    missing = {row["reason"] for row in rows(done.folder) if "not installed" in row["reason"]}  # a contender's library
+    assert {row["status"] for row in rows(done.folder)} == expected | ({"skipped"} if missing else set()), done.err
     assert done.code == 0
     assert list((done.folder / "figures").glob("*.svg"))
 

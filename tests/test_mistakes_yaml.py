@@ -7,8 +7,8 @@ import pytest
 from fuzzing import bomb
 from mistakes import assert_mistake, assert_refused, write_files
 from processes import run
-from support import KERNELS as SHIPPED
 from support import MINE_CU as CU
+from support import SHIPPED
 from support import mine_yaml as yaml_of
 
 MINE = ("--config-dir", ".", "kernel=mine", "device=cpu")

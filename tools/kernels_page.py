@@ -24,6 +24,7 @@ sys.path.insert(0, str(ROOT))
 from kernel_page import header, memory  # noqa: E402  (the path must be there first)
 from kernel_page.pictures import Studio  # noqa: E402
 
+from runner.device import Form  # noqa: E402
 from runner.display.text import count  # noqa: E402
 from runner.files import atomic  # noqa: E402
 from runner.kernel.declaration import NEUTRAL, Kernel, value_text  # noqa: E402
@@ -52,6 +53,7 @@ FAMILIES = {
     "stored, the others in how a thread gets its neighbours' elements. "
     "[What each step gained](optimizing.md#stencils).",
     "matmul": "The product of two matrices. One kernel has half a million variants, for [a search](search.md).",
+    "softmax": "The softmax of each row of a matrix, beside those of [PyTorch and Triton](contenders.md).",
     "counterexample": "Kernels that break a rule of CUDA on purpose, each with its repaired form in the same source. "
     "The CPU device reports the violation. On a GPU the broken form has undefined behaviour, so it is skipped.",
     "race": "Kernels that race on purpose, each with its repaired form in the same source. The broken form may give "
@@ -82,7 +84,9 @@ def main() -> int:
 
 def made(conf: Path = ROOT / "conf", page: Path = PAGE) -> dict[Path, bytes]:
     """The page and its pictures, by path; links are relative to the page."""
-    kernels, studio = shipped.kernels(conf), Studio({})
+    # The page shows sources of our own; docs/contenders.md tells of functions of libraries.
+    kernels = {name: kernel for name, kernel in shipped.kernels(conf).items() if kernel.form is Form.KERNEL}
+    studio = Studio({})
     studio.kernels = kernels
     files: dict[Path, bytes] = {}
     shown: dict[str, str] = {}  # the kernel that shows a picture first

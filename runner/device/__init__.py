@@ -104,13 +104,46 @@ class Order(enum.IntEnum):
         return {Order.USUAL: "in order", Order.REVERSE: "in reverse order", Order.RANDOM: "in a random order"}[self]
 
 
+class Form(enum.StrEnum):
+    """What a source holds, and so how a device runs it."""
+
+    KERNEL = "kernel"  # CUDA C++ with a `__global__` function
+    HOST = "host"  # CUDA C++ with an `extern "C"` function of the host, which gets a stream and queues work on it
+    PYTHON = "python"  # a Python function of the same kind
+    BINARY = "binary"  # PTX, a cubin or a fatbin with a `__global__` function
+
+    @property
+    def label(self) -> str:
+        """What it is, in the middle of a sentence."""
+        return {
+            Form.KERNEL: "a kernel",
+            Form.HOST: "a host function",
+            Form.PYTHON: "a Python function",
+            Form.BINARY: "a binary",
+        }[self]
+
+    @property
+    def calls_host(self) -> bool:
+        """Whether the device calls a function of the host, which launches whatever it likes."""
+        return self in (Form.HOST, Form.PYTHON)
+
+
+BINARIES = (".ptx", ".cubin", ".fatbin")
+
+
+def form_of(path: Path, *, host: bool) -> Form:
+    """The form of a source: `host` tells a C function from a `__global__` one, the file's ending tells the rest."""
+    endings = {".py": Form.PYTHON, **dict.fromkeys(BINARIES, Form.BINARY)}
+    return endings.get(path.suffix, Form.HOST if host else Form.KERNEL)
+
+
 @dataclass(frozen=True)
 class Source:
     """One variant of a kernel, ready for a compiler."""
 
     path: Path  # the kernel's `.cu`; messages name it
     text: str  # its content
-    function: str  # the `__global__` function in it as C++ names it, such as `reduce` or `sums::reduce<float, BLOCK>`
+    function: str  # the function in it as C++ names it, such as `reduce` or `sums::reduce<float, BLOCK>`
     macros: tuple[tuple[str, str], ...] = ()  # (name, replacement) in order: `#define` lines, never `-D` flags
     constants: tuple[str, ...] = ()  # `__constant__` or `__device__` arrays that are set before a launch
     headers: tuple[str, ...] = ()  # CUDA headers that the macros need, such as `cuda_fp16.h`; included first
@@ -118,6 +151,8 @@ class Source:
     cooperative: bool = False  # a cooperative launch: all blocks are resident at once and can synchronize
     include: tuple[Path, ...] = ()  # further include folders
     options: tuple[str, ...] = ()  # options of a GPU's compiler; see `runner.device.options`
+    form: Form = Form.KERNEL
+    libraries: tuple[str, ...] = ()  # that a host function is linked with, such as `cublas`
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -224,6 +259,7 @@ class Requirements:
     kernel: str  # its name, for messages
     min_arch: int  # the lowest compute capability, such as 90 for `sm_90`; 0 for any
     gpu_only: str  # why only a GPU can run it; empty if every device can
+    opaque: str  # why the checked device cannot look into it, such as `a Python function`; empty if it can
     hazard: str  # the CUDA rule that the case breaks on purpose; empty if none
     cache: str  # the preferred split of on-chip memory; `none` for no preference
 

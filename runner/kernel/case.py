@@ -233,7 +233,7 @@ class Case:
         first, *more = self._functions
         return Source(
             kernel.source, text, first, macros, constants, headers, tuple(more), kernel.cooperative, kernel.include,
-            self.options,
+            self.options, kernel.form, kernel.libraries,
         )  # fmt: skip
 
     @functools.cached_property
@@ -302,7 +302,7 @@ class Case:
 
 def to_dim3(expressions: Sequence[Expression], known: Mapping[str, Canonical]) -> Dim3:
     """Evaluate one to three expressions as x, y and z; missing ones are 1."""
-    x, y, z = (*(int(e(known)) for e in expressions), 1, 1)[:3]
+    x, y, z = (*(int(e(known)) for e in expressions), 1, 1, 1)[:3]
     return x, y, z
 
 

@@ -34,7 +34,7 @@ from typing import Any
 from runner.bounds.array_expression import ArrayExpression
 from runner.bounds.expected import Tolerance
 from runner.bounds.formula import shortened
-from runner.device import Role, Surface, Texture, options
+from runner.device import Form, Role, Surface, Texture, options
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FORMER_NAMES, DType
 from runner.kernel.expression import Expression, integer
@@ -369,6 +369,13 @@ class Kernel:
     launches: tuple[Step | Loop, ...] = ()  # empty: one launch with all arguments
     undefined_where: tuple[tuple[str, ArrayExpression], ...] = ()  # conditions: elements of outputs not to compare
     metrics: tuple[Metric, ...] = ()
+    form: Form = Form.KERNEL  # what the source holds
+    libraries: tuple[str, ...] = ()  # that a host function is linked with
+
+    @property
+    def opaque(self) -> str:
+        """Why no device of the host can look into the kernel; empty if one can."""
+        return self.gpu_only or (self.form.label if self.form is Form.PYTHON else "")
 
     def __hash__(self) -> int:
         """A hash of the fields that tell kernels apart: caches ask for it for each case at each size."""

@@ -14,7 +14,7 @@ from runner.bounds.array_expression import ArrayExpression
 from runner.bounds.expected import Tolerance
 from runner.bounds.formula import called, named, parse
 from runner.columns import RESERVED
-from runner.device import Role, cache
+from runner.device import Form, Role, cache, form_of
 from runner.errors import UsageError
 from runner.files.limited_yaml import LOADER
 from runner.kernel import metrics
@@ -44,9 +44,22 @@ _OWN_KEYS = frozenset(("name", "family"))
 KEYS = _OWN_KEYS | frozenset(
     "source function summary origin baseline ceiling finish min_arch gpu_only cooperative parameters let macros "
     "arguments grid shared constraints bytes operations in_flight reference value depth compute fast_math tolerance "
-    "shuffle hazard structs no_output undefined_where launches include metrics".split()
+    "shuffle hazard structs no_output undefined_where launches include metrics host libraries".split()
 )
 ACCESSES = "the cost of accesses is now counted from the kernel itself (lines.csv); remove the key"
+
+GPU_ONLY = {
+    Form.HOST: "a host function, which calls CUDA's runtime or a library",
+    Form.BINARY: "compiled for a GPU",
+}
+"""Why the kernels of a form run on a GPU alone."""
+
+FOREIGN = {
+    Form.PYTHON: ("macros", "include", "grid", "shared", "cooperative", "shuffle"),
+    Form.HOST: ("grid", "shared", "cooperative", "shuffle"),
+    Form.BINARY: ("macros", "include"),
+}
+"""The keys that a form lacks."""
 
 BLANK = "???"  # what runner.importer leaves to be filled in
 _TAKEN = "'{}' is also the name of another value or array; choose another name"
@@ -72,12 +85,12 @@ def read(name: str, content: Any, yaml: Path, folders: Sequence[Path] = ()) -> K
         raise UsageError(f"{yaml.name}: {blank}: {BLANK} is still to be filled in")
     common = _family(own, folders or [yaml.parent.parent])
     if common is None:
-        return _kernel(name, own, yaml, common)
+        return _kernel(name, own, yaml, common, own.raw)
     try:
         shared = _content(common)
         if isinstance(shared.get("source"), str):
             shared["source"] = str(common.parent / shared["source"])  # beside the family
-        return _kernel(name, Reader(_merged(shared, own.raw), yaml.name), yaml, common)
+        return _kernel(name, Reader(_merged(shared, own.raw), yaml.name), yaml, common, own.raw)
     except UsageError as e:
         raise UsageError(f"{e} ({yaml.name} is read with family/{common.name})") from None
 
@@ -89,10 +102,15 @@ def composed(content: Any, yaml: Path, folders: Sequence[Path], loader: Any = LO
     return own.raw if common is None else _merged(_content(common, loader), own.raw)
 
 
-def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
+def _kernel(name: str, d: Reader, yaml: Path, common: Path | None, own: Mapping[str, Any]) -> Kernel:
+    """Read the merged keys of a kernel, of which `own` are those of its file."""
     result = () if "no_output" in d.raw else ("reference",)
-    d.need("parameters", "arguments", *(() if "launches" in d.raw else ("grid",)), *result)
+    d.need("parameters", "arguments", *result)
     d.folder = yaml.parent
+    source = _source(yaml, name, d)
+    form = _form(d, source, own)
+    if "launches" not in d.raw and not form.calls_host:
+        d.need("grid")
     require_few_parameters(d.raw, d.where)
     if d.text("name", name) != name:
         raise UsageError(f"{d.where}: name: expected '{name}', as the file is named, not '{d.text('name')}'")
@@ -121,7 +139,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
     kernel = Kernel(
         name=name,
         yaml=yaml,
-        source=_source(yaml, name, d),
+        source=source,
         include=tuple(_include(yaml, d)),
         function=d.function(name),
         summary=d.text("summary", ""),
@@ -131,7 +149,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         ceiling=d.flag("ceiling", default=False),
         finish=d.choice("finish", ("host", "device"), "device"),
         min_arch=_min_arch(d),
-        gpu_only=_reason(d, "gpu_only"),
+        gpu_only=_reason(d, "gpu_only") or GPU_ONLY.get(form, ""),
         cooperative=d.flag("cooperative", default=False),
         parameters=parameters,
         macros=tuple(_macros(d)),
@@ -161,6 +179,8 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         no_output=_reason(d, "no_output"),
         undefined_where=_undefined_where(d),
         metrics=_metrics(d),
+        form=form,
+        libraries=tuple(_libraries(d, form)),
     )
     _require_sound(kernel)
     # A number that an expression needs as an integer is one.
@@ -222,7 +242,9 @@ def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]
     for key in ("parameters", "let", "constraints", "metrics"):
         ours, theirs = own.get(key) or {}, common.get(key) or {}
         if isinstance(ours, dict) and isinstance(theirs, dict):
-            merged[key] = {**theirs, **ours}
+            both = {**theirs, **ours}
+            # A parameter of the family that the kernel does not read is null.
+            merged[key] = {n: v for n, v in both.items() if v is not None or n not in theirs}
         elif key == "constraints":
             merged[key] = [*listed(theirs), *listed(ours)]
     return merged
@@ -405,6 +427,29 @@ def _source(yaml: Path, name: str, d: Reader) -> Path:
         except (OSError, RuntimeError, ValueError) as e:  # no permission, a link to itself, a name too long or with NUL
             raise UsageError(f"{where}: '{text}' cannot be read: {getattr(e, 'strerror', None) or e}") from None
     raise UsageError(f"{where}: the file '{candidates[0]}' was not found in {yaml.parent}")
+
+
+def _form(d: Reader, source: Path, own: Mapping[str, Any]) -> Form:
+    """What the source holds. Keys of the family that this form lacks are dropped; such keys of its own are refused."""
+    form = form_of(source, host=d.flag("host", default=False))
+    if d.flag("host", default=False) and form is not Form.HOST:
+        raise UsageError(f"{d.where}: host: {source.name} is no CUDA source; remove the key")
+    for key in FOREIGN.get(form, ()):
+        if key in own:
+            raise UsageError(f"{d.where}: {key}: {form.label} ({source.name}) has no {key}; remove the key")
+        d.raw.pop(key, None)
+    return form
+
+
+def _libraries(d: Reader, form: Form) -> Iterator[str]:
+    given = d.raw.get("libraries", [])
+    names = given if isinstance(given, list) else [given]
+    if names and form is not Form.HOST:
+        raise UsageError(f"{d.where}: libraries: only a host function ('host: true') is linked with libraries")
+    for name in names:
+        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_][\w.+-]*", name):
+            raise UsageError(f"{d.where}: libraries: {shown(name)}: expected the name of a library, such as cublas")
+        yield name
 
 
 def _include(yaml: Path, d: Reader) -> Iterator[Path]:

@@ -40,8 +40,10 @@ def known_columns(job: Job, device: str, launcher: str) -> Row:
         "kernel": kernel.name,
         **_parameter_columns(case),
         "seed": case.seed,
-        "grid": None if case.excluded else re.sub("(x1)+$", "", "x".join(map(str, case.grid))),
-        "shared_dynamic": None if case.excluded else case.shared,
+        "grid": None
+        if case.excluded or kernel.form.calls_host
+        else re.sub("(x1)+$", "", "x".join(map(str, case.grid))),
+        "shared_dynamic": None if case.excluded or kernel.form.calls_host else case.shared,
         "finish": kernel.finish,
         "family": kernel.family,
         "baseline": kernel.baseline or None,

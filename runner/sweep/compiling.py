@@ -74,7 +74,7 @@ def reason_to_skip(case: Case, info: DeviceInfo) -> str:
     if case.excluded:
         return case.excluded
     kernel, cache = case.kernel, str(case.variables["cache"])
-    wanted = Requirements(kernel.name, kernel.min_arch, kernel.gpu_only, case.hazard, cache)
+    wanted = Requirements(kernel.name, kernel.min_arch, kernel.gpu_only, kernel.opaque, case.hazard, cache)
     return backend(info.kind).refuses(info, wanted)
 
 

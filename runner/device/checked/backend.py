@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runner.device import Compiler, Device, DeviceInfo
+from runner.device import Compiler, Device, DeviceInfo, Requirements
 from runner.device.checked.device import CheckedDevice
-from runner.device.cpu.backend import is_present, refuses
+from runner.device.cpu import backend as cpu
+from runner.device.cpu.backend import is_present
 from runner.device.cpu.build import CpuCompiler
 
 if TYPE_CHECKING:
@@ -27,3 +28,9 @@ def open_device(config: DeviceConfig) -> Device:
 def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compiler:  # noqa: ARG001
     """The host's C++ compiler, with instrumentation."""
     return CpuCompiler(limits=config.compile_limits, checked=True)
+
+
+def refuses(info: DeviceInfo, requirements: Requirements) -> str:
+    """The checked device refuses what the CPU device refuses, and what it cannot look into."""
+    opaque = requirements.opaque and f"{requirements.opaque}, into which this device cannot look; use device=cpu"
+    return cpu.refuses(info, requirements) or opaque

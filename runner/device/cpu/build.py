@@ -17,13 +17,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from runner.device import Binary, Compiler, Source, cache
+from runner.device import Binary, Compiler, Form, Source, cache
 from runner.device.cpu import compile_errors
 from runner.device.cpu.translate import NATIVE, Translation, translate
 from runner.device.cpu.zones import CHECKED_BYTES, add_zones, add_zones_of_variables
 from runner.device.excerpt import Excerpt, excerpt, explain_missing, missing_function
 from runner.device.kinds import CPU
 from runner.device.limits import Limited, Limits
+from runner.device.uncompiled import uncompiled
 from runner.errors import CompileError, CompileLimit
 from runner.files import atomic
 
@@ -175,6 +176,8 @@ class CpuCompiler(Compiler):
 
     def compile(self, source: Source) -> Binary:
         """Compile, or take the binary from the cache. A cache that is deleted meanwhile is filled again."""
+        if source.form is Form.PYTHON:
+            return uncompiled(source)
         for tries_left in reversed(range(MAX_TRIES)):
             runtime = None
             try:

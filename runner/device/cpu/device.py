@@ -9,6 +9,7 @@ import platform
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from runner.device import (
     Binary,
     Device,
     DeviceInfo,
+    Form,
     Inside,
     Launch,
     LaunchCallback,
@@ -29,9 +31,10 @@ from runner.device import (
     Timed,
     View,
 )
+from runner.device.calls import PythonProgram
 from runner.device.cpu.build import find_toolchain
 from runner.device.cpu.interface import Fault, LaunchReport, LaunchRequest, Outcome
-from runner.device.cpu.memory import GuardedArray, GuardedImage, view
+from runner.device.cpu.memory import GuardedArray, GuardedImage, host_view, view
 from runner.device.cpu.program import CpuProgram, Variable
 from runner.device.cpu.translate import PARAMETERS, WRAPPER, is_ours
 from runner.device.kinds import CPU, processor
@@ -77,8 +80,10 @@ class CpuDevice(Device):
             details={"threads": self.threads, "cpu": cpu},
         )
 
-    def load(self, source: Source, binary: Binary) -> CpuProgram:
+    def load(self, source: Source, binary: Binary) -> CpuProgram | PythonProgram:
         """Make the kernel ready to launch."""
+        if source.form is Form.PYTHON:
+            return PythonProgram(source, host_view, None)
         return CpuProgram(source, binary)
 
     def set_constant(self, program: CpuProgram, name: str, value: NDArray[Any]) -> None:
@@ -127,7 +132,12 @@ class CpuDevice(Device):
         """Do nothing: arrays are freed one by one, and idle threads cost nothing."""
 
     def _prepare(self, launch: Launch, time_limit: float) -> PreparedSequence:
-        launches = [PreparedLaunch(self, part, launch.order, time_limit) for part in launch.sequence]
+        launches = [
+            PreparedCall(part)
+            if isinstance(part.program, PythonProgram)
+            else PreparedLaunch(self, part, launch.order, time_limit)
+            for part in launch.sequence
+        ]
         return PreparedSequence(launches, self.printed)
 
 
@@ -182,10 +192,28 @@ class PreparedLaunch:
         return report
 
 
+class PreparedCall:
+    """A call of a Python function; it can be run repeatedly. Its arrays are in this process's memory."""
+
+    def __init__(self, launch: Launch) -> None:
+        assert isinstance(launch.program, PythonProgram)  # noqa: S101  (launches are made from what was loaded)
+        self._queue = launch.program.queue(launch)
+        self._arrays = [argument for argument in launch.arguments if isinstance(argument, GuardedArray)]
+
+    def run(self) -> LaunchReport:
+        """Call it, and raise the error that occurred."""
+        report, started = LaunchReport(), time.perf_counter()
+        self._queue()
+        report.seconds = time.perf_counter() - started
+        for array in self._arrays:
+            array.check_canaries()
+        return report
+
+
 class PreparedSequence:
     """Launches in order, with a joint report."""
 
-    def __init__(self, launches: Sequence[PreparedLaunch], printed: ctypes.Array[ctypes.c_char]) -> None:
+    def __init__(self, launches: Sequence[PreparedLaunch | PreparedCall], printed: ctypes.Array[ctypes.c_char]) -> None:
         self._launches, self._printed = launches, printed
 
     def run(self) -> LaunchReport:

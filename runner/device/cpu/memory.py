@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.device import Array, Role, Surface, Texture, View
+from runner.device.calls import plain
 from runner.device.cpu.interface import Image
 from runner.errors import Hazard, OutOfMemory
 
@@ -53,6 +54,11 @@ class HostArray(Array):
         self.role = role
         self.dtype, self.size, self.shape = value.dtype, value.size, value.shape
 
+    @property
+    def content(self) -> NDArray[np.uint8]:
+        """The bytes themselves."""
+        return self._content
+
     def read(self) -> NDArray[Any]:
         """Copy the content, in the shape in which it was uploaded."""
         return self._content.view(self.dtype).reshape(self.shape).copy()
@@ -68,6 +74,14 @@ class HostArray(Array):
     def digest(self) -> int:
         """A checksum of the content."""
         return 0 if self.role is Role.IN else zlib.crc32(self._content.data)  # inputs are write-protected
+
+
+def host_view(array: GuardedArray) -> NDArray[Any]:
+    """The array for a function of the host, from the pointer on that a kernel would get; inputs are read-only."""
+    shape = array.shape if array.pointer == array.begin else (-1,)
+    found = array.content[array.pointer - array.begin :].view(plain(array.dtype)).reshape(shape)
+    found.flags.writeable = array.role is not Role.IN
+    return found
 
 
 class GuardedArray(HostArray):

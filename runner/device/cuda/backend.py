@@ -68,7 +68,8 @@ def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compi
     from runner.device.cuda.nvrtc import Nvrtc  # noqa: PLC0415
 
     limits = config.compile_limits
-    return CudaCompiler(info.arch, Nvrtc(limits) if compiler == "nvrtc" else Nvcc(config.nvcc_options, limits))
+    toolchain = Nvrtc(limits) if compiler == "nvrtc" else Nvcc(config.nvcc_options, limits)
+    return CudaCompiler(info.arch, toolchain, limits=limits)
 
 
 def refuses(info: DeviceInfo, requirements: Requirements) -> str:

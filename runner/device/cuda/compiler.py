@@ -17,12 +17,14 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from runner.device import Binary, Compiler, Source, cache, elf, options, unqualified
+from runner.device import Binary, Compiler, Form, Source, cache, elf, options, unqualified
+from runner.device.cuda import libraries
 from runner.device.cuda.nvrtc import Nvrtc, first_error, toolkits
 from runner.device.excerpt import excerpt, explain_missing, missing_function, system_headers
 from runner.device.kinds import CUDA
 from runner.device.limits import Limited, Limits
-from runner.errors import CompileError, CompileLimit
+from runner.device.uncompiled import uncompiled
+from runner.errors import CompileError, CompileLimit, MissingLibrary
 from runner.files import atomic
 
 _NO_HEADER = re.compile(r'fatal error: (\S+): No such file|(?:cannot|could not) open source file "([^"]+)"')
@@ -33,25 +35,37 @@ _LINE_NUMBER = re.compile(r"\(\d+\): ")
 class CudaCompiler(Compiler):
     """A toolchain behind the cache, for an architecture such as `sm_90`."""
 
-    def __init__(self, arch: str, toolchain: Nvcc | Nvrtc, cache_dir: Path | None = None) -> None:
+    def __init__(
+        self,
+        arch: str,
+        toolchain: Nvcc | Nvrtc,
+        cache_dir: Path | None = None,
+        limits: Limits = Limits(),  # noqa: B008  (frozen)
+    ) -> None:
         self._arch = arch
         self._toolchain = toolchain
+        self._host = toolchain if isinstance(toolchain, Nvcc) else Nvcc((), limits)  # NVRTC compiles no host code
         self._folder = cache_dir or cache.default_folder(CUDA)
 
     def compile(self, source: Source) -> Binary:
         """Compile, or take the cubin from the cache."""
         started = time.perf_counter()
+        if source.form in (Form.BINARY, Form.PYTHON):
+            return uncompiled(source)
         if reason := options.refusal([option for option in source.options if option != options.PTX]):
             raise CompileError(f"{source.path.name}: compile_options: {reason}")
         text = _unit(source, {})
         included = [cache.read(path) for path in cache.includes(source.text, source.folders)]
-        parts = (*source.functions, *included, self._arch, *self._toolchain.identity(), *source.options)
-        path, warnings = self._folder / f"{cache.key(text, *parts)}.cubin", ""
+        is_host = source.form is Form.HOST
+        toolchain = self._host_toolchain() if is_host else self._toolchain
+        parts = (*source.functions, *included, self._arch, *toolchain.identity(), *source.options, *source.libraries)
+        path, warnings = self._folder / f"{cache.key(text, *parts)}.{'so' if is_host else 'cubin'}", ""
 
         def build() -> None:
             nonlocal warnings
-            cubin, warnings = self._compile_with_options(source, text)
-            atomic.write(path, cubin)
+            made = self._library if is_host else self._compile_with_options
+            content, warnings = made(source, text)
+            atomic.write(path, content)
             cache.seal(path)
 
         cached = cache.build_once(path, build, lambda: self._toolchain.stopped)
@@ -60,6 +74,17 @@ class CudaCompiler(Compiler):
     def stop(self) -> None:
         """Abort compilations, and refuse new ones."""
         self._toolchain.stop()
+        self._host.stop()
+
+    def _host_toolchain(self) -> Nvcc:
+        """Nvcc, which alone compiles host code. Raises MissingLibrary if it is not installed."""
+        if find_nvcc() is None:
+            raise MissingLibrary("a host function needs nvcc, which is not on the PATH; install the CUDA toolkit")
+        return self._host
+
+    def _library(self, source: Source, text: str) -> tuple[bytes, str]:
+        """A shared library with a host function, and the warnings."""
+        return self._host_toolchain().library(source, self._arch, text)
 
     def _compile_with_options(self, source: Source, text: str) -> tuple[bytes, str]:
         """The cubin and the warnings; an error without a line number mentions the case's own options."""
@@ -194,6 +219,11 @@ class Nvcc(Limited):
         except CompileLimit as e:
             raise CompileLimit(f"{name}: {e}", e.log) from None
         return cubin, _calls.warnings
+
+    def library(self, source: Source, arch: str, text: str) -> tuple[bytes, str]:
+        """Compile a translation unit with a host function to a shared library and warnings. Raises CompileError."""
+        nvcc, _ = self._nvcc
+        return libraries.build(self, nvcc, source, arch, self._flags, text)
 
     @functools.cached_property
     def _nvcc(self) -> tuple[str, str]:

@@ -18,6 +18,7 @@ from runner.device import (
     Binary,
     Device,
     Energy,
+    Form,
     GpuState,
     Launch,
     LaunchCallback,
@@ -29,17 +30,21 @@ from runner.device import (
     Timed,
     View,
 )
+from runner.device.calls import PythonProgram, as_launched
 from runner.device.cuda import energy
 from runner.device.cuda.describe import Nvml, describe, measure_overhead
 from runner.device.cuda.driver_calls import Graph, call
 from runner.device.cuda.guard import Guard
-from runner.device.cuda.program import CudaArray, CudaProgram, Inputs, Variable, active_blocks, queue_function
+from runner.device.cuda.host import CudaView, HostProgram, Stream
+from runner.device.cuda.program import CudaArray, CudaProgram, Inputs, Variable, active_blocks
 from runner.device.cuda.textures import CudaImage, view
 from runner.device.excerpt import explain_missing
 from runner.errors import DeviceUnavailable, LaunchError, LaunchTimeout, OutOfMemory
 
 L2_FACTOR = 2  # the flush writes twice the size of the L2 cache, so that the launch behind it does not wait for Python
 MIN_FLUSH_BYTES = 64 << 20
+MAX_FLUSHES, FLUSH_MARGIN = 20, 1.6  # before a function of the host, which may take long to queue its work
+FORGET = 0.98  # per sample, so that the first calls, which compile or make handles, do not count for long
 BUSY_S = 0.002  # seconds of polling without a pause
 INPUTS_SHARE = 16  # a sixteenth of the memory caches inputs for further cases
 
@@ -65,6 +70,7 @@ class CudaDevice(Device):
             raise DeviceUnavailable(f"device=cuda: the GPU cannot be opened: {e}") from None
         self.usable = True
         self._idle_w: float | str | None = None
+        self._spent = dict[int, float]()  # recent microseconds of the host to queue a launch, by program
         try:
             self.stream = driver.Stream()
             self._nvml = Nvml(self._gpu.pci_bus_id())
@@ -80,11 +86,18 @@ class CudaDevice(Device):
             what = "has too little free memory" if isinstance(e, driver.MemoryError) else "does not work"
             raise DeviceUnavailable(f"device=cuda: the GPU {what}: {e}") from None
 
-    def load(self, source: Source, binary: Binary) -> CudaProgram:
+    def load(self, source: Source, binary: Binary) -> CudaProgram | HostProgram | PythonProgram:
         """Make the kernel ready to launch."""
+        if source.form is Form.HOST:
+            return HostProgram(binary.path, source, self.stream)
+        if source.form is Form.PYTHON:
+            return PythonProgram(source, CudaView, Stream(self.stream.handle))
         try:
-            program = CudaProgram(binary.path.read_bytes(), source.functions, cooperative=source.cooperative)
+            content = binary.path.read_bytes()
+            program = CudaProgram(content, source.functions, self.stream, cooperative=source.cooperative)
         except driver.Error as e:
+            if isinstance(e, driver.LogicError) and "not found" in str(e) and source.form is Form.BINARY:
+                raise LaunchError(f"{source.path.name} has no __global__ function '{source.function}'") from None
             if isinstance(e, driver.LogicError) and "not found" in str(e):
                 missing = explain_missing(source, source.function, "the cubin lacks it")
                 raise LaunchError(f"{source.path}: {missing}") from None
@@ -153,6 +166,8 @@ class CudaDevice(Device):
 
     def active_blocks(self, launch: Launch) -> int | None:
         """The driver's occupancy: blocks of the launch per multiprocessor; `None` if an old driver lacks the call."""
+        if not as_launched(launch.sequence):
+            return None
         try:
             return active_blocks(launch)
         except (LaunchError, OSError, AttributeError):  # an old driver lacks the call
@@ -182,11 +197,15 @@ class CudaDevice(Device):
                     self._guard.overwrite_shared_and_local(
                         max(part.program.resources.local_bytes or 0 for part in launch.sequence)
                     )
-                    self._flush()
+                    flushes = self._flushes(launch)
+                    for _ in range(flushes):
+                        self._flush()
                     started = time.perf_counter_ns()
                     before.record(stream)
                     queue()
-                    enqueue[i] = (time.perf_counter_ns() - started) / 1000.0
+                    spent = (time.perf_counter_ns() - started) / 1000.0
+                    enqueue[i] = spent / flushes
+                    self._spent[id(launch.program)] = max(spent, FORGET * self._spent.get(id(launch.program), 0.0))
                     after.record(stream)
                     self._wait(time_limit)
                     times[i] = before.time_till(after) * 1000.0
@@ -197,6 +216,13 @@ class CudaDevice(Device):
             if self.usable:
                 graphs.close()
         return Timed(times, enqueue)
+
+    def _flushes(self, launch: Launch) -> int:
+        """How often to flush before a launch: the host time of a function of the host must pass meanwhile."""
+        if as_launched(launch.sequence):
+            return 1
+        needed = FLUSH_MARGIN * self._spent.get(id(launch.program), 0.0) / self.info.details["flush_us"]
+        return min(MAX_FLUSHES, 1 + int(needed))
 
     def batch(self, launches: Sequence[Launch], time_limit: float) -> float:
         """Time launches back to back, in a graph, so that they do not wait for Python."""
@@ -237,6 +263,10 @@ class CudaDevice(Device):
     @contextlib.contextmanager
     def _captured(self, launches: Sequence[Launch], queue_all: Callable[[], None]) -> Iterator[Callable[[], None]]:
         """A function that queues the launches as a graph, or singly if the driver cannot capture cooperative ones."""
+        if not all(as_launched(launch.sequence) for launch in launches):
+            with self._launch_errors():
+                yield queue_all
+            return
         try:
             with self._launch_errors():
                 try:
@@ -269,7 +299,7 @@ class CudaDevice(Device):
 
     def queue_function(self, launch: Launch) -> Callable[[], None]:
         """Prepare the launch; the returned function queues it on this device's stream."""
-        queues = [queue_function(part, self.stream) for part in launch.sequence]
+        queues = [part.program.queue(part) for part in launch.sequence]  # type: ignore[attr-defined]
 
         def queue_all() -> None:
             for queue in queues:
@@ -280,7 +310,7 @@ class CudaDevice(Device):
     def _sequence_queue(self, launch: Launch, graphs: contextlib.ExitStack) -> Callable[[], None]:
         """As `queue_function`, with several launches as one graph, so that they do not wait for Python."""
         queue = self.queue_function(launch)
-        if not launch.next_launches:
+        if not launch.next_launches or not as_launched(launch.sequence):
             return queue
         try:
             return graphs.enter_context(contextlib.closing(Graph(self.stream.handle, queue))).launch

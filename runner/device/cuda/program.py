@@ -26,7 +26,10 @@ VARIABLES = (".nv.global", ".nv.constant3")  # the sections of __device__ and __
 class CudaProgram:
     """A kernel's function, with the module that it keeps loaded."""
 
-    def __init__(self, cubin: bytes, functions: Sequence[str], *, cooperative: bool = False) -> None:
+    def __init__(
+        self, cubin: bytes, functions: Sequence[str], stream: driver.Stream, *, cooperative: bool = False
+    ) -> None:
+        self.stream = stream
         self.cubin, self._functions = cubin, functions
         self.name = elf.kernel_symbol(cubin, functions[0], 0)
         self.module = driver.module_from_buffer(cubin)
@@ -35,6 +38,12 @@ class CudaProgram:
         self.prepared: tuple[Any, ...] | None = None
         self.hint = ""  # for the message if a launch of it fails
         self._variables: list[tuple[int, driver.DeviceAllocation, int]] | None = None  # address, first content, bytes
+
+    capturable = True  # by a CUDA graph
+
+    def queue(self, launch: Launch) -> Callable[[], None]:
+        """Prepare the kernel; the returned function queues the launch."""
+        return queue_function(launch, self.stream)
 
     def sibling(self, function: str) -> CudaProgram:
         """Another function of the same module."""

@@ -85,7 +85,7 @@ class LineCosts(Stage):
 def is_counted(job: Job) -> bool:
     """Whether a job's lines are to be counted. A case that breaks a rule on purpose might not terminate."""
     wanted = job.lines == LINES_ALL or (job.lines != LINES_NONE and not job.look)
-    return wanted and not job.case.kernel.gpu_only and not job.case.hazard
+    return wanted and not job.case.kernel.opaque and not job.case.hazard
 
 
 def _is_by_the_way(job: Job) -> bool:

@@ -83,6 +83,7 @@ class Ncu(ProfileStage):
     """Collects ncu's metrics of each correct case."""
 
     name, setting = NAME, "metrics"
+    by_kernel = True
 
     def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, StageResult]]:
         """Launch all cases in one process under ncu; after a case that breaks the GPU's context, in a new one."""

@@ -94,6 +94,7 @@ class Sanitizer(ProfileStage):
     """Runs compute-sanitizer's tools over each case and turns findings into hazards."""
 
     name = setting = NAME
+    by_kernel = True
     statuses = ("ok", "mismatch", "launch_error", "crashed", "timeout")  # of the cases that were launched
 
     def steps(self, jobs: Sequence[Job]) -> int:

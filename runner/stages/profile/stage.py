@@ -57,6 +57,7 @@ class ProfileStage(Stage):
     name: str  # key of its records in profile.json
     setting: str  # the field of `ProfileConfig` that asks for it
     statuses: tuple[str, ...] = ("ok",)  # of the cases that it measures
+    by_kernel = False  # whether it tells cases apart by their kernels, whose names in a library nobody declares
 
     @abstractmethod
     def measure(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, StageResult]]:
@@ -69,7 +70,7 @@ class ProfileStage(Stage):
     def lacks(self, job: Job, row: Row, folder: RunFolder) -> bool:
         """Whether a timed job lacks this stage's record. `profile.cases` is not considered."""
         wanted = getattr(job.profile, self.setting) and row["status"] in self.statuses and is_gpu(str(row["device"]))
-        if not wanted:
+        if not wanted or (self.by_kernel and job.case.kernel.form.calls_host):
             return False
         record = records(folder, job.number).get(self.name)
         reason = str(record.get("reason", "")) if isinstance(record, dict) else ""

@@ -189,4 +189,4 @@ def _refusal(case: Case) -> str:
     """Why a case cannot be checked; empty if it can."""
     if case.hazard:
         return "its YAML declares a hazard"
-    return f"GPU only: {case.kernel.gpu_only}" if case.kernel.gpu_only else ""
+    return f"GPU only: {case.kernel.gpu_only}" if case.kernel.gpu_only else case.kernel.opaque

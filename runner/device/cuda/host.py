@@ -1,0 +1,106 @@
+"""C functions of the host that queue their work on a stream: CUB, cuBLAS, thrust, CUTLASS and the like.
+
+nvcc makes a shared library of the source, and the worker calls its function with device pointers, numbers and the
+stream. The CUDA runtime in it uses the primary context, which the device has made current.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pycuda import driver
+
+from runner.device import Inside, Launch, Resources, Source, Value, View
+from runner.device.calls import Queue, plain
+from runner.errors import LaunchError, NotInstalled
+
+_NO_LIBRARY = re.compile(r"lib[\w.+-]+\.so[\w.]*(?=: cannot open)")
+
+
+class HostProgram:
+    """A function of a shared library that nvcc made."""
+
+    capturable = False  # it may decide between launches, or allocate
+
+    def __init__(self, path: Path, source: Source, stream: driver.Stream) -> None:
+        self._source, self._stream = source, stream
+        try:
+            self._library = ctypes.CDLL(str(path))
+        except OSError as e:
+            if missing := _NO_LIBRARY.search(str(e)):
+                raise NotInstalled(f"{source.path.name} needs {missing[0]}, which is not installed") from None
+            raise LaunchError(f"{source.path.name} cannot be loaded: {e}") from None
+        self._function = self._find(source.function)
+
+    def _find(self, name: str) -> Any:
+        try:
+            function = self._library[name]
+        except AttributeError:
+            raise LaunchError(f'{self._source.path.name}: there is no function {name}; declare it extern "C"') from None
+        function.restype = ctypes.c_int
+        return function
+
+    def sibling(self, function: str) -> HostProgram:
+        """Another function of the same library."""
+        other = HostProgram.__new__(HostProgram)
+        other.__dict__ = {**self.__dict__, "_function": self._find(function)}
+        return other
+
+    @property
+    def resources(self) -> Resources:
+        """Unknown: the function launches what it likes."""
+        return Resources(None, None, None)
+
+    def reset(self) -> None:
+        """Do nothing: the library's own state is its own."""
+
+    def queue(self, launch: Launch) -> Queue:
+        """What queues the launch when it is called."""
+        arguments = [*map(self._passed, launch.arguments), ctypes.c_void_p(self._stream.handle)]
+        function, name = self._function, f"{self._source.path.name}: {self._source.function}"
+
+        def call() -> None:
+            if code := function(*arguments):
+                raise LaunchError(f"{name} returned {code}; a host function returns 0 if all is well")
+
+        return call
+
+    def _passed(self, argument: Any) -> Any:
+        if isinstance(argument, Value) and argument.content == bytes(8):
+            return ctypes.c_void_p(None)
+        if isinstance(argument, Value | View):
+            raise LaunchError(
+                f"{self._source.path.name}: a host function gets pointers and numbers, not {argument.name}"
+            )
+        if isinstance(argument, Inside):
+            return ctypes.c_void_p(argument.array.begin + argument.offset)  # type: ignore[attr-defined]
+        if isinstance(argument, np.generic):
+            number = argument.view(plain(argument.dtype))
+            if number.dtype.kind == "f" and number.itemsize == 2:  # ctypes has no such type; its bits are passed alike
+                number = number.view(np.uint16)
+            return np.ctypeslib.as_ctypes_type(number.dtype)(number.item())
+        return ctypes.c_void_p(argument.pointer)
+
+
+class CudaView:
+    """An array of the GPU for Python libraries (the CUDA Array Interface, version 3)."""
+
+    def __init__(self, array: Any) -> None:
+        self.shape, self.dtype = array.host.shape, plain(array.host.dtype)
+        self._keep_alive = array
+        self.__cuda_array_interface__ = {
+            "shape": self.shape, "typestr": self.dtype.str, "data": (array.pointer, False), "strides": None,
+            "version": 3,
+        }  # fmt: skip
+
+
+class Stream(int):
+    """A stream's handle (`cudaStream_t`), which is also an object of the CUDA Stream Protocol."""
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """The version of the protocol, and the handle."""
+        return 0, int(self)
