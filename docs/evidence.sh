@@ -2,17 +2,17 @@
 # Measures what docs/ cites, on a GPU. Each part writes its small tables (.txt) to docs/ and everything else to
 # outputs/evidence/, which is not tracked.
 #
-#   sh docs/evidence.sh PART...      # tutorials sweep experiments steps agreement limits measuring comparing trust checked gpus foreign profile energy history lines example
+#   sh docs/evidence.sh PART...      # tutorials sweep experiments steps agreement contenders limits measuring comparing trust checked gpus foreign profile energy history lines example
 #   sh docs/evidence.sh all
 #
-# Beside what a sweep needs: nvcc; ncu for steps, profile and measuring; torch and cupy for limits; cuda-core,
+# Beside what a sweep needs: nvcc; ncu for steps, profile and measuring; torch, cupy and triton for contenders and limits; cuda-core,
 # cuda-bench and kernel_tuner for measuring; the clones of docs/foreign.md in $CLONES for foreign; Chromium for example.
 set -eu
 python=${PYTHON:-python3}
 tables=docs/h200
 work=outputs/evidence
 export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" # the checkout's own runner
-parts="tutorials sweep experiments steps agreement limits measuring comparing trust checked gpus foreign profile energy history lines example"
+parts="tutorials sweep experiments steps agreement contenders limits measuring comparing trust checked gpus foreign profile energy history lines example"
 
 run() { # NAME ARGUMENT...: sweep into outputs/evidence/NAME, and keep what the terminal said
   name=$1
@@ -73,6 +73,12 @@ foreign() { # the kernels of other people, whose clones lie in the folder $CLONE
 agreement() { # the CPU device against the GPU; what CUDA's headers offer
   "$python" tools/agreement.py "$work/agreement.csv" >"$tables/agreement.txt"
   "$python" tests/conformance.py "$tables/conformance.txt"
+}
+
+contenders() { # kernels beside CUB, cuBLAS, CuPy, PyTorch and Triton
+  for what in sum transpose matmul softmax; do
+    run "contenders/$what" "experiment=${what}_contenders"
+  done
 }
 
 limits() { # the last steps beside CUB, cuBLAS, CuPy, PyTorch and a copy, with configurations chosen anew

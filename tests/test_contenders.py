@@ -27,6 +27,7 @@ def cpu(own_cache):
 
 
 CALLED = ROOT / "tests" / "kernels" / "called" / "functions.py"
+COUNT = {"name": "n", "scalar": "int64", "value": "size"}
 DOUBLED = {
     "parameters": {"size": 1000},
     "arguments": [
@@ -94,8 +95,7 @@ def test_a_sweep_has_a_contender_beside_a_kernel(runner, tmp_path):
 { const long long i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) out[i] = factor * in[i]; }
 """
     (folder / "twice.cu").write_text(kernel)
-    count = {"name": "n", "scalar": "int64", "value": "size"}
-    launched = {"parameters": {"size": 1000, "block": 64}, "arguments": [*DOUBLED["arguments"], count]}
+    launched = {"parameters": {"size": 1000, "block": 64}, "arguments": [*DOUBLED["arguments"], COUNT]}
     twice = {**DOUBLED, **launched, "grid": "ceil_div(size, block)", "family": "twice"}
     for name, content in (("twice", twice), ("numpyTwice", own), ("lacks", {**own, "source": "needs.py"})):
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(content))
@@ -158,12 +158,16 @@ def compiler(tmp_path):
     return CudaCompiler("sm_90", Nvcc(()), tmp_path)
 
 
-HOST = {**DOUBLED, "host": True, "source": "host.cu", "function": "mine"}
+HOST = {**DOUBLED, "host": True, "source": "host.cu", "function": "mine", "arguments": [*DOUBLED["arguments"], COUNT]}
 LAUNCHES = """
-__global__ void twice(const float* in, float* out, float factor) { out[threadIdx.x] = factor * in[threadIdx.x]; }
-extern "C" int mine(const float* in, float* out, float factor, cudaStream_t stream)
+__global__ void twice(const float* in, float* out, float factor, long long n)
 {
-    twice<<<1, 1000, 0, stream>>>(in, out, factor);
+    const long long i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = factor * in[i];
+}
+extern "C" int mine(const float* in, float* out, float factor, long long n, cudaStream_t stream)
+{
+    twice<<<(n + 255) / 256, 256, 0, stream>>>(in, out, factor, n);
     return cudaGetLastError();
 }
 """
@@ -181,7 +185,7 @@ extern "C" int mine(const float* in, float* out, float factor, cudaStream_t stre
             "host.cu needs surely/none.h, which is not installed",
         ),
         (LAUNCHES, ["surely_none"], MissingLibrary, "host.cu needs libsurely_none, which is not installed"),
-        (LAUNCHES.replace("return", "retrun"), [], CompileError, "host.cu(6): error"),
+        (LAUNCHES.replace("return", "retrun"), [], CompileError, "host.cu(10): error"),
     ],
 )
 def test_nvcc_makes_a_library_of_a_host_function(tmp_path, text, libraries, error, words):
@@ -213,11 +217,21 @@ def test_nvcc_compiles_the_shipped_host_functions(tmp_path, name):
     assert binary.path.stat().st_size
 
 
+@pytest.fixture(scope="module")
+def gpu(own_cache):
+    """The GPU, to run single cases in this process."""
+    config = DeviceConfig(kind="cuda")
+    device = open_device(config)
+    yield Bench(device, compiler_for(config, device.info))
+    device.close()
+
+
 @pytest.mark.gpu
+@pytest.mark.filterwarnings("default")  # libraries warn of what they will change
 @pytest.mark.parametrize("name", CONTENDERS)
-def test_a_shipped_contender_is_right(name, bench):
+def test_a_shipped_contender_is_right(name, gpu):
     """On a GPU each passes all checks, or is skipped with the library that it lacks."""
-    outcome = bench.run(case_of(shipped(name)))
+    outcome = gpu.run(case_of(shipped(name)))
     if outcome.status == "skipped":
         pytest.skip(outcome.reason)
     assert (outcome.status, outcome.reason) == ("ok", "")
@@ -225,34 +239,34 @@ def test_a_shipped_contender_is_right(name, bench):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("ending", ["ptx", "cubin", "fatbin"])
-def test_a_binary_is_launched_as_it_is(tmp_path, ending, bench):
+def test_a_binary_is_launched_as_it_is(tmp_path, ending, gpu):
     """PTX, machine code and a fatbin of the same kernel give the right sum, without its source."""
     (tmp_path / "mine.cu").write_text(MINE_CU)
-    arch = [] if ending == "ptx" else [f"-arch={bench.device.info.arch}"]
+    arch = [] if ending == "ptx" else [f"-arch={gpu.device.info.arch}"]
     subprocess.run(["nvcc", f"-{ending}", *arch, "mine.cu", "-o", f"mine.{ending}"], cwd=tmp_path, check=True)
     content = yaml.safe_load(mine_yaml()) | {"source": f"mine.{ending}"}
     kernel = from_yaml.read("mine", content, tmp_path / "mine.yaml")
-    outcome = bench.run(case_of(kernel))
+    outcome = gpu.run(case_of(kernel))
     assert (outcome.status, outcome.reason) == ("ok", "")
     wrong = from_yaml.read("mine", content | {"function": "other"}, tmp_path / "mine.yaml")
-    assert f"mine.{ending} has no __global__ function 'other'" in bench.run(case_of(wrong)).reason
+    assert f"mine.{ending} has no __global__ function 'other'" in gpu.run(case_of(wrong)).reason
 
 
 @pytest.mark.gpu
-def test_a_host_function_that_fails_says_its_code(tmp_path, bench):
+def test_a_host_function_that_fails_says_its_code(tmp_path, gpu):
     """What it returns, other than 0, fails the case."""
     (tmp_path / "host.cu").write_text(LAUNCHES.replace("return cudaGetLastError();", "return 7;"))
     kernel = from_yaml.read("mine", HOST, tmp_path / "mine.yaml")
-    outcome = bench.run(case_of(kernel))
+    outcome = gpu.run(case_of(kernel))
     assert (outcome.status, outcome.reason) == (
         "launch_error", "host.cu: mine returned 7; a host function returns 0 if all is well",
     )  # fmt: skip
 
 
 @pytest.mark.gpu
-def test_a_host_function_is_timed_as_its_kernel_is(tmp_path, bench):
-    """The same kernel, launched by the runner and by a host function, passes and takes a similar time."""
+def test_a_host_function_is_measured_as_a_kernel_is(tmp_path, gpu):
+    """It passes all checks, at other sizes too, and every sample is taken."""
     (tmp_path / "host.cu").write_text(LAUNCHES)
-    outcome = bench.run(case_of(from_yaml.read("mine", HOST, tmp_path / "mine.yaml")), samples=9)
+    outcome = gpu.run(case_of(from_yaml.read("mine", HOST, tmp_path / "mine.yaml")), samples=9)
     assert (outcome.status, outcome.reason) == ("ok", "")
     assert len(outcome.measured.samples) == 9

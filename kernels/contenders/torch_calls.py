@@ -1,6 +1,7 @@
 """PyTorch's functions as contenders. A class prepares tensors of the arrays; a call queues the work on the stream."""
 
 import contextlib
+import warnings
 
 import torch
 
@@ -9,7 +10,9 @@ class OnStream:
     """Tensors of the arrays, without a copy, and the runner's stream; on the CPU device there is none."""
 
     def __init__(self, *arrays, stream):
-        self.tensors = [torch.as_tensor(array) for array in arrays]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # inputs are read-only on the CPU device
+            self.tensors = [torch.as_tensor(array) for array in arrays]
         self.stream = torch.cuda.ExternalStream(stream) if stream else None
 
     def __call__(self):

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from runner.device import Form
 from runner.device.kinds import brief_caution, caution, label
 from runner.display.text import count, limited, listed, one_line
 from runner.display.text import sentences as sentences_of
@@ -27,6 +28,7 @@ MAX_REASONS, MAX_RACE_REASONS = 3, 2  # in a sentence
 RACES = "Races, uninitialized and out-of-bounds accesses"
 RACE_FOUND = "checked CPU device"  # part of the reason of a row with a race or another of these findings
 LOOKS_FOR_RACES = ("memcheck", "racecheck", "initcheck")  # tools that find what `RACES` names
+OPAQUE = ("GPU only: ", Form.PYTHON.label)  # beginnings of `races_skipped` where no device can look inside
 OWN_SIZE = "its own size"  # in `races_at`
 
 
@@ -144,6 +146,8 @@ def _skipped_reasons(folder: Path, variants: Iterable[list[Row]]) -> str:
     """Why variants of a run were not checked, the most frequent reasons first, and what to do."""
     reasons = Counter(str(next(row["races_skipped"] for row in rows if not row["races_at"])) for rows in variants)
     advice = f"`{command(folder, 'races')}` looks for them" if set(POSTPONED) & set(reasons) else ""
+    looked_into = {reason: n for reason, n in reasons.items() if not reason.startswith(OPAQUE)}
+    reasons = Counter(looked_into or reasons)  # what nobody can look into is told if it is all there is
     if set(reasons) == {NOT_READY}:  # the usual first sweep on a GPU: nobody asked for it yet
         return advice
     first = reasons.most_common(MAX_RACE_REASONS)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from os import sched_getaffinity
 from typing import Any
 
-from runner.device import Binary, Compiler, DeviceInfo, options
+from runner.device import Binary, Compiler, DeviceInfo, Form, options
 from runner.device.cuda.disassembly import disassemble
 from runner.device.kinds import compiler_for, is_gpu
 from runner.errors import CompileError, DeviceUnavailable
@@ -89,7 +89,7 @@ def _chosen(bench: Bench) -> dict[str, Job]:
     timed = [
         job
         for job in bench.ledger.jobs
-        if job.profile.code and not job.look
+        if job.profile.code and not job.look and job.case.kernel.form is Form.KERNEL
         if rows.get(job.number, {}).get("status") == "ok" and rows[job.number].get("median_us")
     ]
     return fastest(timed, rows)
