@@ -1,6 +1,7 @@
 """Contenders: functions of the host, of Python and of binaries, measured and checked in place of a kernel."""
 
 import builtins
+import re
 import shutil
 import subprocess
 
@@ -235,6 +236,23 @@ def test_a_shipped_contender_is_right(name, gpu):
     if outcome.status == "skipped":
         pytest.skip(outcome.reason)
     assert (outcome.status, outcome.reason) == ("ok", "")
+
+
+@pytest.mark.gpu
+def test_the_examples_of_the_page_run(runner, tmp_path):
+    """The files of docs/contenders.md, laid where they say, run by its commands, unless a library is missing."""
+    page = (ROOT / "docs" / "contenders.md").read_text(encoding="utf-8")
+    for block in re.findall(r"^```\w+\n((?:#|//) my_kernels/.*?)^```", page, re.DOTALL | re.MULTILINE):
+        path = tmp_path / re.search(r"my_kernels/\S+", block)[0]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(block)
+    commands = re.findall(r"^    python -m runner (--config-dir .*)$", page, re.MULTILINE)
+    assert len(commands) == 2
+    for number, command in enumerate(commands):
+        done = runner(*command.split(), "device=cuda", f"hydra.sweep.dir={number}")
+        assert done.code == 0, done.out
+        rows = pd.read_csv(tmp_path / str(number) / "results.csv")
+        assert all(r.status == "ok" or "not installed" in r.reason for r in rows.itertuples()), done.out
 
 
 @pytest.mark.gpu
