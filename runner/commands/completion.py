@@ -21,7 +21,8 @@ from runner.record import runs
 from runner.sweep.session import Session
 
 OPTIONS_WITH_FILE = (
-    "--config-dir", "-cd", "--config-path", "-cp", "--html", "--csv", "--into", "--junit", "--sarif", "--source", "--to",
+    "--config-dir", "-cd", "--config-path", "-cp", "--html", "--csv", "--into", "--junit", "--sarif", "--source",
+    "--to",
 )  # fmt: skip
 RUN_COMMANDS = ("compare", "export", "repeat", "report", "resume")  # subcommands whose arguments are runs
 INTERNAL_KEYS = ("family=", "schema=", "kernel.", "on_cpu.")  # keys that a command line cannot set
