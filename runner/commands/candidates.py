@@ -41,10 +41,15 @@ class Candidates:
 
 
 @contextmanager
-def opened(folder: Path, baseline: str, config_dir: str | None) -> Iterator[Candidates]:
+def opened(folder: Path, baseline: str, words: Sequence[str]) -> Iterator[Candidates]:
     """Find the candidates of a folder. Their configuration folders exist until the context ends.
 
     Nothing is written into the user's folder.
+
+    Args:
+        folder: The user's folder.
+        baseline: The name of the baseline, which may lie in this folder, with its YAML.
+        words: The other words of the sweep's command line, which may name configuration folders.
 
     Raises:
         UsageError: The folder has no candidate, one has the name of the baseline, or some lack a YAML and that of the
@@ -59,6 +64,11 @@ def opened(folder: Path, baseline: str, config_dir: str | None) -> Iterator[Cand
         raise UsageError(f"{folder}: there is no candidate; expected NAME.cu, with or without a NAME.yaml")
     allowed = "expected up to 64 letters, digits and _, not starting with a digit"
     unusable = {stem: f"'{stem}' is not a valid kernel name; {allowed}" for stem in stems if not NAME.fullmatch(stem)}
+    known = search_path.search_path(arguments.read(words))
+    # Hydra would take that kernel instead.
+    for stem, path in names.by_name(known[:-1], "kernel").items():
+        if stem in stems and not (stem in own and own[stem].samefile(path)):
+            unusable[stem] = f"'{stem}' is also the name of {path}; rename the candidate"
     usable = [stem for stem in stems if stem not in unusable]
     with tempfile.TemporaryDirectory(prefix="runner-judge-") as scratch:
         with_yaml, shared = Path(scratch) / "own", Path(scratch) / "shared"
@@ -69,7 +79,7 @@ def opened(folder: Path, baseline: str, config_dir: str | None) -> Iterator[Cand
             folders.append(with_yaml)
         if alone := [stem for stem in usable if stem not in own]:
             (shared / "kernel").mkdir(parents=True)
-            template = _template(baseline, folders, config_dir)
+            template = _template(baseline, [*folders, *known])
             for stem in alone:
                 text = yaml.safe_dump(template.yaml_of(sources[stem]), sort_keys=False)
                 (shared / "kernel" / f"{stem}.yaml").write_text(text, encoding="utf-8")
@@ -127,10 +137,8 @@ class _Template:
         return name if name in functions else functions[0] if len(functions) == 1 else declared
 
 
-def _template(baseline: str, folders: Sequence[Path], config_dir: str | None) -> _Template:
-    words = ["--config-dir", config_dir] if config_dir else []
-    known = [*folders, *search_path.search_path(arguments.read(words))]
-    paths = names.by_name(known, "kernel")
+def _template(baseline: str, folders: Sequence[Path]) -> _Template:
+    paths = names.by_name(folders, "kernel")
     if baseline not in paths:
         raise UsageError(
             f"--baseline {baseline}: there is no such kernel; `runner show` lists all{names.nearest(baseline, paths)}"
@@ -139,8 +147,8 @@ def _template(baseline: str, folders: Sequence[Path], config_dir: str | None) ->
     if re.search(r"^defaults:|\$\{", config_text(path), re.MULTILINE):
         raise UsageError(f"{path}: has `defaults` or ${{...}}, so candidates cannot share it; give each its NAME.yaml")
     content = read_yaml(path)
-    kernel = read_kernel(baseline, content, path, known)
-    return _Template(kernel, from_yaml.composed(content, path, known))
+    kernel = read_kernel(baseline, content, path, folders)
+    return _Template(kernel, from_yaml.composed(content, path, folders))
 
 
 def _copy(source: Path, target: Path) -> None:

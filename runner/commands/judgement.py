@@ -103,7 +103,7 @@ def _judge_folder(folder: Path, options: Namespace, overrides: Sequence[str], wa
         why = "a file" if folder.exists() else "there is no such folder"
         raise UsageError(f"{folder}: {why}; expected a folder of candidates, or KEY=VALUE")
     baseline, session = options.baseline, Session(Options(quiet=True))
-    with candidates.opened(folder, baseline, options.config_dir) as found:
+    with candidates.opened(folder, baseline, [*_config_dir(options), *overrides]) as found:
         search = [f"hydra.searchpath=[{','.join(map(str, found.folders))}]"] if found.folders else []
         with _stdout_for_json(options):
             status = _run(session, [baseline, *found.names], options, [*search, *overrides])
@@ -130,9 +130,12 @@ def _judge_folder(folder: Path, options: Namespace, overrides: Sequence[str], wa
 
 def _run(session: Session, kernels: Sequence[str], options: Namespace, overrides: Sequence[str]) -> int:
     timing = [] if any(o.startswith("timing=") for o in overrides) else ["timing=thorough"]
-    folders = ["--config-dir", options.config_dir] if options.config_dir else []
-    words = [*folders, "-m", f"kernel={','.join(kernels)}", *timing, *overrides]
+    words = [*_config_dir(options), "-m", f"kernel={','.join(kernels)}", *timing, *overrides]
     return run_sweep(session, lambda: app.run(words, session))
+
+
+def _config_dir(options: Namespace) -> list[str]:
+    return ["--config-dir", options.config_dir] if options.config_dir else []
 
 
 def _verdict(session: Session, baseline: str) -> tuple[Run, dict[str, Any]]:
