@@ -18,7 +18,8 @@ WORKFLOW = yaml.safe_load((ROOT / "docs" / "ci-workflow.yml").read_text())
 (JOB,) = WORKFLOW["jobs"].values()
 STEPS = {step["name"]: step for step in JOB["steps"] if "run" in step}
 OWN = Path(__file__).parent / "kernels" / "kernel"
-STRIDED = ("y[i] = a * x[i] + y[i];", "y[i] = a * x[(i * 8) % n] + y[i] + a * (x[i] - x[(i * 8) % n]);")
+SCATTERED = ("y[i] = a * x[i] + y[i];", "const int j = int(i * 7919LL % n); y[j] = a * x[j] + y[j];")
+"""What the pull request changes: the result stays right, and lanes of a warp read far apart."""
 
 
 def git(folder, *words):
@@ -42,8 +43,8 @@ def repository(tmp_path_factory):
     (clone / "candidates").mkdir()
     shutil.copy(source, clone / "candidates" / "same.cu")
     (clone / "candidates" / "wrong.cu").write_text(source.read_text().replace("+ y[i]", ""))
-    assert STRIDED[0] in source.read_text()
-    source.write_text(source.read_text().replace(*STRIDED))
+    assert SCATTERED[0] in source.read_text()
+    source.write_text(source.read_text().replace(*SCATTERED))
     return clone
 
 
@@ -81,7 +82,7 @@ def test_base_and_head_are_measured(repository, statuses):
     for name in ("Run the kernels of the base", "Run the kernels of the pull request"):
         assert statuses[name].returncode == 0, statuses[name].stderr
     kept = [next((repository / "outputs" / run / "sources").rglob("saxpy.cu")).read_text() for run in ("base", "head")]
-    assert [STRIDED[1] in text for text in kept] == [False, True]
+    assert [SCATTERED[1] in text for text in kept] == [False, True]
 
 
 def test_the_regression_fails_the_job(repository, statuses):
