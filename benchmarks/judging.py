@@ -2,7 +2,7 @@
 
     python benchmarks/judging.py [--candidates 100] [--setting KEY=VALUE ...]
 
-The candidates are saxpy with a line of their own, and share its YAML. A folder of few and a folder of many are judged in
+The candidates are saxpy with a line of their own, and share its YAML. A folder of few and one of many are judged in
 turns: the difference of their times, divided by the number of further candidates, is what one more costs. With a cold
 cache this includes its compilation. With a warm one it still includes launching it and checking its outputs, so it is
 an upper bound of the overhead.
