@@ -31,6 +31,8 @@ def repository(folder, *kernels):
 def judged(tmp_path_factory):
     """A repository in which a kernel with a race was judged."""
     folder = repository(tmp_path_factory.mktemp("judged"), "races", "saxpy")
+    (folder / "an_older_one").mkdir()
+    (folder / "an_older_one" / "races.cu").write_text("// has the same name\n")
     (folder / "summary.md").write_text("# What another step said\n")
     options = ("--config-dir", "conf", "--junit", "j.xml", "--sarif", "s.sarif", "--github")
     variables = {"GITHUB_STEP_SUMMARY": str(folder / "summary.md"), "GITHUB_WORKSPACE": ""}
@@ -56,6 +58,7 @@ def test_sarif_names_the_file_and_both_lines_of_a_race(judged):
     assert [rule["id"] for rule in driver["rules"]] == ["race"]
     assert all(rule["shortDescription"]["text"] for rule in driver["rules"])
     (result,) = only["results"]
+    assert "Written: s.sarif" in judged.err
     assert (result["ruleId"], result["ruleIndex"], result["level"]) == ("race", 0, "error")
     assert "__syncthreads()" in result["message"]["text"]
     places = [place["physicalLocation"] for place in (*result["locations"], *result["relatedLocations"])]

@@ -113,6 +113,7 @@ def test_a_header_has_the_macros_with_which_the_winner_was_compiled(tmp_path, co
     assert text.count("#define SCALAR float\n") == text.count("#define SCALAR double\n") == 1
     got = macros(compiler, tmp_path / "tuned.h", "TUNED_DTYPE_FLOAT64")
     assert got["TUNED_FACTOR"] == "3"
+    assert "TUNED_FILL" not in got, "inputs are not tuned"
     with pytest.raises(subprocess.CalledProcessError) as failure:
         macros(compiler, tmp_path / "tuned.h")
     assert b"define TUNED_DTYPE_FLOAT32 or TUNED_DTYPE_FLOAT64" in failure.value.stderr

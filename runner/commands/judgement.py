@@ -154,6 +154,7 @@ def _tell(
         return results(run, content, head + table(ranked).markdown() + "\n\n" + report.as_markdown(run.path))
 
     targets.write(wanted, make, quiet_stdout=options.json)
+    sys.stderr.write("".join(f"Written: {path}\n" for path in wanted.files))
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ Row = Mapping[str, Any]
 
 SIZES = ("size", "rows", "cols")
 GROUPS = ("family", "dtype", "finish")  # with the GPU and the size, what winners are told apart by
-_NOT_TUNED = frozenset(("kernel", "device", "seed", *SIZES, *GROUPS))
+_NOT_TUNED = frozenset(("kernel", "device", "seed", "fill", *SIZES, *GROUPS))  # what is run, not how
 _BLOCK = ("block_x", "block_y", "block_z")
 NUMBERS = ("median_us", "ci_low_us", "ci_high_us", "gbps")
 _UUID = re.compile(r" [0-9a-f]{8}$")  # at the end of a GPU's name, where a run has several
