@@ -97,6 +97,9 @@ def test_the_json_is_the_verdict_of_one_run(done):
 def test_the_run_can_be_repeated(done):
     """The folder has the sources of the candidates, though their configuration was temporary."""
     (folder,) = done.directory.glob("outputs/*/*")
+    command = json.loads((folder / "environment.json").read_text())["command"]
+    assert command.startswith("python -m runner judge candidates --baseline saxpy --config-dir ")
+    assert "runner-judge-" not in command, "it names no temporary folder"
     again = run(done.directory, "repeat", str(folder))
     assert "mismatch" in again.err, again.err
     assert len(list(done.directory.glob("outputs/*/*/results.csv"))) == 2

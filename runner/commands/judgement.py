@@ -103,6 +103,7 @@ def _judge_folder(folder: Path, options: Namespace, overrides: Sequence[str], wa
         why = "a file" if folder.exists() else "there is no such folder"
         raise UsageError(f"{folder}: {why}; expected a folder of candidates, or KEY=VALUE")
     baseline, session = options.baseline, Session(Options(quiet=True))
+    session.typed = ("judge", str(folder), "--baseline", baseline, *_config_dir(options), *overrides)
     with candidates.opened(folder, baseline, [*_config_dir(options), *overrides]) as found:
         search = [f"hydra.searchpath=[{','.join(map(str, found.folders))}]"] if found.folders else []
         with _stdout_for_json(options):

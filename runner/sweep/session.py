@@ -47,6 +47,7 @@ class Session:
     launcher: str = "batch"
     detached: bool = False  # whether shards run on after this process ends
     ended_early: bool = False  # whether a shard ended early, so that cases or rounds are missing
+    typed: tuple[str, ...] = ()  # the user's words after `runner`, if they are not those of a sweep
     to_continue: str = ""  # the command that does the rest after Ctrl-C; empty: that of `resume`
     renderers: Renderers | None = None  # draw the report's figures, if they were started ahead
     worker: Worker | None = None  # started before the configuration was read, until `take_worker`

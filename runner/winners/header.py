@@ -35,12 +35,12 @@ def text(winners: Sequence[Winner], origin: str) -> str:
         "#define RUNNER_TUNED_H",
         "",
     ]
-    for number, (names, own) in enumerate(groups.items()):
-        condition = " && ".join(f"defined({name})" for name in names)
-        lines += [f"#{'elif' if number else 'if'} {condition}"] if names else []
+    for number, (required, own) in enumerate(groups.items()):
+        condition = " && ".join(f"defined({name})" for name in required)
+        lines += [f"#{'elif' if number else 'if'} {condition}"] if required else []
         lines += _by_size(own)
     if any(groups):
-        choices = " or ".join(" and ".join(names) for names in groups)
+        choices = " or ".join(" and ".join(required) for required in groups)
         lines += ["#else", f'#error "define {choices}"', "#endif"]
     return "\n".join([*lines, "", "#endif", ""])
 
