@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from mistakes import assert_refused
 from processes import run
+from support import ROOT
 
 from runner.commands.judgement import judged, table
 
@@ -159,3 +160,15 @@ def test_a_mistake_is_one_sentence(tmp_path, words, phrase):
     folder_of(tmp_path, {"right": SAXPY})
     (tmp_path / "empty").mkdir()
     assert_refused(run(tmp_path, "judge", "--baseline", "saxpy", *words, *SETTINGS), phrase)
+
+
+def test_a_candidate_has_the_headers_and_the_reference_of_the_baseline(tmp_path):
+    """It was made from the baseline, so it includes the same; a module beside it does not become its reference."""
+    text = (ROOT / "kernels" / "reduceInFlight.cu").read_text()
+    assert '#include "' in text
+    folder = folder_of(tmp_path, {"mine": text})
+    (folder / "sums.py").write_text("raise ValueError('not the reference of the baseline')\n")
+    settings = ("size=10000", "device=cpu", "timing=quick", "racecheck=none", "lines=none")
+    finished = run(tmp_path, "judge", "candidates", "--baseline", "reduceInFlight", *settings, "--json")
+    (entry,) = json.loads(finished.out)["candidates"]
+    assert (finished.code, entry["word"], entry["correct"]) == (4, "undecided", entry["cases"]), entry
