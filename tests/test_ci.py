@@ -145,4 +145,4 @@ def test_a_file_that_cannot_be_written_is_a_usage_error(tmp_path):
     """Before anything is measured, if it can be known by then."""
     names = ("--kernel", "saxpy", "--baseline", "scaled", "--config-dir", str(OWN.parent), "device=cpu")
     assert_refused(run(tmp_path, "judge", *names, "--junit", "x", "--sarif", "./x"), "two options name this file")
-    assert_refused(run(tmp_path, "judge", *names, "--junit", "."), "is a folder")
+    assert_refused(run(tmp_path, "judge", *names, "--junit", "."), "Is a directory")

@@ -46,12 +46,12 @@ def parsed(options: argparse.Namespace) -> Targets:
 
 
 def refuse_same(paths: Sequence[Path]) -> None:
-    """Raise `UsageError` if a path is named twice, or lies in a folder that does not exist."""
+    """Raise `UsageError` if a path is named twice, or is a folder."""
     for number, path in enumerate(paths):
         if path.resolve() in {other.resolve() for other in paths[:number]}:
             raise UsageError(f"{path}: two options name this file; give each its own")
         if path.is_dir():
-            raise UsageError(f"{path}: is a folder; name a file")
+            raise UsageError(f"{path}: cannot be written: Is a directory")
 
 
 def write(targets: Targets, make: Callable[[], Results], *, quiet_stdout: bool = False) -> None:
