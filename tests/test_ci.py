@@ -114,7 +114,7 @@ def test_a_mismatch_is_at_the_kernel(tmp_path):
 def made(reason):
     """Results with this text everywhere."""
     case = CaseResult("k", reason, Outcome.FAILED, "mismatch", reason)
-    finding = Finding("mismatch", Level.ERROR, reason, (Place("a, b:%.cu", 3),))
+    finding = Finding("mismatch", Level.ERROR, reason, (Place("a, b:%\udcff.cu", 3),))
     return Results("judge", "1", (case, CaseResult("k", "x", Outcome.SKIPPED, reason=reason)), (finding,), reason)
 
 
@@ -123,13 +123,13 @@ def test_a_hostile_text_stays_text():
     results = made(HOSTILE)
     (line,) = github.text(results).splitlines()
     properties, message = re.fullmatch(r"::error (.*?)::(.*)", line).groups()
-    assert properties == "file=a%2C b%3A%25.cu,line=3,title=mismatch"
+    assert properties == "file=a%2C b%3A%25\udcff.cu,line=3,title=mismatch"
     assert "100 %25" in message
     assert "\x1b" not in message
     element = ET.fromstring(junit.text(results)).find("testsuite/testcase/failure")
     assert '100 % "<&>"' in element.text
     uri = json.loads(sarif.text(results))["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
-    assert uri["artifactLocation"]["uri"] == "a%2C%20b%3A%25.cu"
+    assert uri["artifactLocation"]["uri"] == "a%2C%20b%3A%25%FF.cu"
 
 
 def test_cases_that_show_the_same_mistake_are_one_finding():

@@ -134,3 +134,23 @@ def test_a_header_is_not_written_over_a_file(measured):
     (measured / "tuned.h").write_text("mine")
     assert_refused(run(measured, "export", "--format", "header", "run", "--to", "tuned.h"), "already exists")
     assert (measured / "tuned.h").read_text() == "mine"
+
+
+@pytest.mark.parametrize("compiler", COMPILERS[:1])
+def test_each_gpu_has_its_own_winner(tmp_path, compiler):
+    """The program says for which GPU it is compiled; without, the compiler asks."""
+    sweep = ("--config-dir", str(OWN), "-m", "kernel=saxpy", "block=64,128", "size=1000", "device=cpu")
+    assert run(tmp_path, *sweep, "hydra.sweep.dir=run").code == 0
+    uuid = "GPU-{}-0000-0000-0000-000000000000"
+    as_if_on_gpus(
+        tmp_path / "run", [f"NVIDIA {n} {uuid.format(d * 8)}" for n, d in (("H100 PCIe", "1"), ("H200", "2"))]
+    )
+    header_of(tmp_path, "run", "--to", "tuned.h")
+    blocks = {
+        target: macros(compiler, tmp_path / "tuned.h", target)["TUNED_BLOCK_X"]
+        for target in ("TARGET_NVIDIA_H100_PCIE", "TARGET_NVIDIA_H200")
+    }
+    assert sorted(blocks.values()) == ["128", "64"]
+    with pytest.raises(subprocess.CalledProcessError) as failure:
+        macros(compiler, tmp_path / "tuned.h")
+    assert b"define TARGET_NVIDIA_H100_PCIE or TARGET_NVIDIA_H200" in failure.value.stderr

@@ -53,7 +53,12 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
 
 def _location(place: Place) -> dict[str, Any]:
     region = {"region": {"startLine": place.line}} if place.line else {}
-    return {"physicalLocation": {"artifactLocation": {"uri": quote(place.path), "uriBaseId": ROOT}, **region}}
+    return {
+        "physicalLocation": {
+            "artifactLocation": {"uri": quote(place.path, errors="surrogateescape"), "uriBaseId": ROOT},
+            **region,
+        }
+    }
 
 
 def _fingerprint(finding: Finding) -> str:
