@@ -21,6 +21,7 @@ SOURCES = {
     "ownName": SAXPY.replace("saxpy(", "ownName("),
     "wrong": SAXPY.replace(LINE, "y[i] = a * x[i];"),
     "loops": SAXPY.replace(LINE, "while (*(volatile SCALAR*)y != SCALAR(-7)) {}"),
+    "endsItsProcess": "#include <csignal>\n#include <unistd.h>\n" + SAXPY.replace(LINE, "kill(getpid(), SIGKILL);"),
     "crashes": SAXPY.replace(LINE, "*(volatile int*)nullptr = 1;"),
     "fails": SAXPY.replace(LINE, "y[i] = undeclared;"),
 }
@@ -68,7 +69,7 @@ def test_each_candidate_has_its_own_judgement(done):
     right = {name for name, word in words.items() if word == "undecided"}
     assert right == {"right", "ownName", "withYaml"}, done.err
     assert {name for name, word in words.items() if word == "wrong"} == {
-        "wrong", "loops", "crashes", "fails", "mistaken", "not-a-name", "divides",
+        "wrong", "loops", "crashes", "endsItsProcess", "fails", "mistaken", "not-a-name", "divides",
     }  # fmt: skip
     reasons = {
         "wrong": "mismatch", "loops": "timeout", "divides": "is also the name of", "fails": "undeclared", "mistaken": "nonsense", "not-a-name": "valid",
@@ -82,7 +83,7 @@ def test_the_best_candidate_comes_first_and_gives_the_exit_status(done):
     """On the CPU device nothing is faster, so what is right is undecided."""
     entries = json.loads(done.out)["candidates"]
     assert [each["rank"] for each in entries] == list(range(1, len(entries) + 1))
-    assert [each["word"] for each in entries] == ["undecided"] * 3 + ["wrong"] * 7
+    assert [each["word"] for each in entries] == ["undecided"] * 3 + ["wrong"] * 8
     assert done.code == 4
 
 
