@@ -21,7 +21,7 @@ FLOORS = (
     "stages.checked",
     "stages.code stages.lines stages.profile stages.races",
     "stages",
-    "report search shards",
+    "ci report search shards winners",
     "compare compose importer",
     "history",
     "api commands",

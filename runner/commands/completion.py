@@ -20,8 +20,11 @@ from runner.errors import UsageError
 from runner.record import runs
 from runner.sweep.session import Session
 
-OPTIONS_WITH_FILE = ("--config-dir", "-cd", "--config-path", "-cp", "--html", "--csv", "--into", "--source")
-RUN_COMMANDS = ("compare", "repeat", "report", "resume")  # subcommands whose arguments are runs
+OPTIONS_WITH_FILE = (
+    "--config-dir", "-cd", "--config-path", "-cp", "--html", "--csv", "--into", "--junit", "--sarif", "--source",
+    "--to",
+)  # fmt: skip
+RUN_COMMANDS = ("compare", "export", "repeat", "report", "resume")  # subcommands whose arguments are runs
 INTERNAL_KEYS = ("family=", "schema=", "kernel.", "on_cpu.")  # keys that a command line cannot set
 MAX_RUNS = 20  # that are offered
 

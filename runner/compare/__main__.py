@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from runner.ci import targets
 from runner.cli import Parser, run_function
 
 
@@ -27,6 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write a table")
     parser.add_argument("--strict", action="store_true", help=strict)
     parser.add_argument("--fail-on-counted", action="store_true", help=counted)
+    targets.add_options(parser)
     options = parser.parse_args(arguments)
     return run_function("runner.compare.command:compare", options)
 

@@ -8,7 +8,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.compare import causes, changes, sides, terminal, views
+from runner.ci import targets
+from runner.compare import causes, changes, ci_results, sides, terminal, views
 from runner.display.terminal import Console, SweepProgress
 from runner.errors import UsageError
 from runner.files import atomic
@@ -23,7 +24,8 @@ def compare(options: Namespace) -> int:
         progress.show_step(name)
         progress.step()
 
-    files = [path for path in (options.html, options.csv) if path]
+    wanted = targets.parsed(options)
+    files = [path for path in (options.html, options.csv, *wanted.files) if path]
     with reading(", ".join(options.runs)):
         with SweepProgress() as progress:
             named = sides.resolve(options.runs, options.baseline)
@@ -46,15 +48,20 @@ def compare(options: Namespace) -> int:
                 content = page.page(comparisons, entries, differences, left_out, figure.draw(comparisons))
                 _write(options.html, content)
         terminal.show(comparisons, entries, differences, left_out, files, Console())
+        targets.write(
+            wanted,
+            lambda: ci_results.results(
+                comparisons, left_out, strict=options.strict, fail_on_counted=options.fail_on_counted
+            ),
+        )
         status = views.exit_status(comparisons, strict=options.strict, fail_on_counted=options.fail_on_counted)
         return views.UNDECIDED if options.strict and left_out and not status else status
 
 
-def _refuse_to_replace(targets: Sequence[Path], folders: Sequence[Path]) -> None:
-    """Refuse to overwrite a run's files, or to write page and table to the same file."""
-    if len({target.resolve() for target in targets}) < len(targets):
-        raise UsageError(f"{targets[0]}: the page and the table cannot be the same file")
-    for target, folder in itertools.product(targets, folders):
+def _refuse_to_replace(files: Sequence[Path], folders: Sequence[Path]) -> None:
+    """Refuse to overwrite a run's files, or to write two results to the same file."""
+    targets.refuse_same(files)
+    for target, folder in itertools.product(files, folders):
         RunFolder(folder).refuse_to_replace(target)
 
 

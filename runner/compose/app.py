@@ -171,7 +171,7 @@ def _reserve_folder(config: DictConfig, parsed: Arguments, session: Session) -> 
             hydra.overrides.hydra.append(f"hydra.sweep.dir={arguments.quote(str(folder.path))}")
         if not resumed:
             record_host = bool(OmegaConf.select(config, "record_host", default=False))
-            gathered = environment.gather(parsed.words, record_host=record_host)
+            gathered = environment.gather(session.typed or parsed.words, record_host=record_host)
             folder.write_json(
                 folder.environment, {**gathered, "planned_at_once": sweeps.sweeper(config) == sweeps.BASIC}
             )

@@ -22,7 +22,7 @@ from runner.errors import UsageError
 from runner.files import limited, limited_yaml
 from runner.jobs.job import LAUNCHERS, Job, Origin, read_kernel
 from runner.jobs.settings import RACES_NONE, ProfileConfig, TimingConfig, lines_setting
-from runner.kernel import metrics
+from runner.kernel import from_yaml, metrics
 from runner.kernel.declaration import Kernel
 from runner.kernel.resolve import make
 from runner.record import runs, sources
@@ -75,6 +75,19 @@ def jobs_of(folder: RunFolder, numbers: Collection[int]) -> tuple[Job, ...]:
     """The planned jobs of these numbers, each case once. Raises `UsageError` if the folder is malformed."""
     with runs.reading(folder.path):
         return _jobs(folder, {n: entry for n, entry in _entries(folder, numbers) if "same_as" not in entry})
+
+
+def kernel_of(folder: RunFolder, name: str) -> Kernel:
+    """A kernel as its YAML in the folder declares it. Nothing is imported or run.
+
+    Raises:
+        UsageError: The YAML is missing or malformed, or names a file outside the folder.
+    """
+    _require_own_sources(folder)
+    file, content = _stored_yaml(folder, name)
+    kernel = from_yaml.read(name, content, file)
+    _require_files_inside(folder, kernel)
+    return kernel
 
 
 def changed_sources(sweep: StoredSweep) -> Iterator[str]:
@@ -135,15 +148,24 @@ def _jobs(folder: RunFolder, entries: Mapping[int, Mapping[str, Any]]) -> tuple[
 
 
 def _kernel(folder: RunFolder, name: str) -> tuple[Kernel, Origin]:
+    file, content = _stored_yaml(folder, name)
+    kernel = read_kernel(name, content, file)
+    _require_files_inside(folder, kernel)
+    return kernel, Origin((folder.sources / "conf",), (), content)
+
+
+def _stored_yaml(folder: RunFolder, name: str) -> tuple[Path, Any]:
+    """The YAML of a kernel in the folder, and its content."""
     file = folder.sources / "conf" / "kernel" / f"{name}.yaml"
     try:
-        content: Any = OmegaConf.to_container(OmegaConf.load(io.StringIO(folder.text(file))))
+        return file, OmegaConf.to_container(OmegaConf.load(io.StringIO(folder.text(file))))
     except (yaml.YAMLError, OmegaConfBaseException) as e:
         raise UsageError(f"{file}: {' '.join(str(e).split())}") from None
-    kernel = read_kernel(name, content, file)
+
+
+def _require_files_inside(folder: RunFolder, kernel: Kernel) -> None:
     for path in (kernel.source, *kernel.include):  # these may come from its family's YAML
         _require_inside(RunFolder(folder.path.resolve()), path)
-    return kernel, Origin((folder.sources / "conf",), (), content)
 
 
 def _job(number: int, entry: Mapping[str, Any], kernel: Kernel, origin: Origin) -> Job:

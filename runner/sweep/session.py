@@ -42,11 +42,12 @@ class Session:
     folder: RunFolder | None = None  # with an absolute path
     made: tuple[Path, ...] = ()  # folders created for the sweep, innermost first; only these may be removed
     new: bool = True  # false if an interrupted sweep is resumed
-    left_out: list[str] = field(default_factory=list)  # kernels whose YAML is wrong
+    left_out: dict[str, str] = field(default_factory=dict)  # kernels whose YAML is wrong, each with the mistake
     planned: list[Job] = field(default_factory=list)  # the jobs of a dry run
     launcher: str = "batch"
     detached: bool = False  # whether shards run on after this process ends
     ended_early: bool = False  # whether a shard ended early, so that cases or rounds are missing
+    typed: tuple[str, ...] = ()  # the user's words after `runner`, if they are not those of a sweep
     to_continue: str = ""  # the command that does the rest after Ctrl-C; empty: that of `resume`
     renderers: Renderers | None = None  # draw the report's figures, if they were started ahead
     worker: Worker | None = None  # started before the configuration was read, until `take_worker`
