@@ -24,7 +24,9 @@ FLOORS = (
     "report search shards",
     "compare compose importer",
     "history",
-    "api commands",
+    "commands",
+    "api",
+    "pytest_plugin",
 )
 BACK_ENDS = ("checked", "cpu", "cuda")
 UPWARD: set[str] = set()

@@ -79,7 +79,7 @@ def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: Ru
                 launcher.begin(plan[0], session)  # while the rest is read
         if not plan:
             raise next(iter(mistakes.values()))
-        session.left_out = list(mistakes)
+        session.left_out = {kernel: str(mistake) for kernel, mistake in mistakes.items()}
         _report_left_out_and_replaced(job_overrides, plan, mistakes, progress)
         if dry:
             session.planned += launcher.planned(plan)

@@ -42,7 +42,7 @@ class Session:
     folder: RunFolder | None = None  # with an absolute path
     made: tuple[Path, ...] = ()  # folders created for the sweep, innermost first; only these may be removed
     new: bool = True  # false if an interrupted sweep is resumed
-    left_out: list[str] = field(default_factory=list)  # kernels whose YAML is wrong
+    left_out: dict[str, str] = field(default_factory=dict)  # kernels whose YAML is wrong, and what is wrong
     planned: list[Job] = field(default_factory=list)  # the jobs of a dry run
     launcher: str = "batch"
     detached: bool = False  # whether shards run on after this process ends
