@@ -17,6 +17,7 @@ import pandas as pd
 from runner import columns, report
 from runner.compare import changes, views
 from runner.compare import runs as compared
+from runner.display.console import short_path
 from runner.display.text import absent, described
 from runner.errors import UsageError
 from runner.kernel.metrics import criterion
@@ -170,12 +171,12 @@ class Run:
         return dict(rows.iloc[0])
 
     def __repr__(self) -> str:
-        return f"<Run {self.path}: {self.verdict}>"
+        return f"<Run {short_path(self.path)}: {self.verdict}>"
 
     def _repr_html_(self) -> str:
         table = tables.all_cases(self._run, ranking.ratios(self._run))
         more = f"<p>{len(table.lines) - MAX_ROWS} more cases</p>" if len(table.lines) > MAX_ROWS else ""
-        title = f"<p>{html.escape(str(self.path))}<br>{html.escape(self.verdict)}</p>"
+        title = f"<p>{html.escape(short_path(self.path))}<br>{html.escape(self.verdict)}</p>"
         return f"{title}{table.html(MAX_ROWS)}{more}"
 
 
