@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import takewhile
 from pathlib import Path
 
 from runner.api.run import Run
-from runner.display.terminal import SweepProgress
+from runner.display.terminal import Console, SweepProgress
 from runner.history.words import matching_runs
 from runner.record import runs
 
@@ -36,7 +37,9 @@ def find_runs(pattern: str | Path, *words: str) -> list[Run]:
         root = root if len(wanted) > 1 else next(iter(wanted)).parent
         found = [path for path in runs.below(root) if path in wanted]
     if words and found:
-        with SweepProgress() as progress:
+        # Jupyter forces colours, but shows no bar.
+        console = Console(stderr=True, force_terminal=sys.stderr.isatty(), force_jupyter=False)
+        with SweepProgress(console) as progress:
             matching, mistakes = matching_runs(root, words, progress)
             for sentence in mistakes:
                 progress.warn(f"skipped an unreadable run: {sentence}")

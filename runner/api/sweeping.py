@@ -24,6 +24,9 @@ from runner.api.run import Run
 from runner.compose.arguments import quote
 from runner.errors import DeviceUnavailable, RunnerError, UsageError
 
+FORCING = ("FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+"""Environment variables that Jupyter sets for colours; the progress would take its lines for those of a terminal."""
+
 PATIENCE_S = 30.0  # for a process whose caller gives up, to write down what it has measured
 
 
@@ -90,7 +93,7 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=None if inherits else subprocess.PIPE,
-        env=children.environment(),
+        env={k: v for k, v in children.environment().items() if inherits or k not in FORCING},
         start_new_session=True,  # Ctrl-C reaches it once, through us
     )
     assert process.stdin is not None  # noqa: S101
@@ -118,7 +121,9 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
             raise
         finally:
             reader.join()
-            process.stdout.close()
+            for pipe in (process.stdout, process.stderr):
+                if pipe:
+                    pipe.close()
     try:
         answer: dict[str, Any] = json.loads(content[0])
     except (ValueError, IndexError):

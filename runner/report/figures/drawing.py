@@ -81,7 +81,7 @@ def _smaller(svg: str) -> str:
     return TAG.sub(lambda tag: DIGITS.sub(r"\1", tag[0]), svg)
 
 
-class ShownSheet(Sheet):
+class NotebookFigure(Sheet):
     """A figure that a notebook displays, also without pyplot."""
 
     def _repr_png_(self) -> bytes:
@@ -95,7 +95,7 @@ def for_notebook(title: str, content: Chart) -> Sheet:
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(SETTINGS)
-        return draw(title, content, ShownSheet)
+        return draw(title, content, NotebookFigure)
 
 
 def draw(title: str, content: Chart, kind: type[Sheet] = Sheet) -> Sheet:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+
 from matplotlib.figure import Figure
 
 from runner.report.figures import drawing
 from runner.report.figures.chart import (
     COLOURS,
     CRIMSON,
+    DASHES,
     INK,
     PALE,
     Axis,
     Bars,
     Chart,
     Look,
+    Mark,
     Note,
     Panel,
     Rule,
@@ -24,6 +28,7 @@ from runner.report.ranked import DOUBTS, Bar, RankedChart
 GREY = "#b9b9c0"
 LINE = 0.36  # inches for a bar
 ROOM = 1.0  # inches for the axis and the legend
+WORDS = 1.35  # the axis ends there: the words beside the longest bar need room
 
 
 def draw(ranked: RankedChart) -> Figure:
@@ -37,27 +42,19 @@ def as_chart(ranked: RankedChart) -> Chart:
     at = [float(n) for n in range(len(bars))]
     ends = [max(bar.length, bar.high) for bar in bars]
     uncertain = [n for n, bar in enumerate(bars) if bar.high > bar.low]
-    panel = Panel(
-        "",
-        Axis(f"{ranked.value_head} | {ranked.gain_head}", 0.0, 1.35, ticks=(), bare=True),
-        Axis("", len(bars) - 0.4, -0.6, ticks=[(n, _name(bar)) for n, bar in zip(at, bars, strict=True)], bare=True),
-        [
-            Bars(at, [bar.length for bar in bars], [_colour(bar) for bar in bars]),
-            Whiskers(
-                [at[n] for n in uncertain],
-                [bars[n].low for n in uncertain],
-                [bars[n].high for n in uncertain],
-                [INK],
-                across=True,
-            ),
-            *(Rule(rule.at, Look(CRIMSON if rule.kind == "baseline" else PALE, dash="--"), rule.label, upright=True)
-              for rule in ranked.rules),
-            *(
-                Note(end, n, " | ".join(filter(None, (bar.value, bar.gain))), right=6, vertical="center")
-                for n, bar, end in zip(at, bars, ends, strict=True)
-            ),
-        ],
-    )  # fmt: skip
+    marks: list[Mark] = [Bars(at, [bar.length for bar in bars], [_colour(bar) for bar in bars])]
+    whiskers = [bars[n] for n in uncertain]
+    lows, highs = [bar.low for bar in whiskers], [bar.high for bar in whiskers]
+    marks.append(Whiskers([at[n] for n in uncertain], lows, highs, [INK], across=True))
+    for rule, dash in zip(ranked.rules, itertools.cycle(DASHES[1:])):
+        look = Look(CRIMSON if rule.kind == "baseline" else PALE, dash=dash)
+        marks.append(Rule(rule.at, look, rule.label, upright=True))
+    for place, bar, end in zip(at, bars, ends, strict=True):
+        marks.append(Note(end, place, " | ".join(filter(None, (bar.value, bar.gain))), right=6))
+    heads = " | ".join(filter(None, (ranked.value_head, ranked.gain_head)))
+    names = [(place, _name(bar)) for place, bar in zip(at, bars, strict=True)]
+    x = Axis(heads, 0.0, WORDS, ticks=(), bare=True)
+    panel = Panel("", x, Axis("", len(bars) - 0.4, -0.6, ticks=names, bare=True), marks)
     return Chart([panel], height=ROOM + LINE * len(bars), legend="below" if ranked.rules else "", legend_columns=1)
 
 
