@@ -69,14 +69,16 @@ class CheckKernel:
             "config_dir": self._config_dirs(),
             "folder": self._next_folder(),
         } | values
+        run, wrong = None, ""
         try:
             run = runner.sweep(
                 kernel, quiet=True, overrides=[*self._config.getini("kernel_overrides"), *given], **options
             )
+            wrong = "" if run.ok else message(run)
         except runner.RunnerError as e:  # one sentence, which needs no traceback
-            pytest.fail(str(e), pytrace=False)
-        if not run.ok:
-            pytest.fail(message(run), pytrace=False)
+            wrong = str(e)
+        if run is None or wrong:
+            pytest.fail(wrong, pytrace=False)
         return run
 
     def _device(self) -> str:
