@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from runner.api import Comparison, Kernel, Run
+    from runner.api.own_kernel import Kernel
+    from runner.api.run import Comparison, Run
     from runner.errors import DeviceUnavailable, RunnerError, UsageError
 
 __all__ = [
@@ -32,7 +33,8 @@ __version__ = "0.2.0"
 __path__.append(f"{__path__[0]}/commands")  # `python -m runner.list` is `runner list`
 
 _LATE = {
-    **dict.fromkeys(("Comparison", "Kernel", "Run"), "runner.api"),
+    **dict.fromkeys(("Comparison", "Run"), "runner.api.run"),
+    "Kernel": "runner.api.own_kernel",
     **dict.fromkeys(("DeviceUnavailable", "RunnerError", "UsageError"), "runner.errors"),
 }
 
@@ -55,7 +57,7 @@ def open(name: str | Path = "latest") -> Run:  # noqa: A001 - runner.open("lates
     Raises:
         UsageError: The run does not exist.
     """
-    from runner.api import open_run  # noqa: PLC0415 - pandas would slow every command's start
+    from runner.api.finding import open_run  # noqa: PLC0415 - pandas would slow every command's start
 
     return open_run(name)
 
@@ -70,7 +72,7 @@ def runs(pattern: str | Path = "outputs", *words: str) -> list[Run]:
     Raises:
         UsageError: There is no such folder, no run matches, or a word asks for an unknown column.
     """
-    from runner.api import find_runs  # noqa: PLC0415 - pandas would slow every command's start
+    from runner.api.finding import find_runs  # noqa: PLC0415 - pandas would slow every command's start
 
     return find_runs(pattern, *words)
 
@@ -102,6 +104,6 @@ def sweep(
         DeviceUnavailable: The requested device cannot be opened.
         KeyboardInterrupt: Ctrl-C. The table and the report of the finished cases are written.
     """
-    from runner.api import sweep as run_sweep  # noqa: PLC0415 - pandas would slow every command's start
+    from runner.api.sweeping import sweep as run_sweep  # noqa: PLC0415 - pandas would slow every command's start
 
     return run_sweep(kernel, config_dir=config_dir, folder=folder, quiet=quiet, overrides=overrides, **values)

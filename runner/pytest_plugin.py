@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from runner.api import Kernel, Run
+    from runner.api.own_kernel import Kernel
+    from runner.api.run import Run
 
 DEVICE = "checked"
 MAX_PROBLEMS = 5  # in one message

@@ -98,7 +98,7 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
     )
     assert process.stdin is not None  # noqa: S101
     assert process.stdout is not None  # noqa: S101
-    content: list[bytes] = []
+    content, interrupted = list[bytes](), False
     reader = threading.Thread(target=lambda pipe: content.append(pipe.read()), args=[process.stdout], daemon=True)
     reader.start()
     try:
@@ -108,6 +108,7 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
         try:
             _follow(process)
         except KeyboardInterrupt:
+            interrupted = True
             process.send_signal(signal.SIGINT)
             _follow(process)  # until the table and the report of the finished cases are written
     finally:
@@ -115,11 +116,13 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
             process.stdin.close()  # the process ends if it has not
         try:
             process.wait(PATIENCE_S)
-        except BaseException:
+        except subprocess.TimeoutExpired:
             process.kill()
-            process.wait()
+        except BaseException:  # somebody is impatient
+            process.kill()
             raise
         finally:
+            process.wait()
             reader.join()
             for pipe in (process.stdout, process.stderr):
                 if pipe:
@@ -127,8 +130,8 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
     try:
         answer: dict[str, Any] = json.loads(content[0])
     except (ValueError, IndexError):
-        return {"ended": process.returncode}
-    return answer
+        answer = {"ended": process.returncode}
+    return answer | {"interrupted": interrupted or "interrupted" in answer}
 
 
 def _follow(process: subprocess.Popen[bytes]) -> None:
@@ -151,14 +154,14 @@ def _opened(answer: dict[str, Any]) -> Run:
     """The run of an answer, or the exception that it stands for."""
     folder = answer.get("folder", "")
     opens = f"runner.open({folder!r})"
+    if answer["interrupted"]:
+        raise KeyboardInterrupt(f"{opens} has the finished cases" if folder else "before a case was finished")
     if "ended" in answer:
         raise RunnerError(f"the sweep's process ended with exit status {answer['ended']}; its messages stand above")
     if "usage" in answer:
         raise UsageError(answer["usage"])
     if "device" in answer:
         raise DeviceUnavailable(answer["device"])
-    if "interrupted" in answer:
-        raise KeyboardInterrupt(f"{opens} has the finished cases" if folder else "before a case was finished")
     if not folder:
         raise RunnerError("nothing was measured; the reason stands above")
     if left_out := answer["left_out"]:
