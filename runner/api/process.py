@@ -59,8 +59,9 @@ def run(words: list[str], *, quiet: bool) -> dict[str, Any]:
         interruption.ignore()
         if worker := session.take_worker():  # interrupted before `run_sweep`
             worker.kill()
-    folder = session.folder.path if session.folder and session.folder.has(session.folder.results) else ""
-    return {**answer, "folder": str(folder), "left_out": session.left_out}
+    folder = session.folder
+    kept = folder is not None and (folder.has(folder.results) or folder.has(folder.plan))  # shards may run on
+    return {**answer, "folder": str(folder.path) if folder and kept else "", "left_out": session.left_out}
 
 
 def _first_line() -> bytes:

@@ -83,12 +83,14 @@ class Run:
 
     @cached_property
     def problems(self) -> list[str]:
-        """A sentence for each case that is neither correct nor skipped: the case, its status, and why.
+        """A sentence for each case that failed: the case, its status, and why; then those that were not reached.
 
-        Cases that were not reached come last.
+        If no case is correct, skipped ones follow.
         """
         rows = [row for row in self._run.rows if row["status"] not in ("ok", *ranking.IDLE)]
         rows += [row for row in self._run.rows if row["status"] == "not_run"]
+        if "ok" not in set(self._run.frame["status"]):
+            rows += [row for row in self._run.rows if row["status"] == "skipped"]
         names = [name for name in self._run.parameters if name != "seed"]
         return [f"{described(row, names)}: {row['status']}: {row['reason']}" for row in rows]
 
