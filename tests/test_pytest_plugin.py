@@ -72,7 +72,7 @@ def test_a_failure_is_the_finding_and_no_traceback(project):
     assert (code, "3 failed" in told) == (1, True), told
     assert told.count("outside.cu:4: out-of-bounds read of 'in': index 1001, but it has 1001 elements") == 1
     assert "size=large: expected a number of elements" in told
-    assert "mine, size 1,000, block 2048, device checked: skipped: " in told
+    assert "device checked: skipped: a block of 2048 threads is not within" in told
     assert "Traceback" not in told
     assert "another exception" not in told
     assert "pytest_plugin.py" not in told
