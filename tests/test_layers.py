@@ -24,7 +24,9 @@ FLOORS = (
     "ci report search shards winners",
     "compare compose importer",
     "history",
-    "api commands",
+    "commands",
+    "api",
+    "pytest_plugin",
 )
 BACK_ENDS = ("checked", "cpu", "cuda")
 UPWARD: set[str] = set()

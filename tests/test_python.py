@@ -1,4 +1,4 @@
-"""`import runner`: runs as data frames."""
+"""`import runner`: the page on Python, and runs as data frames. tests/test_python_sweeps.py has the sweeps."""
 
 import contextlib
 import re
@@ -14,23 +14,19 @@ from runner.errors import UsageError
 TYPES = {"text": "string", "integer": "Int64", "real": "float64", "flag": "boolean"}
 
 
-@pytest.fixture
-def folder(runner, tmp_path, monkeypatch):
-    """The folder in which the page's commands were run."""
+def test_the_page_is_true(runner, tmp_path, monkeypatch, capsys):
+    """The commands and the Python of docs/python.md run in order; tables have the types of their columns, and notebooks show them."""
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
-    for command in re.findall(r"^    python -m (.*)$", page, re.MULTILINE):
+    names = {}
+    for found in re.finditer(r"^    python -m ([^\n]*)$|^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
+        command, code = found.groups()
+        if code:
+            exec(code, names)  # noqa: S102
+            continue
         module, *arguments = shlex.split(command)
         done = runner(*arguments, *(["device=cpu"] if module == "runner" else []), module=module)
         assert done.code == 0, done.err
-    return tmp_path
-
-
-def test_the_page_is_true(folder, capsys):
-    """The Python of docs/python.md runs on its runs; tables have the types of their columns, and notebooks show them."""
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(encoding="utf-8"), re.DOTALL)
-    names = {}
-    exec(code, names)  # noqa: S102
     out = capsys.readouterr().out
     assert "4 of 4 cases match the CPU reference" in out
     assert "4 same" in out
@@ -48,8 +44,8 @@ def test_the_page_is_true(folder, capsys):
     for wrong, sentence in (
         (lambda: run.samples("nothing"), "no case 'nothing'"),
         (lambda: run.best(by="speed"), "rank_by=speed"),
-        (lambda: face.open("latest~7"), "only 2 runs"),
-        (lambda: face.open(folder), "not a run folder"),
+        (lambda: face.open("latest~7"), "only 4 runs"),
+        (lambda: face.open(tmp_path), "not a run folder"),
     ):
         with pytest.raises(UsageError, match=sentence):
             wrong()

@@ -86,6 +86,7 @@ def test_a_worker_that_ends_while_it_makes_inputs_is_replaced(tmp_path):
 IMPORTS = {  # what is imported, and what is not needed for it
     "runner": "numpy pandas hydra omegaconf matplotlib rich yaml",
     "runner.sweep.session": "numpy pandas hydra omegaconf matplotlib rich yaml",  # it starts the worker
+    "runner.api.process": "numpy pandas hydra omegaconf matplotlib rich yaml",  # so does this one
     "runner.sweep.run_case": "pandas hydra omegaconf matplotlib rich yaml scipy",  # the worker
     "runner.compose.app": "pandas scipy matplotlib submitit",  # the launchers and the search are known in every run
     "runner.commands.kernel_yaml": "hydra omegaconf pandas matplotlib scipy",

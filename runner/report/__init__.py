@@ -29,12 +29,13 @@ from runner import interruption
 from runner.report.renderers import Renderers
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from rich.console import Console
 
     from runner.record.run import Run
     from runner.report.findings import Verdict
 
-__all__ = ["as_markdown", "build", "draw_lanes", "prepare", "print_summary", "publish", "publish_alone"]
+__all__ = ["as_markdown", "build", "draw_lanes", "plot", "prepare", "print_summary", "publish", "publish_alone"]
 
 SLOW = ("pandas", "runner.report.terminal", "runner.report.verdict", "runner.report.page")
 """The modules of a report that are slow to import."""
@@ -116,6 +117,26 @@ def as_markdown(folder: Path) -> str:
     from runner.report import terminal
 
     return terminal.as_markdown(*_read(folder))
+
+
+def plot(folder: Path) -> Figure:
+    """Draw the ranked chart of the report's first screen with matplotlib; a notebook displays the figure.
+
+    Raises:
+        UsageError: The run has no two comparable cases, or none whose memory work was counted.
+    """
+    from runner.errors import UsageError
+    from runner.record.run import read
+    from runner.report import answers
+    from runner.report.figures import ranked
+
+    run = read(folder)
+    chart = answers.first_screen(run).chart
+    if chart is None:
+        timed = run.frame["median_us"].notna().any()
+        without = "lines=all counts the memory work of cases on the CPU device"
+        raise UsageError(f"{folder}: nothing to draw: fewer than two comparable cases{'' if timed else f'; {without}'}")
+    return ranked.draw(chart)
 
 
 def draw_lanes(rows: Iterable[Mapping[str, Any]], title: str = "") -> bytes:

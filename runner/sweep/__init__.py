@@ -4,3 +4,19 @@
 
 plan ──compile──▶ binaries ──engine──▶ worker: run_case, measure ──▶ Outcome ──ledger──▶ rows, samples
 """
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+import runner
+
+
+class _Callable(ModuleType):
+    """Python binds this package to the name `runner.sweep` when it is imported, where users call the function."""
+
+    __call__ = staticmethod(runner.sweep)
+
+
+sys.modules[__name__].__class__ = _Callable

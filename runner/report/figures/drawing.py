@@ -81,11 +81,28 @@ def _smaller(svg: str) -> str:
     return TAG.sub(lambda tag: DIGITS.sub(r"\1", tag[0]), svg)
 
 
-def draw(title: str, content: Chart) -> Sheet:
+class NotebookFigure(Sheet):
+    """A figure that a notebook displays, also without pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        content = io.BytesIO()
+        self.savefig(content, format="png", dpi=96)
+        return content.getvalue()
+
+
+def for_notebook(title: str, content: Chart) -> Sheet:
+    """Draw a chart as a figure that a notebook displays. The user's matplotlibrc does not count."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(SETTINGS)
+        return draw(title, content, NotebookFigure)
+
+
+def draw(title: str, content: Chart, kind: type[Sheet] = Sheet) -> Sheet:
     """Draw a chart."""
     number = len(content.panels)
     lines = math.ceil(number / content.columns)
-    figure = Sheet(figsize=(WIDE, 0.4 + lines * content.height), layout="constrained")
+    figure = kind(figsize=(WIDE, 0.4 + lines * content.height), layout="constrained")
     figure.suptitle(textwrap.fill(title, 76), x=0.01, ha="left", fontsize=12, fontweight="bold")
     grid: dict[str, Any] = {"sharex": content.share_x, "sharey": content.share_y}
     grid |= {"width_ratios": list(content.widths)} if content.widths else {}

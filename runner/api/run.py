@@ -1,4 +1,4 @@
-"""Runs in Python: their tables, samples and comparisons as pandas data frames. `runner.open` opens one.
+"""A run in Python: its tables, samples, comparisons and chart, as pandas data frames and a matplotlib figure.
 
 Each property reads the run's folder on first use, and raises `UsageError` if it cannot be read.
 """
@@ -10,14 +10,15 @@ import io
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from runner import columns
+from runner import columns, report
 from runner.compare import changes, views
 from runner.compare import runs as compared
-from runner.display.text import absent
+from runner.display.console import short_path
+from runner.display.text import absent, described
 from runner.errors import UsageError
 from runner.kernel.metrics import criterion
 from runner.record import ranking, runs, samples
@@ -25,6 +26,9 @@ from runner.record import run as reader
 from runner.record.folder import RunFolder
 from runner.report import findings, tables
 from runner.stages.lines import costs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MAX_ROWS = 60  # of a table in a notebook
 _TYPES = {"text": "string", "integer": "Int64", "real": "float64", "flag": "boolean"}
@@ -72,6 +76,40 @@ class Run:
         """One or two sentences on how many cases match their reference, and which is the fastest."""
         return findings.judge(self._run).headline
 
+    @property
+    def ok(self) -> bool:
+        """Whether every case was run and is correct. Skipped cases do not count, but at least one must be correct."""
+        return findings.level(self._run) == "good"
+
+    @cached_property
+    def problems(self) -> list[str]:
+        """A sentence for each case that failed: the case, its status, and why; then those that were not reached.
+
+        If no case is correct, skipped ones follow.
+        """
+        rows = [row for row in self._run.rows if row["status"] not in ("ok", *ranking.IDLE)]
+        rows += [row for row in self._run.rows if row["status"] == "not_run"]
+        if "ok" not in set(self._run.frame["status"]):
+            rows += [row for row in self._run.rows if row["status"] == "skipped"]
+        names = [name for name in self._run.parameters if name != "seed"]
+        return [f"{described(row, names)}: {row['status']}: {row['reason']}" for row in rows]
+
+    @property
+    def report(self) -> Path:
+        """The path of report.html. It does not exist before the sweep's end."""
+        return RunFolder(self.path).report
+
+    def plot(self) -> Figure:
+        """Draw the report's first chart: the best case of each kernel, or the variants of one, the fastest first.
+
+        Without a GPU it shows counted memory work, as times of the CPU device say nothing about a GPU. A notebook
+        displays the figure; `savefig` of it writes a file.
+
+        Raises:
+            UsageError: The run has no two comparable cases, or none whose memory work was counted.
+        """
+        return report.plot(self.path)
+
     def samples(self, case: str | Mapping[str, Any] | pd.Series[Any]) -> pd.DataFrame:
         """The timed launches of a case.
 
@@ -116,7 +154,7 @@ class Run:
         Args:
             baseline: The earlier run, its folder, or `latest~1` and the like.
         """
-        before = baseline if isinstance(baseline, Run) else open_run(baseline)
+        before = baseline if isinstance(baseline, Run) else Run(runs.find_one(str(baseline)))
         with runs.reading(f"{before.path}, {self.path}"):
             base, after = compared.united(list(compared.read([before.path, self.path])))
             return Comparison(changes.compare(base, after, lambda _: None))
@@ -135,12 +173,12 @@ class Run:
         return dict(rows.iloc[0])
 
     def __repr__(self) -> str:
-        return f"<Run {self.path}: {self.verdict}>"
+        return f"<Run {short_path(self.path)}: {self.verdict}>"
 
     def _repr_html_(self) -> str:
         table = tables.all_cases(self._run, ranking.ratios(self._run))
         more = f"<p>{len(table.lines) - MAX_ROWS} more cases</p>" if len(table.lines) > MAX_ROWS else ""
-        title = f"<p>{html.escape(str(self.path))}<br>{html.escape(self.verdict)}</p>"
+        title = f"<p>{html.escape(short_path(self.path))}<br>{html.escape(self.verdict)}</p>"
         return f"{title}{table.html(MAX_ROWS)}{more}"
 
 
@@ -168,11 +206,6 @@ class Comparison:
     def _repr_html_(self) -> str:
         sentences = "<br>".join(map(html.escape, (self.verdict, *self.remarks)))
         return f"<p>{sentences}</p>{self.table.to_html(max_rows=MAX_ROWS, index=False, na_rep='')}"
-
-
-def open_run(name: str | Path) -> Run:
-    """Open a run by its folder, `latest`, or `latest~1` for the one before it."""
-    return Run(runs.find_one(str(name)))
 
 
 def _convert_column(name: str, values: pd.Series[Any]) -> pd.Series[Any]:
