@@ -1,7 +1,7 @@
 // softmaxRow: out[r][c] = exp(in[r][c] - max of row r) / sum of exp(in[r][k] - max of row r) over k.
 //
-// New: one block computes a row. Its threads keep the row in registers, so that each element is read and written once. The
-//      maximum, then the sum, are reduced by warp shuffles, and once more over the block's warps.
+// New: one block computes a row. Its threads keep the row in registers, so that each element is read and written
+//      once. The maximum, then the sum, are reduced by warp shuffles, and once more over the block's warps.
 // Macros: BLOCK threads per block, PER_THREAD elements of a thread, which lie BLOCK apart.
 // Constraints: whole warps; PER_THREAD * BLOCK >= cols.
 

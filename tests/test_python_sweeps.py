@@ -192,7 +192,9 @@ def test_the_caller_keeps_hydra_signals_and_matplotlib(here, monkeypatch):
 
 
 SLOW = """
+import signal
 import runner
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what starts the tests may have it ignored
 print(runner.sweep("reduceShfl", size="64Ki", device="cpu", seed=range(500), overrides=["lines=none", "racecheck=none"]))
 """
 
