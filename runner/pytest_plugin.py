@@ -52,6 +52,8 @@ class CheckKernel:
     ) -> Run:
         """Run a kernel, and fail the test unless every case is correct, or skipped for a reason of its own.
 
+        Of each kernel at least one case must be correct.
+
         Args:
             kernel: As for `runner.sweep`.
             overrides: As for `runner.sweep`, after those of the ini-file.
@@ -75,7 +77,7 @@ class CheckKernel:
             run = runner.sweep(
                 kernel, quiet=True, overrides=[*self._config.getini("kernel_overrides"), *given], **options
             )
-            wrong = "" if run.ok else message(run)
+            wrong = unchecked(run) if run.ok else message(run)
         except runner.RunnerError as e:  # one sentence, which needs no traceback
             wrong = str(e)
         if run is None or wrong:
@@ -93,6 +95,15 @@ class CheckKernel:
 
     def _next_folder(self) -> Path:
         return self._folder / f"kernel-run-{self._number}"
+
+
+def unchecked(run: Run) -> str:
+    """The kernels of which all cases were skipped, each with a reason; empty if there is none."""
+    lines = []
+    for kernel, rows in run.table.groupby("kernel", sort=False):
+        if not (rows["status"] == "ok").any():
+            lines.append(f"{kernel}: no case was checked: {rows['reason'].iloc[0]}")
+    return "\n".join([*lines, f"Report: {run.report}"]) if lines else ""
 
 
 def message(run: Run) -> str:

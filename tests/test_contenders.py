@@ -66,7 +66,7 @@ def test_what_a_class_prepares_is_prepared_once(cpu, monkeypatch):
     ("function", "status", "words"),
     [
         ("forgets", "mismatch", "out[999]"),
-        ("raises", "launch_error", "functions.py: raises raised ValueError: no such shape"),
+        ("raises", "launch_error", "functions.py:37: raises raised ValueError: no such shape"),
         ("writes_input", "launch_error", "assignment destination is read-only"),
         ("absent", "launch_error", "functions.py: there is no function 'absent'"),
     ],
@@ -238,18 +238,19 @@ def test_a_shipped_contender_is_right(name, gpu):
     assert (outcome.status, outcome.reason) == ("ok", "")
 
 
-@pytest.mark.gpu
-def test_the_examples_of_the_page_run(runner, tmp_path):
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_the_examples_of_the_page_run(runner, tmp_path, device):
     """The files of docs/contenders.md, laid where they say, run by its commands, unless a library is missing."""
     page = (ROOT / "docs" / "contenders.md").read_text(encoding="utf-8")
     for block in re.findall(r"^```\w+\n((?:#|//) my_kernels/.*?)^```", page, re.DOTALL | re.MULTILINE):
         path = tmp_path / re.search(r"my_kernels/\S+", block)[0]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(block)
-    commands = re.findall(r"^    python -m runner (--config-dir .*)$", page, re.MULTILINE)
-    assert len(commands) == 2
+    every = re.findall(r"^    python -m runner (--config-dir .*)$", page, re.MULTILINE)
+    commands = [command for command in every if ("device=cpu" in command) == (device == "cpu")]
+    assert len(commands) == {"cpu": 1, "cuda": 2}[device]
     for number, command in enumerate(commands):
-        done = runner(*command.split(), "device=cuda", f"hydra.sweep.dir={number}")
+        done = runner(*command.split(), f"device={device}", f"hydra.sweep.dir={number}")
         assert done.code == 0, done.out
         rows = pd.read_csv(tmp_path / str(number) / "results.csv")
         assert all(r.status == "ok" or "not installed" in r.reason for r in rows.itertuples()), done.out

@@ -67,9 +67,12 @@ def test_a_failure_is_the_finding_and_no_traceback(project):
             check_kernel("mine", size="large")
         def test_skipped(check_kernel):
             check_kernel("mine", block=2048)
+        def test_beside(check_kernel):
+            check_kernel(["copyGmem", "torchTranspose"], size="33x65")
     """
     code, told = pytest_of(project, tests)
-    assert (code, "3 failed" in told) == (1, True), told
+    assert (code, "4 failed" in told) == (1, True), told
+    assert "torchTranspose: no case was checked: a Python function, into which this device cannot look" in told
     assert told.count("outside.cu:4: out-of-bounds read of 'in': index 1001, but it has 1001 elements") == 1
     assert "size=large: expected a number of elements" in told
     assert "device checked: skipped: a block of 2048 threads is not within" in told

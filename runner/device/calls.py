@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import sys
+import traceback
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -97,10 +98,17 @@ class PythonProgram:
             try:
                 function(*arguments, **further)
             except Exception as e:  # noqa: BLE001  (the code is the user's, it may raise anything)
-                what = f"{type(e).__name__}: {str(e)[:MAX_MESSAGE]}"
-                raise LaunchError(f"{self._source.path.name}: {self._source.function} raised {what}") from None
+                what = f"{type(e).__name__}: {' '.join(str(e).split())[:MAX_MESSAGE]}"
+                where = _where(e, self._source.path)
+                raise LaunchError(f"{where}: {self._source.function} raised {what}") from None
 
         return call
+
+
+def _where(error: Exception, path: Path) -> str:
+    """The file, with the last of its lines that led to an exception if there is one."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return f"{path.name}:{lines[-1]}" if lines else path.name
 
 
 def _imported(path: Path) -> Any:
