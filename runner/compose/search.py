@@ -275,15 +275,8 @@ def _counted(objectives: Sequence[Metric], base: Job) -> list[str]:
 def _require_countable(base: Job, counts: Sequence[str]) -> None:
     """Raise `UsageError` if the lines of the kernel cannot be counted."""
     kernel = base.case.kernel
-    why = (
-        f"runs on a GPU only: {kernel.gpu_only}"
-        if kernel.gpu_only
-        else f"is {kernel.opaque}"
-        if kernel.opaque
-        else "breaks a rule"
-        if base.case.hazard
-        else ""
-    )
+    why = f"runs on a GPU only: {kernel.gpu_only}" if kernel.gpu_only else kernel.opaque and f"is {kernel.opaque}"
+    why = why or ("breaks a rule" if base.case.hazard else "")
     if why:
         raise UsageError(
             f"{OBJECTIVE}: {counts[0]} is counted on the CPU device, and {kernel.name} {why}; choose another objective"

@@ -6,24 +6,24 @@ must queue its work. A class prepares in its constructor, which is not timed; ea
 
 from __future__ import annotations
 
-import importlib.util
+import copy
 import inspect
-import sys
 import traceback
-import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from runner.device import Inside, Launch, Resources, Source, Value, View
 from runner.errors import LaunchError, NotInstalled
+from runner.files import modules
 
 PARAMETER = "stream"
 MAX_MESSAGE = 300  # characters of a function's exception
 
-Queue = Callable[[], None]
+Queue = Callable[[], object]
 
 
 def plain(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -40,7 +40,7 @@ class PythonProgram:
         stream: What the function gets as its stream.
     """
 
-    capturable = False  # a CUDA graph would need the function's cooperation
+    calls_host = True
 
     def __init__(self, source: Source, argument: Callable[[Any], Any], stream: object) -> None:
         self._source, self._argument, self._stream = source, argument, stream
@@ -50,9 +50,8 @@ class PythonProgram:
 
     def sibling(self, function: str) -> PythonProgram:
         """Another function of the same file."""
-        other = PythonProgram.__new__(PythonProgram)
-        other.__dict__ = {**self.__dict__, "_prepared": {}}
-        other._function = other._find(function)  # noqa: SLF001
+        other = copy.copy(self)
+        other._prepared, other._function = {}, self._find(function)  # noqa: SLF001
         return other
 
     def _find(self, name: str) -> Callable[..., Any]:
@@ -77,9 +76,8 @@ class PythonProgram:
         addresses = (a.pointer if hasattr(a, "pointer") else a.tobytes() for a in launch.arguments)  # type: ignore[union-attr]
         key = tuple(addresses)
         if key not in self._prepared:
-            made: list[Any] = []
-            self._guarded(lambda *given, **named: made.append(self._function(*given, **named)), *arguments)()
-            self._prepared[key] = self._guarded(made[0], named=False)
+            prepared: Any = self._guarded(self._function, *arguments)()
+            self._prepared[key] = self._guarded(prepared, named=False)
         return self._prepared[key]
 
     def _passed(self, argument: Any) -> Any:
@@ -94,9 +92,9 @@ class PythonProgram:
         """A call whose exceptions are LaunchErrors."""
         further = {PARAMETER: self._stream} if named else {}
 
-        def call() -> None:
+        def call() -> object:
             try:
-                function(*arguments, **further)
+                return function(*arguments, **further)
             except Exception as e:  # noqa: BLE001  (the code is the user's, it may raise anything)
                 what = f"{type(e).__name__}: {' '.join(str(e).split())[:MAX_MESSAGE]}"
                 where = _where(e, self._source.path)
@@ -111,26 +109,16 @@ def _where(error: Exception, path: Path) -> str:
     return f"{path.name}:{lines[-1]}" if lines else path.name
 
 
-def _imported(path: Path) -> Any:
-    """Import a file, as modules in different folders may have the same name. Raises NotInstalled or LaunchError."""
-    spec = importlib.util.spec_from_file_location(f"calls_{zlib.crc32(str(path).encode()):08x}", path)
-    if spec is None or spec.loader is None:
-        raise LaunchError(f"{path.name} is not a module")
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.parent))  # for its own imports
-    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # writes no __pycache__ into a run folder
+def _imported(path: Path) -> ModuleType:
+    """Import a file. Raises NotInstalled or LaunchError."""
     try:
-        spec.loader.exec_module(module)
+        return modules.load(path)
     except ModuleNotFoundError as e:
         raise NotInstalled(f"{path.name} needs the module '{e.name}', which is not installed") from None
     except Exception as e:  # noqa: BLE001  (the code is the user's)
         raise LaunchError(f"{path.name} cannot be imported: {type(e).__name__}: {str(e)[:MAX_MESSAGE]}") from None
-    finally:
-        sys.dont_write_bytecode = before
-        sys.path.remove(str(path.parent))
-    return module
 
 
-def as_launched(sequence: Sequence[Launch]) -> bool:
-    """Whether all of these launches are of `__global__` functions, and none calls a function of the host."""
-    return all(getattr(launch.program, "capturable", True) for launch in sequence)
+def calls_host(launch: Launch) -> bool:
+    """Whether a launch, or one that follows it, calls a function of the host, which no CUDA graph can repeat."""
+    return any(getattr(part.program, "calls_host", False) for part in launch.sequence)

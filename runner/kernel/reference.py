@@ -10,12 +10,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
-import importlib.util
 import os
 import sys
 import time
 import traceback
-import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -33,6 +31,7 @@ from runner.bounds.formula import shortened
 from runner.bounds.rounding import Arithmetic, Halves, is_float, is_half, least_precise, wider, with_halves
 from runner.bounds.tied_indices import accepting
 from runner.errors import UsageError
+from runner.files import modules
 from runner.kernel.arrays import MAX_CACHED, DType, part_types, with_parts
 from runner.kernel.case import READ, Case
 from runner.kernel.declaration import Canonical, Kernel
@@ -260,21 +259,10 @@ MOVED = {
 
 @functools.lru_cache(maxsize=256)
 def _load(path: Path) -> ModuleType:
-    """Load a module from its file, as modules in different folders may have the same name."""
+    """Import a module of references."""
     for former, now in MOVED.items():
         sys.modules.setdefault(former, importlib.import_module(now))
-    spec = importlib.util.spec_from_file_location(f"reference_{zlib.crc32(str(path).encode()):08x}", path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path.name} is not a module")
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.parent))  # for its own imports
-    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # writes no __pycache__ into a run folder
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.dont_write_bytecode = before
-        sys.path.remove(str(path.parent))
-    return module
+    return modules.load(path)
 
 
 def module_file(kernel: Kernel) -> Path | None:

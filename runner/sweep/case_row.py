@@ -35,15 +35,14 @@ TIMER_LIMITED = 2.0  # multiple of an empty kernel's time, below which most of t
 def known_columns(job: Job, device: str, launcher: str) -> Row:
     """The columns that are known before the case runs. `device` is the kind of device, `launcher` a name."""
     case, kernel = job.case, job.case.kernel
+    has_launch = not case.excluded and not kernel.form.calls_host
     return {
         "case": case.id,
         "kernel": kernel.name,
         **_parameter_columns(case),
         "seed": case.seed,
-        "grid": None
-        if case.excluded or kernel.form.calls_host
-        else re.sub("(x1)+$", "", "x".join(map(str, case.grid))),
-        "shared_dynamic": None if case.excluded or kernel.form.calls_host else case.shared,
+        "grid": re.sub("(x1)+$", "", "x".join(map(str, case.grid))) if has_launch else None,
+        "shared_dynamic": case.shared if has_launch else None,
         "finish": kernel.finish,
         "family": kernel.family,
         "baseline": kernel.baseline or None,

@@ -30,7 +30,7 @@ from runner.device import (
     Timed,
     View,
 )
-from runner.device.calls import PythonProgram, as_launched
+from runner.device.calls import PythonProgram, calls_host
 from runner.device.cuda import energy
 from runner.device.cuda.describe import Nvml, describe, measure_overhead
 from runner.device.cuda.driver_calls import Graph, call
@@ -166,7 +166,7 @@ class CudaDevice(Device):
 
     def active_blocks(self, launch: Launch) -> int | None:
         """The driver's occupancy: blocks of the launch per multiprocessor; `None` if an old driver lacks the call."""
-        if not as_launched(launch.sequence):
+        if calls_host(launch):
             return None
         try:
             return active_blocks(launch)
@@ -219,7 +219,7 @@ class CudaDevice(Device):
 
     def _flushes(self, launch: Launch) -> int:
         """How often to flush before a launch: the host time of a function of the host must pass meanwhile."""
-        if as_launched(launch.sequence):
+        if not calls_host(launch):
             return 1
         needed = FLUSH_MARGIN * self._spent.get(id(launch.program), 0.0) / self.info.details["flush_us"]
         return min(MAX_FLUSHES, 1 + int(needed))
@@ -263,7 +263,7 @@ class CudaDevice(Device):
     @contextlib.contextmanager
     def _captured(self, launches: Sequence[Launch], queue_all: Callable[[], None]) -> Iterator[Callable[[], None]]:
         """A function that queues the launches as a graph, or singly if the driver cannot capture cooperative ones."""
-        if not all(as_launched(launch.sequence) for launch in launches):
+        if any(map(calls_host, launches)):
             with self._launch_errors():
                 yield queue_all
             return
@@ -310,7 +310,7 @@ class CudaDevice(Device):
     def _sequence_queue(self, launch: Launch, graphs: contextlib.ExitStack) -> Callable[[], None]:
         """As `queue_function`, with several launches as one graph, so that they do not wait for Python."""
         queue = self.queue_function(launch)
-        if not launch.next_launches or not as_launched(launch.sequence):
+        if not launch.next_launches or calls_host(launch):
             return queue
         try:
             return graphs.enter_context(contextlib.closing(Graph(self.stream.handle, queue))).launch

@@ -6,6 +6,7 @@ stream. The CUDA runtime in it uses the primary context, which the device has ma
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import re
 from pathlib import Path
@@ -24,7 +25,7 @@ _NO_LIBRARY = re.compile(r"lib[\w.+-]+\.so[\w.]*(?=: cannot open)")
 class HostProgram:
     """A function of a shared library that nvcc made."""
 
-    capturable = False  # it may decide between launches, or allocate
+    calls_host = True
 
     def __init__(self, path: Path, source: Source, stream: driver.Stream) -> None:
         self._source, self._stream = source, stream
@@ -46,8 +47,8 @@ class HostProgram:
 
     def sibling(self, function: str) -> HostProgram:
         """Another function of the same library."""
-        other = HostProgram.__new__(HostProgram)
-        other.__dict__ = {**self.__dict__, "_function": self._find(function)}
+        other = copy.copy(self)
+        other._function = self._find(function)  # noqa: SLF001
         return other
 
     @property

@@ -39,8 +39,6 @@ class CudaProgram:
         self.hint = ""  # for the message if a launch of it fails
         self._variables: list[tuple[int, driver.DeviceAllocation, int]] | None = None  # address, first content, bytes
 
-    capturable = True  # by a CUDA graph
-
     def queue(self, launch: Launch) -> Callable[[], None]:
         """Prepare the kernel; the returned function queues the launch."""
         return queue_function(launch, self.stream)
