@@ -14,10 +14,10 @@ from runner.bounds.array_expression import ArrayExpression
 from runner.bounds.expected import Tolerance
 from runner.bounds.formula import called, named, parse
 from runner.columns import RESERVED
-from runner.device import Form, Role, cache, form_of
+from runner.device import Role, cache
 from runner.errors import UsageError
 from runner.files.limited_yaml import LOADER
-from runner.kernel import metrics
+from runner.kernel import metrics, yaml_form
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, part_types
 from runner.kernel.declaration import (
     NEUTRAL,
@@ -47,19 +47,6 @@ KEYS = _OWN_KEYS | frozenset(
     "shuffle hazard structs no_output undefined_where launches include metrics host libraries".split()
 )
 ACCESSES = "the cost of accesses is now counted from the kernel itself (lines.csv); remove the key"
-
-GPU_ONLY = {
-    Form.HOST: "a host function, which calls CUDA's runtime or a library",
-    Form.BINARY: "compiled for a GPU",
-}
-"""Why the kernels of a form run on a GPU alone."""
-
-FOREIGN = {
-    Form.PYTHON: ("macros", "include", "grid", "shared", "cooperative", "shuffle"),
-    Form.HOST: ("grid", "shared", "cooperative", "shuffle"),
-    Form.BINARY: ("macros", "include"),
-}
-"""The keys that a form lacks."""
 
 BLANK = "???"  # what runner.importer leaves to be filled in
 _TAKEN = "'{}' is also the name of another value or array; choose another name"
@@ -108,7 +95,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None, own: Mapping[
     d.need("parameters", "arguments", *result)
     d.folder = yaml.parent
     source = _source(yaml, name, d)
-    form = _form(d, source, own)
+    form = yaml_form.read(d, source, own)
     if "launches" not in d.raw and not form.calls_host:
         d.need("grid")
     require_few_parameters(d.raw, d.where)
@@ -149,7 +136,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None, own: Mapping[
         ceiling=d.flag("ceiling", default=False),
         finish=d.choice("finish", ("host", "device"), "device"),
         min_arch=_min_arch(d),
-        gpu_only=_reason(d, "gpu_only") or GPU_ONLY.get(form, ""),
+        gpu_only=_reason(d, "gpu_only") or yaml_form.GPU_ONLY.get(form, ""),
         cooperative=d.flag("cooperative", default=False),
         parameters=parameters,
         macros=tuple(_macros(d)),
@@ -180,7 +167,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None, own: Mapping[
         undefined_where=_undefined_where(d),
         metrics=_metrics(d),
         form=form,
-        libraries=tuple(_libraries(d, form)),
+        libraries=tuple(yaml_form.libraries(d, form)),
     )
     _require_sound(kernel)
     # A number that an expression needs as an integer is one.
@@ -427,29 +414,6 @@ def _source(yaml: Path, name: str, d: Reader) -> Path:
         except (OSError, RuntimeError, ValueError) as e:  # no permission, a link to itself, a name too long or with NUL
             raise UsageError(f"{where}: '{text}' cannot be read: {getattr(e, 'strerror', None) or e}") from None
     raise UsageError(f"{where}: the file '{candidates[0]}' was not found in {yaml.parent}")
-
-
-def _form(d: Reader, source: Path, own: Mapping[str, Any]) -> Form:
-    """What the source holds. Keys of the family that this form lacks are dropped; such keys of its own are refused."""
-    form = form_of(source, host=d.flag("host", default=False))
-    if d.flag("host", default=False) and form is not Form.HOST:
-        raise UsageError(f"{d.where}: host: {source.name} is no CUDA source; remove the key")
-    for key in FOREIGN.get(form, ()):
-        if key in own:
-            raise UsageError(f"{d.where}: {key}: {form.label} ({source.name}) has no {key}; remove the key")
-        d.raw.pop(key, None)
-    return form
-
-
-def _libraries(d: Reader, form: Form) -> Iterator[str]:
-    given = d.raw.get("libraries", [])
-    names = given if isinstance(given, list) else [given]
-    if names and form is not Form.HOST:
-        raise UsageError(f"{d.where}: libraries: only a host function ('host: true') is linked with libraries")
-    for name in names:
-        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_][\w.+-]*", name):
-            raise UsageError(f"{d.where}: libraries: {shown(name)}: expected the name of a library, such as cublas")
-        yield name
 
 
 def _include(yaml: Path, d: Reader) -> Iterator[Path]:

@@ -1,0 +1,49 @@
+"""Read what a kernel's source holds, and the keys that only some forms have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from runner.device import Form, form_of
+from runner.errors import UsageError
+from runner.kernel.yaml_reader import Reader, shown
+
+GPU_ONLY = {
+    Form.HOST: "a host function, which calls CUDA's runtime or a library",
+    Form.BINARY: "compiled for a GPU",
+}
+"""Why the kernels of a form run on a GPU alone."""
+
+FOREIGN = {
+    Form.PYTHON: ("macros", "include", "grid", "shared", "cooperative", "shuffle"),
+    Form.HOST: ("grid", "shared", "cooperative", "shuffle"),
+    Form.BINARY: ("macros", "include"),
+}
+"""The keys that a form lacks."""
+
+
+def read(d: Reader, source: Path, own: Mapping[str, Any]) -> Form:
+    """What the source holds. Keys of the family that this form lacks are dropped; such keys of its own are refused."""
+    form = form_of(source, host=d.flag("host", default=False))
+    if d.flag("host", default=False) and form is not Form.HOST:
+        raise UsageError(f"{d.where}: host: {source.name} is no CUDA source; remove the key")
+    for key in FOREIGN.get(form, ()):
+        if key in own:
+            raise UsageError(f"{d.where}: {key}: {form.label} ({source.name}) has no {key}; remove the key")
+        d.raw.pop(key, None)
+    return form
+
+
+def libraries(d: Reader, form: Form) -> Iterator[str]:
+    """The libraries that a host function is linked with."""
+    given = d.raw.get("libraries", [])
+    names = given if isinstance(given, list) else [given]
+    if names and form is not Form.HOST:
+        raise UsageError(f"{d.where}: libraries: only a host function ('host: true') is linked with libraries")
+    for name in names:
+        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_][\w.+-]*", name):
+            raise UsageError(f"{d.where}: libraries: {shown(name)}: expected the name of a library, such as cublas")
+        yield name
