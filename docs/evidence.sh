@@ -33,7 +33,7 @@ sweep() { # the tutorials' reductions over sizes and blocks
 experiments() {
   for file in conf/experiment/*.yaml; do
     experiment=$(basename "$file" .yaml)
-    case $experiment in seed_reductions | tutorial_reductions | ladder_*) continue ;; esac # `tutorials` and `steps`
+    case $experiment in seed_reductions | tutorial_reductions | ladder_* | *_contenders) continue ;; esac # `tutorials`, `steps` and `contenders`
     run "experiments/$experiment" "experiment=$experiment"
   done
 }
