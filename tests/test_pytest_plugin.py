@@ -32,9 +32,23 @@ def project(tmp_path):
 
 
 def pytest_of(folder, tests, *arguments):
-    """Run pytest in a project, in a process of its own, with no other plugin; give its exit status and its words."""
+    """Run pytest in a project, in a process of its own, with no other plugin; give its exit status and its words.
+
+    -rN leaves out pytest's summary, which repeats each message in full where CI is set, and cuts it off elsewhere.
+    """
     (folder / "test_kernels.py").write_text(textwrap.dedent(tests))
-    command = [sys.executable, "-m", "pytest", "-p", PLUGIN, "-p", "no:cacheprovider", "--basetemp", folder / "temp"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        PLUGIN,
+        "-p",
+        "no:cacheprovider",
+        "-rN",
+        "--basetemp",
+        folder / "temp",
+    ]
     done = subprocess.run(
         [*command, *arguments],
         cwd=folder,
