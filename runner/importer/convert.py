@@ -12,6 +12,7 @@ from runner.device.syntax import Kernel
 from runner.errors import UsageError
 from runner.importer import t4_run
 from runner.importer.facts import find_facts, folders_nearby
+from runner.importer.host import Program
 from runner.importer.kernel_yaml import format_yaml
 from runner.importer.tuning import Tuning, read_script, read_t1
 
@@ -68,6 +69,7 @@ def _write_kernels(file: Path, tuning: Tuning, kernel: str | None, source: Path 
         names = f"available: {', '.join(map(str, kernels))}" if kernels else "it has no __global__ function"
         raise UsageError(f"{path}: it has no kernel '{kernel}'; {names}" if kernel else f"{path}: {names}")
     paths: dict[str, Path] = {}
+    program = Program(dict(parsed_files(Source(path, text, ""))))
     for each in chosen:
         include = tuple(folders_nearby(Source(path, text, each.name)))
         facts = find_facts(Source(path, text, each.name, include=include), each)
@@ -77,7 +79,7 @@ def _write_kernels(file: Path, tuning: Tuning, kernel: str | None, source: Path 
             name, count = f"{plain}_{count}", count + 1
         paths[name] = folder / f"{name}.yaml"
         overloads = sum(k.name == each.name for k in kernels) > 1
-        files[paths[name]] = format_yaml(facts, folder, tuning, overloads=overloads)
+        files[paths[name]] = format_yaml(facts, folder, tuning, program, overloads=overloads)
     if existing := next((path for path in files if path.exists()), None):
         raise UsageError(f"{existing}: already exists; nothing is written. --into FOLDER chooses another folder")
     for target, content in files.items():

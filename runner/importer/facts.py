@@ -55,6 +55,8 @@ class Facts:
     grid: int  # axes of the grid that the kernel reads: 1, 2 or 3
     types: Mapping[str, str]  # underlying types of its type aliases, where the files determine them
     launches: tuple[str, ...]  # launches in the files, as written
+    words: frozenset[str]  # names that the kernel and what it needs mention
+    writes_globals: bool  # whether it needs a `__device__` variable, which it may write
 
 
 def find_facts(source: Source, kernel: Kernel) -> Facts:
@@ -82,6 +84,10 @@ def find_facts(source: Source, kernel: Kernel) -> Facts:
         grid=_axes(fields, "blockIdx"),
         types=resolve_types(types, list(files.values())),
         launches=tuple(dict.fromkeys(_launches(source, kernel))),
+        words=frozenset(word for item in items for word in item.free_names),
+        writes_globals=any(
+            item.node.type == "declaration" and "__device__" in text_of(item.node).split() for item in items
+        ),
     )
 
 

@@ -7,13 +7,18 @@ import keyword
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from runner.columns import RESERVED
+from runner.importer import reference, terms
+from runner.importer.array_text import Geometry
 from runner.importer.facts import Facts, plain_type
+from runner.importer.host import Memory, Program
+from runner.importer.launched import Launched, block_sizes, whole_divisions
+from runner.importer.terms import Term
 from runner.importer.tuning import AXES, Tuning
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES
 from runner.kernel.expression import FUNCTIONS
@@ -34,28 +39,172 @@ _AXES = dict.fromkeys(("w", "width", "cols", "columns", "nx"), "cols") | dict.fr
 _ELEMENT_TYPES = ("SCALAR", "TYPE", "DTYPE", "T")  # usual names of the type of the elements
 _LENGTH = re.compile("(num_|n_)?(n|size|len|length|count|num|numel|elements|items|parameters|total)")
 _BLOCK = re.compile(r"(?i)(k\d*_)?block_?(size|dim)?(_x)?|(num_|n_)?threads(_per_block)?")
+_BLOCK_LIKE = re.compile(r"(?i)block|thread|tpb|tile")
+_HALVES = ("bfloat16", "float16")
+_HALF_SUMS = re.compile(r"\b__h(add|mul|fma|sub)2?\b|\bhadd\b")
+_SPECIAL = frozenset(("block", "dtype", "cache", "fill", "mask", "compile_options", "grid"))  # with a meaning of their own
 MAX_BLOCK = 1024  # threads
+MAX_ELEMENTS = 1 << 21  # of all arrays, so that the first run takes seconds on the CPU device
+MAX_WORK = 1 << 25  # the product of the lengths, likewise
+FEW, MANY = 256, 1 << 16  # a length that the file leaves open: one of several, or the only one
+
+
+@dataclass
+class _Parameter:
+    """A parameter of the YAML: its default, the allowed values if they are known, and a comment."""
+
+    default: Any
+    allowed: Sequence[Any] = ()
+    note: str = ""
+
+    def line(self, name: str) -> str:
+        """The line under `parameters`."""
+        is_number = isinstance(self.default, int | float) and not isinstance(self.default, bool)
+        default = terms.number_text(self.default) if is_number else self.default
+        value = f"{{default: {default}, allowed: [{', '.join(map(str, self.allowed))}]}}" if self.allowed else str(default)
+        return f"  {name}: {value}{f'  # {self.note}' if self.note else ''}"
+
+
+def yaml_name(name: str, taken: Iterable[str] = ()) -> str:
+    """The YAML's name for a name of the source: the one place that knows the rule."""
+    plain = re.sub(r"\W+", "_", name).lower().lstrip("_0123456789")[:30] or "value"
+    is_part = re.fullmatch(r"(block|grid)_[xyz]", plain)
+    if plain in RESERVED or plain in FUNCTIONS or keyword.iskeyword(plain) or is_part:
+        plain += "_"
+    while plain in taken:
+        plain += "_"
+    return plain
+
+
+def argument_name(position: int, name: str) -> str:
+    """The YAML's name for an argument of the kernel."""
+    name = name or f"argument{position}"
+    return name + "_" * (keyword.iskeyword(name) and name != "in")  # a keyword cannot be used in an expression
 
 
 @dataclass
 class _Description:
-    """A kernel's facts, and the parameters of its YAML: each a default, with the allowed values if known."""
+    """A kernel's facts, and the parameters of its YAML."""
 
     facts: Facts
     tuning: Tuning
-    parameters: dict[str, str] = field(default_factory=dict)  # lines of the YAML
+    program: Program
+    parameters: dict[str, _Parameter] = field(default_factory=dict)
+    arrays: tuple[str, ...] = ()  # names of the arrays, which no parameter may have
+    host: Launched | None = None  # the launch, if the file has one whose block it tells
+    grid_terms: list[Term | None] = field(default_factory=list)
+    values: dict[int, Term] = field(default_factory=dict)  # of scalars, by position
+    sizes: dict[str, Term] = field(default_factory=dict)  # of arrays, in elements
+    template: dict[str, Term] = field(default_factory=dict)  # template arguments that are numbers
+    answer: reference.Answer | None = None
 
     def add(self, name: str, default: Any, allowed: Sequence[Any] = (), note: str = "") -> str:
         """Add a parameter unless it exists; returns its name in the YAML."""
-        plain = re.sub(r"\W+", "_", name).lower().lstrip("_0123456789") or "value"
-        if plain in RESERVED or plain in FUNCTIONS or keyword.iskeyword(plain):
-            plain += "_"
-        value = f"{{default: {default}, allowed: [{', '.join(map(str, allowed))}]}}" if allowed else str(default)
-        self.parameters.setdefault(plain, f"  {plain}: {value}{f'  # {note}' if note else ''}")
+        plain = yaml_name(name, self.arrays)
+        self.parameters.setdefault(plain, _Parameter(default, allowed, note))
         return plain
 
+    def _add_constant(self, name: str, default: Any, note: str) -> str:
+        """Add a constant of the program; another one of this name, and a word of the YAML, gets a name of its own."""
+        plain = yaml_name(name, (*self.arrays, *_SPECIAL))
+        while plain in self.parameters and (self.parameters[plain].default, self.parameters[plain].note) != (default, note):
+            plain += "_"
+        self.parameters.setdefault(plain, _Parameter(default, (), note))
+        return plain
+
+    def read(self) -> None:
+        """Read the launch: the block, the grid, the values of scalars, the sizes of arrays; then the reference."""
+        kernel = self.facts.kernel
+        self.arrays = tuple(argument_name(i, p.name) for i, p in enumerate(kernel.parameters) if p.pointers)
+        if self.tuning.size or self.tuning.values or self.tuning.block:
+            return
+        for launch in self.program.launches_of(kernel.name.rpartition("::")[2]):
+            sizes = block_sizes(launch, self.facts.dimensions)
+            if sizes and len(launch.arguments) <= len(kernel.parameters):
+                self.host = Launched(launch, self.facts.words, self._add_constant, sizes)
+                break
+        if self.host is None:
+            return
+        self.grid_terms = self.host.grid()
+        for position, p in enumerate(kernel.parameters[: len(self.host.launch.arguments)]):
+            if p.pointers:
+                elements = self._elements(position, plain_type(p.type))
+                if elements is not None:
+                    self.sizes[argument_name(position, p.name)] = elements
+            elif (value := self.host.term(self.host.launch.arguments[position])) is not None:
+                self.values[position] = value
+
+    def _elements(self, position: int, kind: str) -> Term | None:
+        """The number of elements that the host allocates for a pointer, in the YAML's terms."""
+        memory = self.memory(position)
+        if memory is None or memory.elements is None or self.host is None:
+            return None
+        if memory.elements[0] != "bytes":
+            return self.host.term(memory.elements)
+        inner = self.host.term(memory.elements[1])  # a number of bytes without `sizeof`
+        dtype = _C_TYPES.get(self.facts.types.get(kind, kind), "float32")
+        return None if inner is None else terms.simplified(("/", inner, terms.number(DTYPES[dtype].itemsize)))
+
+    def memory(self, position: int) -> Memory | None:
+        """What the launch passes for a pointer."""
+        held = self.host.launch.memory if self.host else ()
+        return held[position] if position < len(held) else None
+
+    def find_reference(self) -> None:
+        """Look for the reference, with the roles that the code shows."""
+        kernel = self.facts.kernel
+        function = next((f for f in self.program.functions.get(kernel.name.rpartition("::")[2], ())
+                         if f.node.start_byte >= kernel.node.start_byte and f.node.end_byte <= kernel.node.end_byte), None)  # fmt: skip
+        if function is None or self.host is None:
+            return
+        arrays = {p.name: argument_name(i, p.name) for i, p in enumerate(kernel.parameters) if p.pointers == 1}
+        memory = {argument_name(i, p.name): self.memory(i) for i, p in enumerate(kernel.parameters)}
+        grid = [part for part in self.grid_terms if part is not None]
+        task = reference.Task(
+            function=function,
+            arrays=arrays,
+            hosts={m.name: name for name, m in memory.items() if m is not None and m.name},
+            outputs=frozenset(a for p, a in arrays.items() if self.facts.roles[p] != "in"),
+            values={kernel.parameters[i].name: v for i, v in self.values.items()} | self.template,
+            reals={
+                arrays[p.name]: not self.dtype(plain_type(p.type)).startswith(("int", "uint", "bool"))
+                for p in kernel.parameters
+                if p.pointers == 1
+            },
+            geometry=Geometry(self.host.block, tuple(grid) if len(grid) == len(self.grid_terms) else (), self.sizes),
+            block_value=self.host.sizes[0],
+        )
+        constants = {name: terms.name(own) for (name, _), own in self.host.names.items()}
+        self.answer = reference.find(task, self.program, constants)
+        if self.answer.reference is not None:
+            for name, size in self.answer.reference.elements.items():
+                self.sizes.setdefault(name, size)
+
     def launch(self) -> tuple[str, str]:
-        """The values of `block` and `grid`. Adds the parameter `size`."""
+        """The values of `block` and `grid`, with their comments."""
+        if self.host is not None:
+            return self._launched()
+        return self._guessed()
+
+    def _launched(self) -> tuple[str, str]:
+        """The block and the grid of the launch in the file."""
+        assert self.host is not None
+        launch, length = self.host.launch, "x".join(map(str, self.host.sizes))
+        block = f"{{default: {length}, allowed: [{length}]}}" if self.host.is_fixed else length
+        note = f"  # in {launch.where}" + ("; the kernel is compiled for it" if self.host.is_fixed else "")
+        try:
+            parts = [terms.yaml_text(part) for part in self.grid_terms if part is not None]
+        except ValueError:
+            parts = []
+        if len(parts) < len(self.grid_terms) or not parts:
+            _, grid = self._guessed()
+            return block + note, grid
+        while len(parts) < self.facts.grid:
+            parts.append("1")
+        return block + note, f"{_plain_or_quoted(parts[0]) if len(parts) == 1 else _yaml_list(parts)}  # in {launch.where}"
+
+    def _guessed(self) -> tuple[str, str]:
+        """A block and a grid for the number of axes that the kernel reads. Adds the parameter `size`."""
         facts, tuning = self.facts, self.tuning
         dimensions = max(facts.dimensions, len(tuning.block), len(tuning.size))
         if tuning.size:
@@ -76,22 +225,52 @@ class _Description:
             parts.append(f"ceil_div({length}, {' * '.join(divisors or [own])})")
         if not tuning.divisors:
             parts += [BLANK] * (facts.grid - len(parts))
-        return block, parts[0] if len(parts) == 1 else _yaml_list(parts)
+        grid = parts[0] if len(parts) == 1 else _yaml_list(parts)
+        return block, f"{grid}  # the number of blocks that are launched?"
 
     def function(self) -> str:
         """The value of `function`. Adds a parameter for each template argument."""
+        given = self.host.launch.template if self.host else ()
         arguments = []
-        for text in self.facts.kernel.template:
-            declared, _, default = (part.strip() for part in text.partition("="))
-            name = (re.findall(r"\w+", declared) or ["value"])[-1]
-            if re.match(r"(typename|class)\b", declared):
-                arguments.append(self.add("dtype", "float32"))
-            elif _BLOCK.fullmatch(name) and self.facts.dimensions == 1:
-                arguments.append("block")
+        for index, text in enumerate(self.facts.kernel.template):
+            passed = given[index] if index < len(given) else None
+            if re.match(r"(typename|class)\b", text):
+                arguments.append(self._template_type(passed))
             else:
-                arguments.append(self.add(name, default or BLANK, note=f"template argument {text}"))
+                arguments.append(self._template_value(text, passed))
         name = self.facts.kernel.name
         return f"{name}<{', '.join(arguments)}>" if arguments else name
+
+    def _template_type(self, passed: str | Term | None) -> str:
+        kind = passed if isinstance(passed, str) else str(passed[1]) if passed is not None and passed[0] == "name" else ""
+        dtype = _C_TYPES.get(self.facts.types.get(kind, kind), "")
+        if dtype and "dtype" in self.parameters and self.parameters["dtype"].default != dtype:
+            return kind
+        return self.add("dtype", dtype or "float32")
+
+    def _template_value(self, text: str, passed: str | Term | None) -> str:
+        declared, _, default = (part.strip() for part in text.partition("="))
+        name = (re.findall(r"\w+", declared) or ["value"])[-1]
+        note = f"template argument {text}"
+        term: Term | None = None
+        if self.host is not None and isinstance(passed, tuple):
+            term = self.host.term(self.program.resolve(passed, self.host.launch.scope))
+            note += f", in {self.host.launch.where}"
+        known = None if term is None else terms.value(term)
+        is_block = _BLOCK.fullmatch(name) and self.facts.dimensions == 1
+        if self.host is not None and known is not None:
+            is_block = len(self.host.sizes) == 1 and known == self.host.sizes[0] and _BLOCK_LIKE.search(name) is not None
+        elif term is not None:
+            is_block = False
+        if is_block:
+            self.template[name] = terms.name("block")
+            return "block"
+        if term is None or known is not None:
+            shown = ("false", "true")[bool(known)] if declared.startswith("bool") else known
+            own = self.add(name, (default or BLANK) if term is None else shown, note=note)
+            term = terms.name(own)
+        self.template[name] = term
+        return terms.yaml_text(term)
 
     def macros(self) -> Iterator[str]:
         """The entries of `macros`. Adds a parameter for each."""
@@ -117,42 +296,176 @@ class _Description:
     def arguments(self) -> Iterator[str]:
         """The lines of `arguments`. Adds a parameter for each scalar of unknown value that is not a float."""
         for position, p in enumerate(self.facts.kernel.parameters):
-            kind, name = plain_type(p.type), p.name or f"argument{position}"
-            name += "_" * (keyword.iskeyword(name) and name != "in")  # a keyword cannot be used in an expression
+            kind, name = plain_type(p.type), argument_name(position, p.name)
             note = f"  # {p.type} {'*' * p.pointers}{p.name}"
             if p.pointers:
-                yield self.array(name, self.role(position, p.name), kind, p.pointers, note)
+                yield self.array(position, name, kind, p.pointers, note)
             elif kind in _OBJECTS:
                 shape = "[rows, cols]" if self.facts.dimensions > 1 else "size"
                 content = f"dtype: float32, shape: {shape}, fill: random"
                 yield f"  - {{name: {p.name}, {_OBJECTS[kind]}, {content}}}{note}; does it hold float32?"
             else:
-                dtype, value = self.dtype(kind), self.tuning.scalars.get(position)
-                if length := self.length(p.name, value):
-                    text = length
-                elif value is not None:
-                    text = str(value)
-                elif dtype.startswith(("float", "bfloat")):
-                    text = _QUOTED
-                else:
-                    text = self.add(name, BLANK, note=f"the argument {name}")
-                yield f"  - {{name: {name}, scalar: {dtype}, value: {text}}}{note}"
+                dtype = self.dtype(kind)
+                text = self.scalar(position, name, dtype)
+                own = name + "_" * ((name in self.parameters and text != name) or name in _SPECIAL)
+                yield f"  - {{name: {own}, scalar: {dtype}, value: {text}}}{note}"
         for c in self.facts.constants:
             shape = _yaml_list(self.expression(s) for s in c.shape) if c.shape else "1"
             content = f"dtype: {self.dtype(c.type)}, shape: {shape}, fill: random, constant: true"
             yield f"  - {{name: {c.name}, role: in, {content}}}"
 
-    def array(self, name: str, role: str, kind: str, pointers: int, note: str) -> str:
+    def scalar(self, position: int, name: str, dtype: str) -> str:
+        """The value of a scalar argument."""
+        value = self.tuning.scalars.get(position)
+        if position in self.values:
+            try:
+                return _plain_or_quoted(terms.yaml_text(self.values[position]))
+            except ValueError:
+                pass
+        if length := self.length(name, value):
+            return length
+        if value is not None:
+            return str(value)
+        if dtype.startswith(("float", "bfloat")):
+            return _QUOTED
+        return self.add(name, BLANK, note=f"the argument {name}")
+
+    def array(self, position: int, name: str, kind: str, pointers: int, note: str) -> str:
         """The line of a pointer."""
-        dtype, content = self.dtype(kind), ", fill: random" if role != "out" else ""
+        dtype, role, memory = self.dtype(kind), self.role(position, name), self.memory(position)
+        passed = self.host.launch.arguments if self.host else ()
+        if position < len(passed) and passed[position] in (("null",), terms.number(0)):
+            return f"  - {{name: {name}, pointer: null}}{note}"
+        fill = memory.fill if memory else ""
+        if role == "inout" and not fill and self._is_read(name) is False:
+            fill = "zeros"
+        if fill and dtype.startswith(("int", "uint")):
+            fill = re.sub(r"(\d+)\.\d+", r"\1", fill)
+        content = f", fill: {fill or 'random'}" if role != "out" else ""
         doubt = {
             "out": "; or inout, if the kernel leaves some elements unchanged",
             "inout": "; or in, if the kernel only reads it; or out, if no earlier content is read",
-            "in": "; {range: [0, end]}, if these are indices" * dtype.startswith(("int", "uint")),
+            "in": "; {range: [0, end]}, if these are indices" * (dtype.startswith(("int", "uint")) and not fill),
         }[role]
+        if self._is_read(name) is not None:
+            doubt = doubt if role == "in" else ""
+        shape, where = "size", ""
+        if self.host is not None:
+            shape, where = self.shape(name), f", {memory.where}" if memory and memory.where else ""
         if pointers > 1:  # its elements are addresses, which cannot be filled
             dtype, doubt = _QUOTED, "; an array of pointers is not supported"
-        return f"  - {{name: {name}, role: {role}, dtype: {dtype}, shape: size{content}}}{note}{doubt}"
+        return f"  - {{name: {name}, role: {role}, dtype: {dtype}, shape: {shape}{content}}}{note}{where}{doubt}"
+
+    def shape(self, name: str) -> str:
+        """The shape of an array: as the reference uses it, else its number of elements."""
+        found = self.answer.reference if self.answer else None
+        if found is not None and name in found.shapes:
+            parts = found.shapes[name]
+            return _plain_or_quoted(parts[0]) if len(parts) == 1 else f"[{', '.join(map(_plain_or_quoted, parts))}]"
+        try:
+            return _plain_or_quoted(terms.yaml_text(self.sizes[name])) if name in self.sizes else _QUOTED
+        except ValueError:
+            return _QUOTED
+
+    def _is_read(self, name: str) -> bool | None:
+        """Whether the reference reads an array; `None` without a reference."""
+        found = self.answer.reference if self.answer else None
+        return None if found is None else name in found.reads
+
+    def role(self, position: int, name: str) -> str:
+        """The role of a pointer."""
+        role = self.tuning.roles.get(position) or self.facts.roles[self.facts.kernel.parameters[position].name]
+        found = self.answer.reference if self.answer else None
+        if found is None or role == "in":
+            return role
+        if name not in found.expressions:
+            return "in" if self.answer and self.answer.is_own else role
+        memory = self.memory(position)
+        starts = role == "inout" and memory is not None and memory.fill == "zeros" and not (self.answer and self.answer.is_own)
+        return "inout" if name in found.reads or starts else "out"
+
+    def outputs(self) -> list[str]:
+        """The names of the arrays that the kernel writes."""
+        names = [
+            argument_name(i, p.name)
+            for i, p in enumerate(self.facts.kernel.parameters)
+            if p.pointers and self.role(i, argument_name(i, p.name)) != "in"
+        ]
+        return names + [p.name for p in self.facts.kernel.parameters if p.type.split()[-1] == "cudaSurfaceObject_t"]
+
+    def compute(self, arguments: Sequence[str]) -> Iterator[str]:
+        """The line `compute` of a kernel with half types: in float32, unless it calls half's own arithmetic."""
+        half = next((h for h in _HALVES if any(f"dtype: {h}," in line for line in arguments)), "")
+        if half and _HALF_SUMS.search(self.facts.kernel.node.text.decode(errors="replace") if self.facts.kernel.node.text else ""):
+            yield f"compute: {half}  # it calls the arithmetic of half types"
+        elif half:
+            yield f"compute: float32  # or {half}, if the kernel also adds in {half}"
+
+    def shared(self) -> Iterator[str]:
+        """The line `shared`."""
+        if not self.facts.shared:
+            return
+        launch = self.host.launch if self.host else None
+        if launch is not None and launch.shared is not None and self.host is not None:
+            sized = terms.replaced(launch.shared, self._size_of)
+            term = self.host.term(sized)
+            if term is not None:
+                yield f"shared: {_plain_or_quoted(terms.yaml_text(term))}  # bytes, in {launch.where}"
+                return
+        for s in self.facts.shared[:1]:
+            yield f"shared: {_bytes(s.type)} * block  # bytes of {s.type} {s.name}[]; the right number?"
+
+    def _size_of(self, term: Term) -> Term | None:
+        if term[0] != "sizeof":
+            return None
+        dtype = _C_TYPES.get(self.facts.types.get(term[1], term[1]))
+        return terms.number(DTYPES[dtype].itemsize) if dtype else None
+
+    def choose_lengths(self) -> None:
+        """Choose lengths that the file leaves open, and make a large problem smaller, with a comment."""
+        if self.host is None:
+            return
+        parts = [*self.sizes.values(), *(part for part in self.grid_terms if part is not None)]
+        lengths = {t[1] for part in parts for t in terms.leaves(part) if t[0] == "name"}
+        opened = [name for name in self.host.unknown if name in lengths]
+        for name in opened:
+            where = self.host.unknown[name]
+            self.parameters[name].default = MANY if len(opened) == 1 else FEW
+            self.parameters[name].note = f"any length; the program reads it when it runs{f', {where}' if where else ''}"
+        known = {n: p.default for n, p in self.parameters.items() if isinstance(p.default, int) and n in lengths}
+        written = dict(known)
+        while self._cost(known) > 1:
+            name = max(known, key=lambda n: known[n], default="")
+            if not name or known[name] <= FEW // 4:
+                break
+            unit = math.gcd(written[name], 4096)
+            smaller = known[name] // 2 // unit * unit
+            if smaller < 1 or smaller == known[name]:
+                smaller = unit
+            if smaller >= known[name]:
+                break
+            known[name] = smaller
+        for name, value in known.items():
+            if value != written[name]:
+                parameter = self.parameters[name]
+                parameter.default = value
+                first = parameter.note.partition(";")[0]
+                parameter.note = f"{first}, where it is {terms.number_text(written[name])}; smaller, so that the CPU device takes seconds"
+
+    def _cost(self, known: Mapping[str, int]) -> float:
+        """How much larger the problem is than the CPU device runs in seconds."""
+        bound = {**known, "block": math.prod(self.host.sizes) if self.host else 1}
+        for axis, length in zip(AXES, self.host.sizes if self.host else (), strict=False):
+            bound[f"block_{axis}"] = length
+
+        def number(term: Term) -> float:
+            held = terms.value(terms.replaced(term, lambda t: terms.number(bound[t[1]]) if t[0] == "name" and t[1] in bound else None))
+            return float(held or 0)
+
+        elements = sum(map(number, self.sizes.values()))
+        threads = math.prod(number(part) or 1 for part in self.grid_terms if part is not None) * bound["block"]
+        work = math.prod(v for v in known.values() if v > 1)
+        return max(elements / MAX_ELEMENTS, threads / MAX_ELEMENTS, work / MAX_WORK)
 
     def length(self, name: str, value: float | None) -> str:
         """The expression of a scalar that is a length of the problem, such as `size` or `cols`; empty for others."""
@@ -162,10 +475,6 @@ class _Description:
         if max(self.facts.dimensions, len(size)) == 1:
             return "size" if _LENGTH.fullmatch(word) or value is not None else ""
         return _AXES.get(word) or (("cols", "rows", "")[size.index(int(value))] if value is not None else "")
-
-    def role(self, position: int, name: str) -> str:
-        """The role of a pointer."""
-        return self.tuning.roles.get(position) or self.facts.roles[name]
 
     def dtype(self, kind: str) -> str:
         """The dtype of a C++ type; `???` if it is unknown. Adds the parameter `dtype` if the type depends on it."""
@@ -183,14 +492,17 @@ class _Description:
         return re.sub(r"(?<!/)/(?!/)", "//", text)  # integer division
 
 
-def format_yaml(facts: Facts, folder: Path, tuning: Tuning, *, overloads: bool) -> str:
+def format_yaml(facts: Facts, folder: Path, tuning: Tuning, program: Program, *, overloads: bool) -> str:
     """Format the YAML of a kernel. Its paths are relative to `folder`.
 
-    `overloads`: the file has several kernels of this name.
+    `program` is the kernel's file with those that it includes; `overloads`: the file has several kernels of this name.
     """
-    d = _Description(facts, tuning)
+    d = _Description(facts, tuning, program)
+    kernel = facts.kernel
+    d.read()
     block, grid = d.launch()
-    function, kernel = d.function(), facts.kernel
+    function = d.function()
+    d.find_reference()
     if overloads:
         types = ", ".join(p.type + "*" * p.pointers for p in kernel.parameters)
         typenames = {t.split()[1] for t in kernel.template if re.match(r"(typename|class)\s+\w", t)}
@@ -199,9 +511,14 @@ def format_yaml(facts: Facts, folder: Path, tuning: Tuning, *, overloads: bool) 
     including = f"  # or {' or '.join(facts.includers)}, which includes it" if facts.includers else ""
     include = [os.path.relpath(path, folder.resolve()) for path in facts.source.include]
     macros, arguments = list(d.macros()), list(d.arguments())
-    outputs = [p.name for i, p in enumerate(kernel.parameters) if p.pointers and d.role(i, p.name) != "in"]
-    outputs += [p.name for p in kernel.parameters if p.type.split()[-1] == "cudaSurfaceObject_t"]
+    outputs = d.outputs()
+    answer = d.answer
     is_default = not overloads and function == kernel.name.rpartition("::")[2] == kernel.name
+    constraints = {d.expression(text): "a restriction of the tuning script" for text in tuning.restrictions}
+    if d.host:
+        constraints |= whole_divisions(d.grid_terms)
+        constraints |= answer.reference.constraints if answer and answer.reference else {}
+    d.choose_lengths()
     lines = [
         f"# Fill in each {BLANK}, and check each comment with a question. docs/kernel-yaml.md explains every key.",
         *(f"# Launched in the file as {launch}" for launch in facts.launches),
@@ -211,26 +528,44 @@ def format_yaml(facts: Facts, folder: Path, tuning: Tuning, *, overloads: bool) 
         'summary: ""',
         "parameters:",
         f"  block: {block}",
-        *d.parameters.values(),
+        *(parameter.line(name) for name, parameter in d.parameters.items()),
         f"macros: [{', '.join(macros)}]" if macros else "",
-        "arguments:",
+        "arguments:" if arguments else "arguments: []",
         *arguments,
-        *(
-            f"# compute: {half}  # if the kernel also adds in {half}; otherwise sums are expected in float32"
-            for half in ("bfloat16", "float16")
-            if any(f"dtype: {half}," in line for line in arguments)
-        ),
-        f"grid: {grid}  # the number of blocks that are launched?",
-        *(
-            f"shared: {_bytes(s.type)} * block  # bytes of {s.type} {s.name}[]; the right number?"
-            for s in facts.shared[:1]
-        ),
-        "constraints:" if tuning.restrictions else "",
-        *(f'  "{d.expression(text)}": a restriction of the tuning script' for text in tuning.restrictions),
-        "reference:  # the expected outputs, as expressions over the arrays, or a Python function: module.function",
-        *(f"  {name}: {BLANK}" for name in outputs or ["output"]),
+        *d.compute(arguments),
+        f"grid: {grid}",
+        *d.shared(),
+        "fast_math: true" if answer and answer.fast else "",
+        "constraints:" if constraints else "",
+        *(f'  "{text}": {reason}' for text, reason in constraints.items()),
+        *_reference_lines(d, outputs),
     ]
     return "\n".join(filter(None, lines)) + "\n"
+
+
+def _reference_lines(d: _Description, outputs: Sequence[str]) -> Iterator[str]:
+    answer = d.answer
+    if not outputs and not d.facts.writes_globals:
+        yield "no_output: it writes to none of its arguments"
+        return
+    found = answer.reference.expressions if answer and answer.reference else {}
+    if found and set(outputs) <= set(found):
+        yield f"reference:  # {answer.note}" if answer else "reference:"
+    else:
+        why = f"; not read from the file: {answer.note}" if answer and answer.note else ""
+        yield f"reference:  # the expected outputs, as expressions over the arrays, or a Python function: module.function{why}"
+    for name in outputs or ["output"]:
+        yield f"  {name}: {_scalar_text(found[name]) if name in found else BLANK}"
+
+
+def _scalar_text(text: str) -> str:
+    """A YAML scalar; in quotes if YAML would read the text as something else."""
+    return f'"{text}"' if text[0] in "!&*{}[],#|>@`\"'%?-" or ": " in text or " #" in text else text
+
+
+def _plain_or_quoted(text: str) -> str:
+    """An expression within a list or a mapping of YAML."""
+    return f'"{text}"' if re.search(r"[,{}\[\]:#]", text) or text[0] in "!&*|>@`\"'%?-" else text
 
 
 def _yaml_list(expressions: Iterable[str]) -> str:
