@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from runner.importer import terms
-from runner.importer.forms import Found, Store, Unclear
+from runner.importer.forms import Reader, Store, Unclear
 from runner.importer.terms import UNKNOWN, Term
 
 LONGEST = 900  # characters of a reference that a person still reads
@@ -52,10 +52,10 @@ class _Axes:
 
 
 class Writer:
-    """Writes the reference of one function."""
+    """Writes the reference of one function, which `reader` has followed."""
 
-    def __init__(self, found: Found, geometry: Geometry) -> None:
-        self.found, self.geometry = found, geometry
+    def __init__(self, reader: Reader, geometry: Geometry) -> None:
+        self.reader, self.found, self.geometry = reader, reader.found, geometry
         self.reference = Reference()
         self.views: dict[str, set[tuple[str, ...]]] = {}  # the shapes in which each array is read or written
         self.shapes: dict[str, tuple[str, ...]] = {}
@@ -71,13 +71,45 @@ class Writer:
             if shapes:
                 self.shapes = {a: next(iter(v)) for a, v in self.views.items() if len(v) == 1 and v != {("",)}}
             self.reference = Reference()
-            for store in self.found.stores:
-                self._store(store)
+            for array in dict.fromkeys(store.array for store in self.found.stores):
+                self._array([store for store in self.found.stores if store.array == array])
         for name, text in self.reference.expressions.items():
             if len(text) > LONGEST:
                 raise Unclear(f"the expression for {name} would have {len(text)} characters")
         self.reference.shapes, self.reference.elements = self.shapes, self.elements
         return self.reference
+
+    def _array(self, stores: list[Store]) -> None:
+        """The expression of one array: one store, or several that fill one part of it after another."""
+        name = stores[0].array
+        if len(stores) == 1:
+            self._store(stores[0])
+            return
+        parts: list[tuple[int, str]] = []
+        length: Term | None = None
+        for store in stores:
+            sums = terms.polynomial(store.place)
+            offset = {a: f for a, f in sums.items() if not any(t[0] == "axis" for each in a for t in terms.leaves(each))}
+            place = terms.term_of({a: f for a, f in sums.items() if a not in offset})
+            kept, self.elements = self.elements, {**self.elements}
+            self.elements.pop(name, None)
+            self._store(Store(name, place, store.value, store.conditions, store.adds))
+            own = self.elements[name]
+            self.elements = {**self.elements, **({name: kept[name]} if name in kept else {})}
+            if name not in kept:
+                self.elements.pop(name, None)
+            if length is not None and not self._equal(length, own):
+                raise Unclear(f"it stores to {name} at several places")
+            length = own
+            at = next((i for i in range(len(stores)) if self._equal(terms.term_of(offset), ("*", terms.number(i), own))), -1)
+            parts.append((at, self.reference.expressions.pop(name)))
+        if sorted(at for at, _ in parts) != list(range(len(stores))) or length is None:
+            raise Unclear(f"it stores to {name} at several places")
+        whole: Term = ("*", terms.number(len(stores)), length)
+        if not self._equal(self.elements.setdefault(name, whole), whole):
+            raise Unclear(f"it stores to a part of {name}")
+        self.views[name] = {("",)}
+        self.reference.expressions[name] = f"concatenate({', '.join(text for _, text in sorted(parts))})"
 
     def _store(self, store: Store) -> None:
         place, value, conditions = store.place, store.value, list(store.conditions)
@@ -90,8 +122,17 @@ class Writer:
                     conditions = [_substituted(c, axis, held) for c in conditions]
         conditions = [c for c in conditions if not terms.value(c)]
         value = _resolved(value, tuple(conditions))
+        if not store.adds:
+            value = self.reader.explicit(value)
         lengths, conditions = self._lengths(conditions, place, value, used)
         if store.adds:
+            value = terms.replaced(
+                value,
+                lambda t: t[4]
+                if t[0] == "partial" and t[1] == "+" and terms.value(t[3]) == 0 and not _shares(t[2]) & used
+                else None,
+            )
+            value = self.reader.explicit(value)
             free = _free(value) | {a for c in conditions for a in _free(c)}
             for each in conditions:
                 value = ("?", each, value, terms.number(0.0))
@@ -243,7 +284,7 @@ class Writer:
     def _say(self, term: Term) -> str:
         """An expression over parameters."""
         try:
-            return terms.yaml_text(terms.simplified(term))
+            return terms.yaml_text(terms.replaced(terms.simplified(term), _without_ceil_div))
         except ValueError as e:
             raise Unclear(str(e)) from None
 
@@ -429,6 +470,14 @@ class Writer:
         return text if list(order) == list(wanted) else f"transpose({text})"
 
 
+def _without_ceil_div(term: Term) -> Term | None:
+    """`ceil_div(a, b)`, which references lack, as `-(-a // b)`."""
+    if term[:2] != ("call", "ceil_div"):
+        return None
+    above, below = (terms.replaced(t, _without_ceil_div) for t in term[2:])
+    return ("negative", ("//", ("negative", above), below))
+
+
 def _bracketed(text: str, level: int, least: int) -> str:
     return f"({text})" if level < least else text
 
@@ -468,6 +517,11 @@ def _resolved(term: Term, conditions: tuple[Term, ...]) -> Term:
     if term[0] == "?" and all(each in conditions for each in _both(term[1])):
         return _resolved(term[2], conditions)
     return tuple(_resolved(t, conditions) if isinstance(t, tuple) else t for t in term)
+
+
+def _shares(kind: str) -> set[Term]:
+    """The axes of the threads that share a loop."""
+    return {("axis", kind), *((("axis", "tx"), ("axis", "bx"), ("axis", "x")) if kind == "x" else ())}
 
 
 def _both(condition: Term) -> tuple[Term, ...]:

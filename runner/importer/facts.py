@@ -267,7 +267,7 @@ def folders_nearby(source: Source) -> Iterator[Path]:
 def includers(path: Path) -> Iterator[str]:
     """Find sources in a file's folder, or one folder up, that include it."""
     for folder in filter(Path.is_dir, (path.parent, path.parent.parent)):
-        for other in sorted(p for p in folder.iterdir() if p.suffix in (".cu", ".c", ".cpp", ".cc") and p != path):
+        for other in sorted(p for p in folder.iterdir() if p.suffix in (".cu", ".c", ".cpp", ".cc") and p != path and p.is_file()):
             names = (match["name"] for match in cache.INCLUDE.finditer(cache.read(other)) if match["open"] == '"')
             if any((folder / name).resolve() == path.resolve() for name in names):
                 yield os.path.relpath(other, path.parent)

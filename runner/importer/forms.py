@@ -24,7 +24,11 @@ from runner.importer.terms import UNKNOWN, Term
 
 MOST_STATEMENTS = 4_000  # of one function, with those of the functions that it calls
 MOST_UNROLLED = 16
-_IGNORED = frozenset("comment ; preproc_call using_declaration static_assert_declaration".split())
+WARP = 32  # lanes
+_IGNORED = frozenset(
+    "comment ; preproc_call using_declaration static_assert_declaration namespace_alias_definition alias_declaration "
+    "type_definition".split()
+)
 _QUIET = re.compile(r"printf|assert|__sync\w*|__threadfence\w*|fprintf|cudaCheck|__nanosleep|f?flush|std::cout.*")
 _INTEGERS = re.compile(r"(u?int\d*(_t)?|unsigned|signed|long|short|char|size_t|ptrdiff_t|uint|bool|auto)\b")
 _MATH = {
@@ -139,7 +143,8 @@ class Reader:
                 for each in node.named_children:
                     self._effect(each, state)
             case "if_statement":
-                self._if(node, state)
+                if not self._goes_on_joining(node):
+                    self._if(node, state)
             case "for_statement":
                 self._for(node, state)
             case "while_statement":
@@ -285,27 +290,28 @@ class Reader:
         place = self.global_place(place)
         for at, old in enumerate(self.found.stores):
             if old.array == array and terms.same(old.place, place) and not adds and not old.adds:
-                if set(old.conditions) <= set(state.conditions):  # later stores see this one
+                if set(old.conditions) <= set(state.conditions) and old.array == array:  # later stores see this one
                     rest = [c for c in state.conditions if c not in old.conditions]
                     for each in rest:
                         value = ("?", each, value, old.value)
                     self.found.stores[at] = replace(old, value=value)
                     return
                 raise Unclear(f"it stores to {array} in several branches")
-        if any(old.array == array for old in self.found.stores):
-            raise Unclear(f"it stores to {array} at several places")
         self.found.stores.append(Store(array, place, value, state.conditions, adds))
 
     def _store_shared(self, name: str, target: tree_sitter.Node, value: Term, state: _State) -> None:
         indices = target.child_by_field_name("indices")
         place = [self.term(c, state) for c in indices.named_children] if indices else []
+        held = _uncast(value)
+        if held[0] == "warp" and len(place) == 1 and place[0] in (
+            ("//", ("axis", "tx"), terms.number(WARP)), (">>", ("axis", "tx"), terms.number(5))):  # fmt: skip
+            self.shared[name] = _Shared(place[0], ("warps", held[1], held[2]))
+            return
         if len(place) != 1 or not terms.same(place[0], ("axis", "tx")):
             raise Unclear(f"it exchanges values in {name}")
         for each in state.conditions:
             old = self.shared[name].value
-            if old is None:
-                raise Unclear(f"it stores to {name} in a branch")
-            value = ("?", each, value, old)
+            value = ("?", each, value, UNKNOWN if old is None else old)
         self.shared[name] = _Shared(place[0], value)
 
     # --- branches ---
@@ -381,7 +387,7 @@ class Reader:
         self, name: str, begin: Term, condition: tree_sitter.Node | None, update: tree_sitter.Node,
         body: tree_sitter.Node | None, state: _State, *, declares: bool, skipped: tree_sitter.Node | None = None,
     ) -> None:  # fmt: skip
-        if body is not None and self._joins_block(body, name, state):
+        if body is not None and (self._joins_block(body, name, state) or self._joins_warp(body, state)):
             return
         step = self._step(name, update, state)
         operator = text_of(condition.child_by_field_name("operator")) if condition is not None else ""
@@ -531,6 +537,69 @@ class Reader:
         self.shared[shared] = _Shared(None, None, self.over_block(operator, held))
         return True
 
+    def _joins_warp(self, body: tree_sitter.Node, state: _State) -> bool:
+        """Whether a loop joins a variable over the lanes of a warp, by shuffles."""
+        statements = [s for s in _effects(body) if not (s.type == "call_expression" and _QUIET.fullmatch(text_of(s.child_by_field_name("function"))))]
+        if len(statements) != 1 or statements[0].type != "assignment_expression":
+            return False
+        left, right = (statements[0].child_by_field_name(f) for f in ("left", "right"))
+        name, text = text_of(left), re.sub(r"\s+", "", text_of(right))
+        operator = text_of(statements[0].child_by_field_name("operator"))
+        shuffled = re.search(rf"__shfl_(down|xor)(_sync)?\((\w+,)?{re.escape(name)},", text)
+        held = state.names.get(name, UNKNOWN)
+        if not shuffled or isinstance(held, Pointer) or held == UNKNOWN:
+            return False
+        joins = operator[0] if operator in ("+=", "*=") else (
+            "+" if operator == "=" and text.startswith(f"{name}+") else
+            "maximum" if re.match(r"(std::)?f?max[fl]?\(", text) else "minimum" if re.match(r"(std::)?f?min[fl]?\(", text) else "")  # fmt: skip
+        if not joins:
+            return False
+        state.names[name] = self._over_warp(joins, held)
+        return True
+
+    def _over_warp(self, operator: str, held: Term) -> Term:
+        """A value of each thread, joined over its warp; of the warps' own values, joined over the block."""
+        inner = held
+        while inner[0] in ("?", "cast"):
+            inner = inner[2]
+        if inner[0] == "warps" and inner[1] == operator:
+            return self.over_block(operator, inner[2])
+        if self.block_value is not None and self.block_value <= WARP:
+            return self.over_block(operator, held)
+        return ("warp", operator, held)
+
+    def _goes_on_joining(self, node: tree_sitter.Node) -> bool:
+        """Whether a branch is a step of a tree: all that it stores are joined elements of one shared array."""
+        calls = [n for n in descendants(node) if n.type == "call_expression"]
+        bodies = [node]
+        for call in calls:
+            called = self.program.functions.get(text_of(call.child_by_field_name("function")).split("<")[0], [])
+            given = call.child_by_field_name("arguments")
+            if len(called) == 1 and given is not None and any(text_of(a) in self.shared for a in given.named_children):
+                bodies.append(called[0].node)
+        renamed = {text_of(a): p for c in calls for a, p in self._passed(c)}
+        stores = [s for b in bodies for s in _effects(b) if s.type == "assignment_expression" and s.child_by_field_name("left") is not None]
+        owners = {_subscripted(s.child_by_field_name("left")) for s in stores}
+        names = {a for a in self.shared for o in owners if o in (a, renamed.get(a))}
+        if not stores or len(names) != 1 or any(o != next(iter(names)) and o != renamed.get(next(iter(names))) for o in owners):
+            return False
+        (name,) = names
+        operators = {self._join_of(s, _subscripted(s.child_by_field_name("left"))) for s in stores}
+        if len(operators) != 1 or None in operators:
+            return False
+        held = self.shared[name]
+        if held.first is None:
+            if held.value is None:
+                return False
+            self.shared[name] = _Shared(None, None, self.over_block(str(next(iter(operators))), held.value))
+        return True
+
+    def _passed(self, call: tree_sitter.Node) -> Iterator[tuple[tree_sitter.Node, str]]:
+        called = self.program.functions.get(text_of(call.child_by_field_name("function")).split("<")[0], [])
+        given = call.child_by_field_name("arguments")
+        if len(called) == 1 and given is not None:
+            yield from zip([c for c in given.named_children if c.type != "comment"], (n for n, _ in called[0].parameters), strict=False)
+
     def _join_of(self, store: tree_sitter.Node, shared: str) -> str | None:
         operator = text_of(store.child_by_field_name("operator"))
         left, right = store.child_by_field_name("left"), store.child_by_field_name("right")
@@ -555,11 +624,36 @@ class Reader:
             if operator == "+":
                 return reduced  # type: ignore[no-any-return]
             return self.joined(operator, first, reduced)
-        if held[0] == "partial":
-            if held[1] != operator or held[2] != "x":
-                raise Unclear("a block joins values that a loop joined in another way")
-            raise Unclear("the threads of a grid share a loop whose sum is joined by blocks")
-        return ("reduce", operator, ("axis", "tx"), self._in_block(held))
+        if held[0] == "partial" and held[1] == operator == "+" and held[2] == "x" and terms.value(held[3]) == 0:
+            return ("partial", "+", "bx", held[3], held[4])  # the blocks share the elements
+        return ("reduce", operator, ("axis", "tx"), self._in_block(self.explicit(held)))
+
+    def explicit(self, term: Term) -> Term:
+        """A term in which each share of a loop is a sum over the turns of its own thread."""
+        shares = {
+            "tx": self.block, "x": ("*", self.block, terms.name("grid_x")), "ty": terms.name("block_y"),
+            "bx": ("*", self.block, terms.name("grid_x")), "by": terms.name("grid_y"),
+            "y": ("*", terms.name("block_y"), terms.name("grid_y")),
+        }  # fmt: skip
+
+        def change(t: Term) -> Term | None:
+            if t[0] != "partial":
+                return None
+            _, operator, kind, first, (_, _, axis, inner) = t
+            end, stride = self.found.extents[axis[1]], shares[kind]
+            self._axes += 1
+            turn: Term = ("axis", f"k{self._axes}")
+            self.found.extents[turn[1]] = ("call", "ceil_div", end, stride)
+            start: Term = ("axis", "x" if kind == "bx" else kind)
+            place: Term = ("+", ("*", turn, stride), start)
+            value = terms.replaced(inner, lambda u: place if u == axis else None)
+            neutral = {"+": 0.0, "*": 1.0, "maximum": -3.4e38, "minimum": 3.4e38}[operator]
+            result: Term = ("reduce", operator, turn, ("?", ("<", place, end), value, terms.number(neutral)))
+            if kind == "bx":
+                result = ("reduce", operator, ("axis", "tx"), self._in_block(result))
+            return result if terms.value(first) == 0 and operator == "+" else self.joined(operator, first, result)
+
+        return terms.replaced(term, change)
 
     def _in_block(self, term: Term) -> Term:
         """A term with the thread's place in the grid as block and place in the block."""
@@ -595,7 +689,7 @@ class Reader:
                     right = self.value(right_node, state)
                     if isinstance(right, Pointer) and operator == "+":
                         return replace(right, offset=("+", right.offset, left))
-            case "subscript_expression":
+            case "subscript_expression" if _subscripted(node) not in self.shared:
                 place = self._pointer_at(node, state)
                 if place is not None and place.extents:
                     return place
@@ -682,6 +776,8 @@ class Reader:
         indices = node.child_by_field_name("indices")
         place = [self.term(c, state) for c in indices.named_children] if indices else []
         held = self.shared[name]
+        if held.value is not None and held.value[0] == "warps":
+            return held.value
         if len(place) == 1 and terms.value(place[0]) == 0 and held.first is not None:
             return held.first
         if len(place) == 1 and held.value is not None and terms.same(place[0], ("axis", "tx")):

@@ -148,6 +148,8 @@ class Program:
         if function.node.id not in self._definitions:
             found: dict[str, list[Definition]] = {}
             for key, given, node in _assigned(function.node):
+                if key in found and terms.name(key) in terms.leaves(given):
+                    continue  # `j = j * 2`, in a loop
                 around, parent = [], node.parent
                 inner = node
                 while parent is not None and parent.id != function.node.id:
@@ -381,7 +383,7 @@ class Program:
                             size, at = self._allocated(("name", callee.parameters[index][0]), below, depth + 1)
                             if size is not None:
                                 return size, at
-        if depth == 0 and variable[0] == "name":
+        if depth <= 1 and variable[0] == "name":
             return self._declared_size(variable[1], scope)
         return None, ""
 
@@ -398,6 +400,11 @@ class Program:
                 return self.resolve(count, scope), where
             case ("list", size, *_) | ("new", size):
                 return self.resolve(size, scope), where
+            case ("call", function, *passed) if len(self.functions.get(function, ())) == 1 and scope.depth < DEEPEST_CALL:
+                callee = self.functions[function][0]
+                back = _plain(_returned(callee))
+                if back[0] == "name":
+                    return self._allocated(back, self._called_scope(callee, passed, scope), 1)
         return None, ""
 
     def _is_local(self, name: str, function: Function) -> bool:
@@ -542,8 +549,8 @@ def _assigned(function: tree_sitter.Node) -> Iterator[tuple[str, Term, tree_sitt
         elif node.type == "function_declarator" and node.parent is not None and node.parent.type == "declaration":
             listed = node.child_by_field_name("parameters")  # `dim3 grid(n)` is parsed as a function
             words = [text_of(c) for c in listed.named_children] if listed else []
-            if words and all(re.fullmatch(r"\w+", w) for w in words):
-                yield _declared(node), ("list", *(terms.name(w) for w in words)), node
+            if words and all(len(w) < 100 and re.fullmatch(r"[\w\s*]+", w) for w in words):
+                yield _declared(node), ("list", *(_macro_body(w) for w in words)), node
         elif node.type == "assignment_expression" and text_of(node.child_by_field_name("operator")) == "=":
             target = node.child_by_field_name("left")
             held = node.child_by_field_name("right")

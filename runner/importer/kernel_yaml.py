@@ -16,7 +16,8 @@ from runner.columns import RESERVED
 from runner.importer import reference, terms
 from runner.importer.array_text import Geometry
 from runner.importer.facts import Facts, plain_type
-from runner.importer.host import Memory, Program
+from runner.device.syntax import descendants, text_of
+from runner.importer.host import Function, Memory, Program, Scope
 from runner.importer.launched import Launched, block_sizes, whole_divisions
 from runner.importer.terms import Term
 from runner.importer.tuning import AXES, Tuning
@@ -45,7 +46,7 @@ _HALF_SUMS = re.compile(r"\b__h(add|mul|fma|sub)2?\b|\bhadd\b")
 _SPECIAL = frozenset(("block", "dtype", "cache", "fill", "mask", "compile_options", "grid"))  # with a meaning of their own
 MAX_BLOCK = 1024  # threads
 MAX_ELEMENTS = 1 << 21  # of all arrays, so that the first run takes seconds on the CPU device
-MAX_WORK = 1 << 25  # the product of the lengths, likewise
+MAX_WORK = 1 << 25  # threads, each with a loop over the largest length, likewise
 FEW, MANY = 256, 1 << 16  # a length that the file leaves open: one of several, or the only one
 
 
@@ -96,6 +97,7 @@ class _Description:
     values: dict[int, Term] = field(default_factory=dict)  # of scalars, by position
     sizes: dict[str, Term] = field(default_factory=dict)  # of arrays, in elements
     template: dict[str, Term] = field(default_factory=dict)  # template arguments that are numbers
+    opened: set[str] = field(default_factory=set)  # parameters for arguments whose value the file does not tell
     answer: reference.Answer | None = None
 
     def add(self, name: str, default: Any, allowed: Sequence[Any] = (), note: str = "") -> str:
@@ -116,6 +118,7 @@ class _Description:
         """Read the launch: the block, the grid, the values of scalars, the sizes of arrays; then the reference."""
         kernel = self.facts.kernel
         self.arrays = tuple(argument_name(i, p.name) for i, p in enumerate(kernel.parameters) if p.pointers)
+        self.arrays += tuple(c.name for c in self.facts.constants)
         if self.tuning.size or self.tuning.values or self.tuning.block:
             return
         for launch in self.program.launches_of(kernel.name.rpartition("::")[2]):
@@ -133,6 +136,28 @@ class _Description:
                     self.sizes[argument_name(position, p.name)] = elements
             elif (value := self.host.term(self.host.launch.arguments[position])) is not None:
                 self.values[position] = value
+        self._open_scalars(len(self.host.launch.arguments))
+
+    def _open_scalars(self, passed: int) -> None:
+        """Give each scalar that the launch does not tell its default argument, or a parameter."""
+        function = self._function()
+        for position, p in enumerate(self.facts.kernel.parameters):
+            if p.pointers or p.type == "void" or position in self.values or self.dtype(plain_type(p.type)) == _QUOTED:
+                continue
+            default = function.parameters[position][1] if function and position < len(function.parameters) else terms.UNKNOWN
+            if position >= passed and terms.value(default) is not None:
+                self.values[position] = default
+                continue
+            own = self._add_constant(argument_name(position, p.name), BLANK, f"the argument {p.name}")
+            self.values[position] = terms.name(own)
+            self.opened.add(own)
+
+    def _function(self) -> Function | None:
+        """The kernel in the index of its program."""
+        node = self.facts.kernel.node
+        functions = self.program.functions.get(self.facts.kernel.name.rpartition("::")[2], ())
+        inside = (f for f in functions if node.start_byte <= f.node.start_byte and f.node.end_byte <= node.end_byte)
+        return next(inside, None)
 
     def _elements(self, position: int, kind: str) -> Term | None:
         """The number of elements that the host allocates for a pointer, in the YAML's terms."""
@@ -153,16 +178,16 @@ class _Description:
     def find_reference(self) -> None:
         """Look for the reference, with the roles that the code shows."""
         kernel = self.facts.kernel
-        function = next((f for f in self.program.functions.get(kernel.name.rpartition("::")[2], ())
-                         if f.node.start_byte >= kernel.node.start_byte and f.node.end_byte <= kernel.node.end_byte), None)  # fmt: skip
-        if function is None or self.host is None:
+        function = self._function()
+        if function is None or self.tuning.size or self.tuning.values or self.tuning.block:
             return
+        block, grid = self._geometry()
         arrays = {p.name: argument_name(i, p.name) for i, p in enumerate(kernel.parameters) if p.pointers == 1}
         memory = {argument_name(i, p.name): self.memory(i) for i, p in enumerate(kernel.parameters)}
-        grid = [part for part in self.grid_terms if part is not None]
+        constants = {c.name: c.name for c in self.facts.constants}
         task = reference.Task(
             function=function,
-            arrays=arrays,
+            arrays=arrays | constants,
             hosts={m.name: name for name, m in memory.items() if m is not None and m.name},
             outputs=frozenset(a for p, a in arrays.items() if self.facts.roles[p] != "in"),
             values={kernel.parameters[i].name: v for i, v in self.values.items()} | self.template,
@@ -171,14 +196,33 @@ class _Description:
                 for p in kernel.parameters
                 if p.pointers == 1
             },
-            geometry=Geometry(self.host.block, tuple(grid) if len(grid) == len(self.grid_terms) else (), self.sizes),
-            block_value=self.host.sizes[0],
+            geometry=Geometry(block, grid, self.sizes),
+            block_value=self.host.sizes[0] if self.host else None,
         )
-        constants = {name: terms.name(own) for (name, _), own in self.host.names.items()}
-        self.answer = reference.find(task, self.program, constants)
+        named = {name: terms.name(own) for (name, _), own in self.host.names.items()} if self.host else {}
+        self.answer = reference.find(task, self.program, named)
         if self.answer.reference is not None:
+            for name in self.opened:
+                self.parameters[name].default = 1
+                self.parameters[name].note += "; any value?"
             for name, size in self.answer.reference.elements.items():
                 self.sizes.setdefault(name, size)
+
+    def _geometry(self) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
+        """The block and the grid for the reference. Without a launch, they are those of `_guessed`."""
+        if self.host is not None:
+            known = [part for part in self.grid_terms if part is not None]
+            return self.host.block, tuple(known) if len(known) == len(self.grid_terms) else ()
+        for position, p in enumerate(self.facts.kernel.parameters):
+            if not p.pointers and (length := self.length(p.name, None)):
+                self.values[position] = terms.name(length)
+        self._open_scalars(len(self.facts.kernel.parameters))
+        if self.facts.dimensions == 1:
+            block, lengths = (terms.name("block"),), ("size",)
+        else:
+            block, lengths = (terms.name("block_x"), terms.name("block_y")), ("cols", "rows")
+        grid = tuple(("call", "ceil_div", terms.name(n), b) for n, b in zip(lengths, block, strict=True))
+        return block, grid
 
     def launch(self) -> tuple[str, str]:
         """The values of `block` and `grid`, with their comments."""
@@ -270,7 +314,7 @@ class _Description:
             own = self.add(name, (default or BLANK) if term is None else shown, note=note)
             term = terms.name(own)
         self.template[name] = term
-        return terms.yaml_text(term)
+        return terms.yaml_text(term).replace("//", "/")  # C++
 
     def macros(self) -> Iterator[str]:
         """The entries of `macros`. Adds a parameter for each."""
@@ -296,6 +340,8 @@ class _Description:
     def arguments(self) -> Iterator[str]:
         """The lines of `arguments`. Adds a parameter for each scalar of unknown value that is not a float."""
         for position, p in enumerate(self.facts.kernel.parameters):
+            if p.type == "void" and not p.pointers:
+                continue  # `kernel(void)`
             kind, name = plain_type(p.type), argument_name(position, p.name)
             note = f"  # {p.type} {'*' * p.pointers}{p.name}"
             if p.pointers:
@@ -317,7 +363,7 @@ class _Description:
     def scalar(self, position: int, name: str, dtype: str) -> str:
         """The value of a scalar argument."""
         value = self.tuning.scalars.get(position)
-        if position in self.values:
+        if position in self.values and value is None:
             try:
                 return _plain_or_quoted(terms.yaml_text(self.values[position]))
             except ValueError:
@@ -350,7 +396,7 @@ class _Description:
         if self._is_read(name) is not None:
             doubt = doubt if role == "in" else ""
         shape, where = "size", ""
-        if self.host is not None:
+        if self.host is not None or (self.answer and self.answer.reference):
             shape, where = self.shape(name), f", {memory.where}" if memory and memory.where else ""
         if pointers > 1:  # its elements are addresses, which cannot be filled
             dtype, doubt = _QUOTED, "; an array of pointers is not supported"
@@ -359,9 +405,9 @@ class _Description:
     def shape(self, name: str) -> str:
         """The shape of an array: as the reference uses it, else its number of elements."""
         found = self.answer.reference if self.answer else None
-        if found is not None and name in found.shapes:
+        if found is not None and len(found.shapes.get(name, ())) > 1:
             parts = found.shapes[name]
-            return _plain_or_quoted(parts[0]) if len(parts) == 1 else f"[{', '.join(map(_plain_or_quoted, parts))}]"
+            return f"[{', '.join(map(_plain_or_quoted, parts))}]"
         try:
             return _plain_or_quoted(terms.yaml_text(self.sizes[name])) if name in self.sizes else _QUOTED
         except ValueError:
@@ -421,6 +467,34 @@ class _Description:
         dtype = _C_TYPES.get(self.facts.types.get(term[1], term[1]))
         return terms.number(DTYPES[dtype].itemsize) if dtype else None
 
+    def unguarded(self) -> dict[str, str]:
+        """Constraints for lengths that no condition of the kernel tests: only whole blocks and whole tiles are right."""
+        nodes = list(descendants(self.facts.kernel.node))
+        fields = ("if_statement", "conditional_expression", "while_statement")
+        tested = [text_of(n.child_by_field_name("condition")) for n in nodes if n.type in fields]
+        words = {word for text in tested for word in re.findall(r"\w+", text)}
+        found: dict[str, str] = {}
+        for position, p in enumerate(self.facts.kernel.parameters):
+            value = self.values.get(position)
+            if value is None or value[0] != "name" or p.name in words:
+                continue
+            for part in self.grid_terms:
+                for t in terms.leaves(part) if part is not None else ():
+                    if t[:2] == ("call", "ceil_div") and t[2] == value and (divisor := _said(t[3])):
+                        found[f"{value[1]} % {divisor} == 0"] = f"the kernel does not test {p.name}: whole blocks?"
+            for n in nodes:
+                step = n.child_by_field_name("update") if n.type == "for_statement" else None
+                if step is None or text_of(step.child_by_field_name("operator")) != "+=":
+                    continue
+                if p.name in re.findall(r"\w+", text_of(n.child_by_field_name("condition"))):
+                    name = text_of(step.child_by_field_name("right"))
+                    length = self.template.get(name)
+                    held = self.program.resolve(terms.read(step.child_by_field_name("right")), Scope())
+                    length = length if length is not None else terms.number(held[2]) if held[0] == "constant" and held[2] else held
+                    if divisor := _said(length):
+                        found[f"{value[1]} % {divisor} == 0"] = f"the kernel does not test {p.name}: whole tiles?"
+        return found
+
     def choose_lengths(self) -> None:
         """Choose lengths that the file leaves open, and make a large problem smaller, with a comment."""
         if self.host is None:
@@ -428,9 +502,14 @@ class _Description:
         parts = [*self.sizes.values(), *(part for part in self.grid_terms if part is not None)]
         lengths = {t[1] for part in parts for t in terms.leaves(part) if t[0] == "name"}
         opened = [name for name in self.host.unknown if name in lengths]
+        for name in self.host.unknown:
+            if name not in lengths and self.answer and self.answer.reference:
+                self.parameters[name].default = 1
+                self.parameters[name].note += "; any value?"
+        unit = math.lcm(math.prod(self.host.sizes), 64) if len(opened) == 1 else math.lcm(*self.host.sizes, 64)
         for name in opened:
             where = self.host.unknown[name]
-            self.parameters[name].default = MANY if len(opened) == 1 else FEW
+            self.parameters[name].default = -(-(MANY if len(opened) == 1 else FEW) // unit) * unit
             self.parameters[name].note = f"any length; the program reads it when it runs{f', {where}' if where else ''}"
         known = {n: p.default for n, p in self.parameters.items() if isinstance(p.default, int) and n in lengths}
         written = dict(known)
@@ -464,7 +543,8 @@ class _Description:
 
         elements = sum(map(number, self.sizes.values()))
         threads = math.prod(number(part) or 1 for part in self.grid_terms if part is not None) * bound["block"]
-        work = math.prod(v for v in known.values() if v > 1)
+        several = any(sum(t[0] == "name" for t in terms.leaves(size)) > 1 for size in self.sizes.values())
+        work = threads * max(known.values(), default=1) if several else threads
         return max(elements / MAX_ELEMENTS, threads / MAX_ELEMENTS, work / MAX_WORK)
 
     def length(self, name: str, value: float | None) -> str:
@@ -518,6 +598,7 @@ def format_yaml(facts: Facts, folder: Path, tuning: Tuning, program: Program, *,
     if d.host:
         constraints |= whole_divisions(d.grid_terms)
         constraints |= answer.reference.constraints if answer and answer.reference else {}
+        constraints |= {} if answer and answer.is_own else d.unguarded()
     d.choose_lengths()
     lines = [
         f"# Fill in each {BLANK}, and check each comment with a question. docs/kernel-yaml.md explains every key.",
@@ -561,6 +642,14 @@ def _reference_lines(d: _Description, outputs: Sequence[str]) -> Iterator[str]:
 def _scalar_text(text: str) -> str:
     """A YAML scalar; in quotes if YAML would read the text as something else."""
     return f'"{text}"' if text[0] in "!&*{}[],#|>@`\"'%?-" or ": " in text or " #" in text else text
+
+
+def _said(term: Term) -> str:
+    """A term's text behind an operator; empty if it has none."""
+    try:
+        return terms.yaml_text(term, 11)
+    except ValueError:
+        return ""
 
 
 def _plain_or_quoted(text: str) -> str:

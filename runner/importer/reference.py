@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runner.device.syntax import text_of
 from runner.importer import terms
@@ -56,22 +56,43 @@ def find(task: Task, program: Program, to_yaml: Mapping[str, Term]) -> Answer:
         try:
             reader, state = _host_reader(task, program, function, known)
             reader.follow(function.node.child_by_field_name("body"), state)
-            reference = Writer(reader.found, task.geometry).write()
+            reference = Writer(reader, task.geometry).write()
         except (Unclear, RecursionError):
             continue
         if set(reference.expressions) == task.outputs:
             line = function.node.start_point[0] + 1
             return Answer(reference, f"as {function.name} computes them, {function.path.name}:{line}")
+    own = _own(task, program, known)
+    if own.reference is not None:
+        return own
+    for function in _siblings(task, program):  # a plainer kernel of the same arguments
+        sibling = _own(replace(task, function=function, geometry=replace(task.geometry, grid=())), program, known)
+        if sibling.reference is not None and set(sibling.reference.expressions) == task.outputs:
+            note = f"as the kernel {function.name} computes them, {function.path.name}:{function.node.start_point[0] + 1}"
+            return replace(sibling, note=note, is_own=False)
+    return own
+
+
+def _siblings(task: Task, program: Program) -> Iterator[Function]:
+    """Other kernels with the same arguments."""
+    own = [name for name, _ in task.function.parameters]
+    for functions in program.functions.values():
+        for function in functions:
+            same = [name for name, _ in function.parameters] == own and function.node.id != task.function.node.id
+            if same and "__global__" in text_of(function.node)[:200]:
+                yield function
+
+
+def _own(task: Task, program: Program, known: Mapping[str, Term]) -> Answer:
+    """The reference that a kernel itself shows."""
     reader = Reader(program, task.reals, known)
     reader.block = task.geometry.block[0] if task.geometry.block else terms.name("block")
-    if reader.block[0] == "number":
-        reader.block = terms.name("block")
     reader.block_value = task.block_value
     names: dict[str, Value] = {name: Pointer(array) for name, array in task.arrays.items()}
     state = _State({**names, **task.values}, {name: _is_real(v) for name, v in task.values.items()})
     try:
         reader.follow(task.function.node.child_by_field_name("body"), state)
-        reference = Writer(reader.found, task.geometry).write()
+        reference = Writer(reader, task.geometry).write()
     except RecursionError:
         return Answer(None, "it is nested too deeply")
     except Unclear as e:

@@ -22,8 +22,8 @@ LARGEST = 1 << 64  # of a folded integer
 UNKNOWN: Term = ("unknown",)
 
 BINARY = frozenset("+ - * / % << >> & | ^ < <= > >= == != && ||".split())
-_LITERAL = re.compile(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)([uUlLzZ]*)")
-_REAL = re.compile(r"((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)[fFlL]?")
+_LITERAL = re.compile(r"[+-]?(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)([uUlLzZ]*)")
+_REAL = re.compile(r"([+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)[fFlL]?")
 _REAL_TYPES = ("float", "double", "half", "__half", "bfloat16", "__nv_bfloat16", "nv_bfloat16", "floatX", "real")
 _CASTS = frozenset("static_cast reinterpret_cast const_cast".split())
 _TYPES = frozenset(
@@ -127,7 +127,8 @@ def _literal(text: str) -> Term:
     if whole := _LITERAL.fullmatch(plain):
         digits = whole[1]
         octal = len(digits) > 1 and digits.isdigit() and digits[0] == "0"
-        return number(int(digits, 8 if octal and set(digits) <= set("01234567") else 0 if not octal else 10))
+        known = int(digits, 8 if octal and set(digits) <= set("01234567") else 0 if not octal else 10)
+        return number(-known if plain[0] == "-" else known)
     real = _REAL.fullmatch(plain)
     return number(float(real[1])) if real else UNKNOWN
 
@@ -174,7 +175,7 @@ def value(term: Term) -> int | float | None:  # noqa: C901, PLR0911  (one case f
             if None in numbers:
                 return None
             return _called(function.removeprefix("std::"), numbers)
-        case (str(operator), left, right) if operator in BINARY:
+        case (str(operator), left, right) if operator in BINARY or operator == "//":
             return calculated(operator, value(left), value(right))
     return None
 
