@@ -796,7 +796,7 @@ class Reader:
             return held
         if text in self.known:
             return self.known[text]
-        limits = {"FLT_MAX": 3.4028234663852886e38, "INFINITY": 3.4028234663852886e38, "DBL_MAX": 1.7976931348623157e308,
+        limits = {"warpSize": WARP, "FLT_MAX": 3.4028234663852886e38, "INFINITY": 3.4028234663852886e38, "DBL_MAX": 1.7976931348623157e308,
                   "M_PI": 3.141592653589793, "INT_MAX": 2147483647, "INT_MIN": -2147483648, "FLT_EPSILON": 1.1920928955078125e-07}  # fmt: skip
         if text in limits:
             return terms.number(limits[text])

@@ -96,8 +96,12 @@ class Program:
         self.launches: dict[str, list[tuple[Function, tree_sitter.Node]]] = {}
         self._definitions: dict[int, dict[str, list[Definition]]] = {}
         self._steps = 0
+        self._others: list[tuple[str, tuple[tuple[str, ...] | None, Term, str]]] = []  # further definitions of macros
         for path, file in files.items():
             self._index(path, file)
+        for name, other in self._others:  # of several, in an #if, the first that has a value
+            if self.macros[name][0] is None and terms.value(terms.numbers(self.resolve(self.macros[name][1], None))) is None:
+                self.macros[name] = other
 
     def _index(self, path: Path, file: File) -> None:
         for item in file.items:
@@ -105,7 +109,9 @@ class Program:
             where = f"{path.name}:{node.start_point[0] + 1}"
             if node.type == "preproc_def":
                 body = _macro_body(text_of(node.child_by_field_name("value")))
-                self.macros.setdefault(text_of(node.child_by_field_name("name")), (None, body, where))
+                name = text_of(node.child_by_field_name("name"))
+                if self.macros.setdefault(name, (None, body, where)) != (None, body, where):
+                    self._others.append((name, (None, body, where)))
             elif node.type == "preproc_function_def":
                 listed = node.child_by_field_name("parameters")
                 names = tuple(text_of(c) for c in listed.named_children) if listed else ()
@@ -590,7 +596,7 @@ def _returned(function: Function) -> Term:
 
 def _fill_text(content: Term, place: Term) -> str:
     """A fill in the YAML's form, for what a loop stores at a place; empty if it has none."""
-    known = terms.value(_numbers(content))
+    known = terms.value(terms.numbers(content))
     if known is not None:
         return {0: "zeros", 1: "ones"}.get(known, terms.number_text(known))
     if any(t[0] == "call" and t[1] in _RANDOM for t in terms.leaves(content)):
@@ -605,14 +611,9 @@ def _fill_text(content: Term, place: Term) -> str:
     return ""
 
 
-def _numbers(term: Term) -> Term:
-    """A term with the values of its constants."""
-    return terms.replaced(term, lambda t: terms.number(t[2]) if t[0] == "constant" and t[2] is not None else None)
-
-
 def _interval(term: Term) -> tuple[float, float, bool] | None:  # noqa: C901, PLR0911
     """The least and the largest value of a term of `rand()`, and whether it is whole; `None` if it is unknown."""
-    known = terms.value(_numbers(term))
+    known = terms.value(terms.numbers(term))
     if known is not None:
         return known, known, isinstance(known, int)
     match term:
@@ -627,10 +628,10 @@ def _interval(term: Term) -> tuple[float, float, bool] | None:  # noqa: C901, PL
             found = _interval(inner)
             return found and (-found[1], -found[0], found[2])
         case ("%", inner, divisor):
-            most = terms.value(_numbers(divisor))
+            most = terms.value(terms.numbers(divisor))
             return (0, most - 1, True) if isinstance(most, int) and most > 0 and _interval(inner) else None
         case ("&", inner, mask):
-            most = terms.value(_numbers(mask))
+            most = terms.value(terms.numbers(mask))
             return (0, most, True) if isinstance(most, int) and most > 0 and _interval(inner) else None
         case (("+" | "-" | "*" | "/" | "//") as operator, left, right):
             a, b = _interval(left), _interval(right)

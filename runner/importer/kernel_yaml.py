@@ -356,9 +356,14 @@ class _Description:
                 own = name + "_" * ((name in self.parameters and text != name) or name in _SPECIAL)
                 yield f"  - {{name: {own}, scalar: {dtype}, value: {text}}}{note}"
         for c in self.facts.constants:
-            shape = _yaml_list(self.expression(s) for s in c.shape) if c.shape else "1"
+            shape = _yaml_list(map(self._length_of, c.shape)) if c.shape else "1"
             content = f"dtype: {self.dtype(c.type)}, shape: {shape}, fill: random, constant: true"
             yield f"  - {{name: {c.name}, role: in, {content}}}"
+
+    def _length_of(self, text: str) -> str:
+        """The length of a constant array: the number that the file defines, else the name of a macro's parameter."""
+        known = terms.value(terms.numbers(self.program.resolve(terms.name(text), Scope())))
+        return str(known) if known is not None else self.expression(text)
 
     def scalar(self, position: int, name: str, dtype: str) -> str:
         """The value of a scalar argument."""
@@ -481,7 +486,7 @@ class _Description:
             for part in self.grid_terms:
                 for t in terms.leaves(part) if part is not None else ():
                     if t[:2] == ("call", "ceil_div") and t[2] == value and (divisor := _said(t[3])):
-                        found[f"{value[1]} % {divisor} == 0"] = f"the kernel does not test {p.name}: whole blocks?"
+                        found[f"{value[1]} % {divisor} == 0"] = f"whole blocks only, as the kernel does not test {p.name}?"
             for n in nodes:
                 step = n.child_by_field_name("update") if n.type == "for_statement" else None
                 if step is None or text_of(step.child_by_field_name("operator")) != "+=":
@@ -489,10 +494,11 @@ class _Description:
                 if p.name in re.findall(r"\w+", text_of(n.child_by_field_name("condition"))):
                     name = text_of(step.child_by_field_name("right"))
                     length = self.template.get(name)
-                    held = self.program.resolve(terms.read(step.child_by_field_name("right")), Scope())
-                    length = length if length is not None else terms.number(held[2]) if held[0] == "constant" and held[2] else held
+                    if length is None:
+                        step_term = terms.read(step.child_by_field_name("right"))
+                        length = terms.numbers(self.program.resolve(step_term, Scope()))
                     if divisor := _said(length):
-                        found[f"{value[1]} % {divisor} == 0"] = f"the kernel does not test {p.name}: whole tiles?"
+                        found[f"{value[1]} % {divisor} == 0"] = f"whole tiles only, as the kernel does not test {p.name}?"
         return found
 
     def choose_lengths(self) -> None:
@@ -513,11 +519,12 @@ class _Description:
             self.parameters[name].note = f"any length; the program reads it when it runs{f', {where}' if where else ''}"
         known = {n: p.default for n, p in self.parameters.items() if isinstance(p.default, int) and n in lengths}
         written = dict(known)
+        whole = self.host.sizes if len(self.host.sizes) > 1 or len(known) > 1 else (math.prod(self.host.sizes),)
         while self._cost(known) > 1:
             name = max(known, key=lambda n: known[n], default="")
             if not name or known[name] <= FEW // 4:
                 break
-            unit = math.gcd(written[name], 4096)
+            unit = math.lcm(math.gcd(written[name], 128), *(s for s in whole if written[name] % s == 0))
             smaller = known[name] // 2 // unit * unit
             if smaller < 1 or smaller == known[name]:
                 smaller = unit
@@ -595,9 +602,9 @@ def format_yaml(facts: Facts, folder: Path, tuning: Tuning, program: Program, *,
     answer = d.answer
     is_default = not overloads and function == kernel.name.rpartition("::")[2] == kernel.name
     constraints = {d.expression(text): "a restriction of the tuning script" for text in tuning.restrictions}
+    constraints |= answer.reference.constraints if answer and answer.reference else {}
     if d.host:
         constraints |= whole_divisions(d.grid_terms)
-        constraints |= answer.reference.constraints if answer and answer.reference else {}
         constraints |= {} if answer and answer.is_own else d.unguarded()
     d.choose_lengths()
     lines = [

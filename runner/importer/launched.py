@@ -11,7 +11,7 @@ from runner.importer import terms
 from runner.importer.host import Launch
 from runner.importer.terms import Term
 
-_BLOCK_NAME = re.compile(r"(?i).*(block|thread|tpb|tile|wg|work_?group|bdim).*|bs|b")
+_BLOCK_NAME = re.compile(r"(?i).*(block|blk|thr|tpb|tile|wg|work_?group|bdim).*|bs|b")
 _FREE = ("number", "name", "+", "-", "*", "/", "//", "%", "<<", ">>", "&", "|", "^", "cast", "call", "negative")
 
 Add = Callable[[str, Any, str], str]  # adds a parameter of a name, with a default and a comment; returns its name
@@ -74,6 +74,8 @@ class Launched:
         result = []
         for axis, part in enumerate(parts):
             term = self.term(part)
+            if term is not None and terms.value(term) == 0:
+                term = None  # what the program computes when it runs
             if term is not None and axis < len(self.sizes):
                 term = self._by_block(term, axis)
             result.append(term)
@@ -110,7 +112,7 @@ def block_sizes(launch: Launch, dimensions: int) -> tuple[int, ...]:
     """The block's lengths as numbers, without trailing ones beyond the axes that the kernel reads; empty if unknown."""
     values = []
     for part in launch.block:
-        known = terms.value(terms.replaced(part, lambda t: terms.number(t[2]) if t[0] == "constant" and t[2] is not None else None))
+        known = terms.value(terms.numbers(part))
         if not isinstance(known, int) or known < 1:
             return ()
         values.append(known)

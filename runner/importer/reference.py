@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -45,11 +46,11 @@ def find(task: Task, program: Program, to_yaml: Mapping[str, Term]) -> Answer:
     known = dict(to_yaml)
     for name, (parameters, body, _) in program.macros.items():
         if parameters is None and name not in known:
-            value = terms.value(_valued(program.resolve(body, Scope())))
+            value = terms.value(terms.numbers(program.resolve(body, Scope())))
             if value is not None:
                 known[name] = terms.number(value)
     for name, (body, _) in program.globals.items():
-        value = terms.value(_valued(program.resolve(body, Scope())))
+        value = terms.value(terms.numbers(program.resolve(body, Scope())))
         if name not in known and value is not None:
             known[name] = terms.number(value)
     for function in _candidates(task, program):
@@ -68,7 +69,8 @@ def find(task: Task, program: Program, to_yaml: Mapping[str, Term]) -> Answer:
     for function in _siblings(task, program):  # a plainer kernel of the same arguments
         sibling = _own(replace(task, function=function, geometry=replace(task.geometry, grid=())), program, known)
         if sibling.reference is not None and set(sibling.reference.expressions) == task.outputs:
-            note = f"as the kernel {function.name} computes them, {function.path.name}:{function.node.start_point[0] + 1}"
+            where = f"{function.path.name}:{function.node.start_point[0] + 1}"
+            note = f"as the kernel {function.name} computes them, {where}: is it the same?"
             return replace(sibling, note=note, is_own=False)
     return own
 
@@ -79,6 +81,8 @@ def _siblings(task: Task, program: Program) -> Iterator[Function]:
     for functions in program.functions.values():
         for function in functions:
             same = [name for name, _ in function.parameters] == own and function.node.id != task.function.node.id
+            stem = len(os.path.commonprefix([function.name, task.function.name]))
+            same = same and 2 * stem >= min(len(function.name), len(task.function.name)) and stem > 3
             if same and "__global__" in text_of(function.node)[:200]:
                 yield function
 
@@ -102,10 +106,6 @@ def _own(task: Task, program: Program, known: Mapping[str, Term]) -> Answer:
     return Answer(reference, note, is_own=True, fast=reader.found.fast)
 
 
-def _valued(term: Term) -> Term:
-    return terms.replaced(term, lambda t: terms.number(t[2]) if t[0] == "constant" and t[2] is not None else None)
-
-
 def _is_real(term: Term) -> bool:
     return terms.value(term) is not None and isinstance(terms.value(term), float)
 
@@ -117,7 +117,9 @@ def _candidates(task: Task, program: Program) -> Iterator[Function]:
             head = text_of(function.node)[: function.node.child_by_field_name("body").start_byte - function.node.start_byte]  # type: ignore[union-attr]
             if _DEVICE.search(head) or function.name == "main" or "<<<" in text_of(function.node):
                 continue
-            if task.outputs and task.outputs <= set(_bound_arrays(task, program, function).values()):
+            bound = set(_bound_arrays(task, program, function).values())
+            inputs = set(task.arrays.values()) - task.outputs
+            if task.outputs and task.outputs <= bound and (inputs & bound or not inputs):
                 yield function
 
 
@@ -138,7 +140,7 @@ def _bound_arrays(task: Task, program: Program, function: Function) -> dict[str,
         break
     left = [p for p in pointers if p not in names]
     missing = sorted(task.outputs - set(names.values()))
-    if len(left) == 1 and len(missing) == 1:  # the host's own result has no array on the device
+    if len(left) == 1 and len(missing) == 1 and names:  # the host's own result has no array on the device
         names[left[0]] = missing[0]
     return names if all(p in names for p in pointers) else {}
 

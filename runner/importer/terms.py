@@ -156,6 +156,11 @@ def replaced(term: Term, change: Callable[[Term], Term | None]) -> Term:
     return tuple(replaced(each, change) if isinstance(each, tuple) else each for each in term)
 
 
+def numbers(term: Term) -> Term:
+    """A resolved term with the values of its constants."""
+    return replaced(term, lambda t: number(t[2]) if t[0] == "constant" and t[2] is not None else None)
+
+
 def value(term: Term) -> int | float | None:  # noqa: C901, PLR0911  (one case for each operation)
     """The number that a term without names has; `None` if it has none."""
     match term:
