@@ -89,7 +89,9 @@ class Writer:
         length: Term | None = None
         for store in stores:
             sums = terms.polynomial(store.place)
-            offset = {a: f for a, f in sums.items() if not any(t[0] == "axis" for each in a for t in terms.leaves(each))}
+            offset = {
+                a: f for a, f in sums.items() if not any(t[0] == "axis" for each in a for t in terms.leaves(each))
+            }
             place = terms.term_of({a: f for a, f in sums.items() if a not in offset})
             kept, self.elements = self.elements, {**self.elements}
             self.elements.pop(name, None)
@@ -101,7 +103,9 @@ class Writer:
             if length is not None and not self._equal(length, own):
                 raise Unclear(f"it stores to {name} at several places")
             length = own
-            at = next((i for i in range(len(stores)) if self._equal(terms.term_of(offset), ("*", terms.number(i), own))), -1)
+            at = next(
+                (i for i in range(len(stores)) if self._equal(terms.term_of(offset), ("*", terms.number(i), own))), -1
+            )
             parts.append((at, self.reference.expressions.pop(name)))
         if sorted(at for at, _ in parts) != list(range(len(stores))) or length is None:
             raise Unclear(f"it stores to {name} at several places")
@@ -111,7 +115,7 @@ class Writer:
         self.views[name] = {("",)}
         self.reference.expressions[name] = f"concatenate({', '.join(text for _, text in sorted(parts))})"
 
-    def _store(self, store: Store) -> None:
+    def _store(self, store: Store) -> None:  # noqa: C901, PLR0912, PLR0915  (one case for each form)
         place, value, conditions = store.place, store.value, list(store.conditions)
         used = {t for t in terms.leaves(place) if t[0] == "axis"}
         for each in list(conditions):  # `if (threadIdx.x == 0)`
@@ -124,13 +128,15 @@ class Writer:
         value = _resolved(value, tuple(conditions))
         if not store.adds:
             value = self.reader.explicit(value)
-        lengths, conditions = self._lengths(conditions, place, value, used)
+        lengths, conditions = self._lengths(conditions, place, value)
         if store.adds:
             value = terms.replaced(
                 value,
-                lambda t: t[4]
-                if t[0] == "partial" and t[1] == "+" and terms.value(t[3]) == 0 and not _shares(t[2]) & used
-                else None,
+                lambda t: (
+                    t[4]
+                    if t[0] == "partial" and t[1] == "+" and terms.value(t[3]) == 0 and not _shares(t[2]) & used
+                    else None
+                ),
             )
             value = self.reader.explicit(value)
             free = _free(value) | {a for c in conditions for a in _free(c)}
@@ -175,9 +181,7 @@ class Writer:
 
     # --- axes ---
 
-    def _lengths(
-        self, conditions: list[Term], place: Term, value: Term, used: set[Term]
-    ) -> tuple[dict[Term, Term], list[Term]]:
+    def _lengths(self, conditions: list[Term], place: Term, value: Term) -> tuple[dict[Term, Term], list[Term]]:
         """The length of each axis; a guard sets it, else the launch. Returns the conditions that are left."""
         lengths: dict[Term, Term] = {("axis", name): length for name, length in self.found.extents.items()}
         left = []
@@ -185,10 +189,7 @@ class Writer:
             bound = self._bound(each)
             if bound is None:
                 left.append(each)
-            elif bound[0] in lengths and bound[0][1] in self.found.extents:
-                if not self._equal(lengths[bound[0]], bound[1]):
-                    left.append(each)
-            elif bound[0] in lengths:
+            elif (bound[0] in lengths and bound[0][1] in self.found.extents) or bound[0] in lengths:
                 if not self._equal(lengths[bound[0]], bound[1]):
                     left.append(each)
             else:
@@ -198,14 +199,7 @@ class Writer:
                 lengths[axis] = self._launched(axis[1])
             if any(t[0] == "axis" for t in terms.leaves(lengths[axis])):
                 raise Unclear("the end of a loop depends on another one")
-        return lengths, [c for c in left if not self._always(c, lengths)]
-
-    def _always(self, condition: Term, lengths: Mapping[Term, Term]) -> bool:
-        """Whether a condition holds for every element: `axis >= 0`."""
-        match condition:
-            case (">=", ("axis", _), ("number", 0)) | (">", ("axis", _), ("number", -1)):
-                return True
-        return False
+        return lengths, [c for c in left if not _always(c)]
 
     def _bound(self, condition: Term) -> tuple[Term, Term] | None:
         """The axis and its length of a condition such as `i < n`."""
@@ -214,7 +208,11 @@ class Writer:
                 sums = terms.polynomial(("-", right, left))
                 if condition[0] in ("<=", ">="):
                     sums[()] = sums.get((), 0) + 1
-                axes = [(atoms, factor) for atoms, factor in sums.items() if any(t[0] in ("axis", "load") for a in atoms for t in terms.leaves(a))]
+                axes = [
+                    (atoms, factor)
+                    for atoms, factor in sums.items()
+                    if any(t[0] in ("axis", "load") for a in atoms for t in terms.leaves(a))
+                ]
                 if len(axes) == 1 and axes[0][1] == -1 and len(axes[0][0]) == 1 and axes[0][0][0][0] == "axis":
                     del sums[axes[0][0]]
                     return axes[0][0][0], terms.term_of({a: f for a, f in sums.items() if f})
@@ -306,7 +304,7 @@ class Writer:
             return text, level
         return f"{_bracketed(text, level, 6)} + full(0, {dims})", 6
 
-    def text(self, term: Term, axes: _Axes) -> tuple[str, int]:  # noqa: C901, PLR0911, PLR0912
+    def text(self, term: Term, axes: _Axes) -> tuple[str, int]:  # noqa: C901, PLR0912  (one case for each form)
         """The text of a value, and how tightly its last operator binds."""
         match term:
             case ("number", known):
@@ -446,12 +444,15 @@ class Writer:
                     return None
             case _:
                 return None
-        known = {a for a in (*axes.names, axis)}
+        known = {*axes.names, axis}
         try:
             orders = [self._row_major(t[2], axes.lengths) for t in (left, right)]
         except (Unclear, KeyError):
             return None
-        if not all(set(o) <= known and axis in o and self._equal(self.elements.setdefault(t[1], n), n) for t, (o, n) in zip((left, right), orders, strict=True)):
+        if not all(
+            set(o) <= known and axis in o and self._equal(self.elements.setdefault(t[1], n), n)
+            for t, (o, n) in zip((left, right), orders, strict=True)
+        ):
             return None
         sides = [(t, o) for t, (o, _) in zip((left, right), orders, strict=True)]
         for (a, a_order), (b, b_order) in (sides, sides[::-1]):
@@ -466,7 +467,9 @@ class Writer:
         self.reference.reads.add(load[1])
         dims = tuple(self._say(axes.lengths[a]) for a in order)
         self.views.setdefault(load[1], set()).add(dims)
-        text = load[1] if len(dims) == 1 or self.shapes.get(load[1]) == dims else f"reshape({load[1]}, {', '.join(dims)})"
+        text = (
+            load[1] if len(dims) == 1 or self.shapes.get(load[1]) == dims else f"reshape({load[1]}, {', '.join(dims)})"
+        )
         return text if list(order) == list(wanted) else f"transpose({text})"
 
 
@@ -508,7 +511,7 @@ def _substituted(term: Term, axis: Term, held: Term) -> Term:
         return term
     changed = tuple(_substituted(t, axis, held) if isinstance(t, tuple) else t for t in term)
     if changed[0] == "?" and (known := terms.value(changed[1])) is not None:
-        return changed[2] if known else changed[3]  # type: ignore[no-any-return]
+        return changed[2] if known else changed[3]
     return changed
 
 
@@ -517,6 +520,14 @@ def _resolved(term: Term, conditions: tuple[Term, ...]) -> Term:
     if term[0] == "?" and all(each in conditions for each in _both(term[1])):
         return _resolved(term[2], conditions)
     return tuple(_resolved(t, conditions) if isinstance(t, tuple) else t for t in term)
+
+
+def _always(condition: Term) -> bool:
+    """Whether a condition holds for every element: `axis >= 0`."""
+    match condition:
+        case (">=", ("axis", _), ("number", 0)) | (">", ("axis", _), ("number", -1)):
+            return True
+    return False
 
 
 def _shares(kind: str) -> set[Term]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 from runner.device import Source, cache
@@ -15,6 +16,7 @@ from runner.importer.facts import find_facts, folders_nearby
 from runner.importer.host import Program
 from runner.importer.kernel_yaml import format_yaml
 from runner.importer.tuning import Tuning, read_script, read_t1
+from runner.kernel.from_yaml import BLANK
 
 MAX_NAME = 64  # characters of a kernel's name in the name of its YAML
 
@@ -32,10 +34,18 @@ def convert(file: Path, kernel: str | None, source: Path | None, into: Path | No
         return
     read = {".py": read_script, ".json": read_t1}.get(file.suffix)
     tuning, into = read(file) if read else Tuning(source=file), into or Path("my_kernels")
-    for name, path in _write_kernels(file, tuning, kernel, source, into).items():
+    texts = _write_kernels(file, tuning, kernel, source, into)
+    for path in texts:
         sys.stdout.write(f"{path}\n")
-        where = f"--config-dir {into} kernel={name}"
-    sys.stdout.write(f"Fill in each ???, then: python -m runner {where} device=cpu\n")
+    blank = next((path for path, text in texts.items() if _has_blank(text)), None)
+    chosen = blank or next(reversed(texts))
+    first = "Fill in each ???, then" if blank else "Run"
+    sys.stdout.write(f"{first}: python -m runner --config-dir {into} kernel={chosen.stem} device=cpu\n")
+
+
+def _has_blank(text: str) -> bool:
+    """Whether a YAML has a blank outside its comments."""
+    return any(BLANK in line.partition("#")[0] for line in text.splitlines())
 
 
 def _is_t4(file: Path) -> bool:
@@ -48,8 +58,12 @@ def _is_t4(file: Path) -> bool:
         raise UsageError(f"{file}: {e.strerror or e}") from None
 
 
-def _write_kernels(file: Path, tuning: Tuning, kernel: str | None, source: Path | None, into: Path) -> dict[str, Path]:
-    """Write the YAML of each kernel; their paths by name."""
+def _write_kernels(file: Path, tuning: Tuning, kernel: str | None, source: Path | None, into: Path) -> dict[Path, str]:  # noqa: C901  (one case for each form)
+    """Write the YAML of each kernel; the written YAMLs by path.
+
+    A kernel whose YAML exists, or that cannot be read, is told on stderr, and the others are written. If none is left,
+    that is a UsageError.
+    """
     folder = into / "kernel"
     files: dict[Path, str] = {}
     path, kernel = source or tuning.source, kernel or tuning.function
@@ -68,21 +82,36 @@ def _write_kernels(file: Path, tuning: Tuning, kernel: str | None, source: Path 
     if not chosen:
         names = f"available: {', '.join(map(str, kernels))}" if kernels else "it has no __global__ function"
         raise UsageError(f"{path}: it has no kernel '{kernel}'; {names}" if kernel else f"{path}: {names}")
-    paths: dict[str, Path] = {}
+    texts: dict[Path, str] = {}
+    used: set[str] = set()
+    problems: list[str] = []
     program = Program(dict(parsed_files(Source(path, text, ""))))
+    overloads = Counter(k.name for k in kernels)
     for each in chosen:
-        include = tuple(folders_nearby(Source(path, text, each.name)))
-        facts = find_facts(Source(path, text, each.name, include=include), each)
         plain = each.name.rpartition("::")[2][:MAX_NAME]
         name, count = plain, 2
-        while name in paths:  # overloads
+        while name in used:  # overloads
             name, count = f"{plain}_{count}", count + 1
-        paths[name] = folder / f"{name}.yaml"
-        overloads = sum(k.name == each.name for k in kernels) > 1
-        files[paths[name]] = format_yaml(facts, folder, tuning, program, overloads=overloads)
+        used.add(name)
+        target = folder / f"{name}.yaml"
+        if target.exists():
+            problems.append(f"{target}: already exists")
+            continue
+        try:
+            include = tuple(folders_nearby(Source(path, text, each.name)))
+            facts = find_facts(Source(path, text, each.name, include=include), each, program)
+            texts[target] = format_yaml(facts, folder, tuning, program, overloads=overloads[each.name] > 1)
+        except RecursionError:
+            problems.append(f"{path}:{each.line}: the kernel '{each.name}' is nested too deeply to be read")
     if existing := next((path for path in files if path.exists()), None):
-        raise UsageError(f"{existing}: already exists; nothing is written. --into FOLDER chooses another folder")
-    for target, content in files.items():
+        problems, texts = [f"{existing}: already exists"], {}
+    if not texts:
+        others = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        advice = ". --into FOLDER chooses another folder" if "already exists" in problems[0] else ""
+        raise UsageError(f"{problems[0]}{others}; nothing is written{advice}")
+    for target, content in (files | texts).items():
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(content, encoding="utf-8")
-    return paths
+    for problem in problems:
+        sys.stderr.write(f"runner: {problem}; not written\n")
+    return texts

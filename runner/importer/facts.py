@@ -12,7 +12,8 @@ import tree_sitter
 
 from runner.device import Source, cache
 from runner.device.excerpt import needed_items, parsed_files
-from runner.device.syntax import IDENTIFIERS, File, ItemKind, Kernel, Parameter, descendants, parse, text_of
+from runner.device.syntax import IDENTIFIERS, ItemKind, Kernel, Parameter, descendants, parse, text_of
+from runner.importer.host import Program
 
 # Names that CUDA, C or C++ declares.
 _KNOWN = re.compile(
@@ -26,7 +27,7 @@ _NAMING_ONLY = frozenset(
 )
 _STORING = re.compile(r"(__)?st\w*")  # __stcs, store128, and
 _LOADING = re.compile(r"(__)?(ld|load)\w*")
-_MAKING = frozenset(("init_declarator", "assignment_expression", "function_declarator"))  # as `dim3 grid(n)` is parsed
+MOST_LAUNCHES = 4  # that a YAML quotes
 _ELEMENT = frozenset(("subscript_expression", "field_expression", "parenthesized_expression"))
 _MOVING = frozenset(("binary_expression", "cast_expression", "parenthesized_expression"))
 
@@ -59,8 +60,8 @@ class Facts:
     writes_globals: bool  # whether it needs a `__device__` variable, which it may write
 
 
-def find_facts(source: Source, kernel: Kernel) -> Facts:
-    """Analyse a kernel of a source and of the files that it includes."""
+def find_facts(source: Source, kernel: Kernel, program: Program) -> Facts:
+    """Analyse a kernel of a source and of the files that it includes, which `program` indexes."""
     files = dict(parsed_files(source))
     needed = needed_items(source, files)
     items = [item for path, file in files.items() for item in file.items if item in needed[path]]  # in the files' order
@@ -82,8 +83,8 @@ def find_facts(source: Source, kernel: Kernel) -> Facts:
         constants=constants,
         dimensions=_axes(fields, "threadIdx"),
         grid=_axes(fields, "blockIdx"),
-        types=resolve_types(types, list(files.values())),
-        launches=tuple(dict.fromkeys(_launches(source, kernel))),
+        types=resolve_types(types, program.aliases),
+        launches=tuple(dict.fromkeys(_launches(program, kernel)))[:MOST_LAUNCHES],
         words=frozenset(word for item in items for word in item.free_names),
         writes_globals=any(
             item.node.type == "declaration" and "__device__" in text_of(item.node).split() for item in items
@@ -219,29 +220,23 @@ def _constants(body: list[tree_sitter.Node]) -> Iterator[Array]:
             yield Array(kind, name, tuple(text_of(s) for s in sizes if s is not None)[::-1])
 
 
-def _launches(source: Source, kernel: Kernel) -> Iterator[str]:
+def _launches(program: Program, kernel: Kernel) -> Iterator[str]:
     """Each launch in the files, with the definitions of the names between `<<<` and `>>>`."""
-    plain = kernel.name.rpartition("::")[2]
-    for _, file in parsed_files(source):
-        for node in descendants(file.root):
-            if node.type == "call_expression" and any(c.type == "kernel_call_syntax" for c in node.children):
-                called = text_of(node.child_by_field_name("function"))
-                if re.match(rf"(.*::)?{plain}\b", called):
-                    shape = next(text_of(c) for c in node.children if c.type == "kernel_call_syntax")
-                    launch = f"{called}{shape}{text_of(node.child_by_field_name('arguments'))}"
-                    yield " ".join(f"{launch}{_where(node, shape)}".split())
+    for function, node in program.launches.get(kernel.name.rpartition("::")[2], ()):
+        shape = next(text_of(c) for c in node.children if c.type == "kernel_call_syntax")
+        launch = (
+            f"{text_of(node.child_by_field_name('function'))}{shape}{text_of(node.child_by_field_name('arguments'))}"
+        )
+        before = [n for n in program.making(function) if n.end_byte < node.start_byte]
+        yield " ".join(f"{launch}{_where(before, shape)}".split())
 
 
-def _where(launch: tree_sitter.Node, shape: str) -> str:
+def _where(before: list[tree_sitter.Node], shape: str) -> str:
     """The definitions of the names in the launch's shape, and of the names that they use, in the launching function."""
-    function = launch
-    while function.parent is not None and function.type != "function_definition":
-        function = function.parent
-    before = [n for n in descendants(function) if n.type in _MAKING and n.end_byte < launch.start_byte]
     names, definitions = set(re.findall(r"\w+", shape)), dict[str, str]()
     for node in reversed(before):
         name = (re.findall(r"\w+", text_of(node.children[0])) or [""])[-1]
-        if name in names and name not in definitions and function.type == "function_definition":
+        if name in names and name not in definitions:
             definitions[name] = re.sub(r"//.*", "", text_of(node))
             names |= set(re.findall(r"\w+", text_of(node.children[-1])))
     return f", where {'; '.join(reversed(definitions.values()))}" if definitions else ""
@@ -267,7 +262,9 @@ def folders_nearby(source: Source) -> Iterator[Path]:
 def includers(path: Path) -> Iterator[str]:
     """Find sources in a file's folder, or one folder up, that include it."""
     for folder in filter(Path.is_dir, (path.parent, path.parent.parent)):
-        for other in sorted(p for p in folder.iterdir() if p.suffix in (".cu", ".c", ".cpp", ".cc") and p != path and p.is_file()):
+        for other in sorted(
+            p for p in folder.iterdir() if p.suffix in (".cu", ".c", ".cpp", ".cc") and p != path and p.is_file()
+        ):
             names = (match["name"] for match in cache.INCLUDE.finditer(cache.read(other)) if match["open"] == '"')
             if any((folder / name).resolve() == path.resolve() for name in names):
                 yield os.path.relpath(other, path.parent)
@@ -285,9 +282,8 @@ def plain_type(kind: str) -> str:
     return " ".join(word for word in kind.split() if word not in ("const", "volatile", "struct"))
 
 
-def resolve_types(kinds: Iterable[str], files: list[File]) -> dict[str, str]:
+def resolve_types(kinds: Iterable[str], nodes: list[tree_sitter.Node]) -> dict[str, str]:
     """The underlying types of type aliases, through `typedef`, `using` and `#define`. Other types are left out."""
-    nodes = [node for file in files for node in descendants(file.root) if node.type in _NAMING]
     defined = {text_of(n.child_by_field_name("name")) for n in nodes if n.type == "preproc_def"}
     types = {}
     for name in map(plain_type, kinds):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import tree_sitter
 
@@ -34,8 +35,8 @@ _INTEGERS = re.compile(r"(u?int\d*(_t)?|unsigned|signed|long|short|char|size_t|p
 _MATH = {
     "sqrt": "sqrt", "rsqrt": "rsqrt", "exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "tanh": "tanh",
     "fabs": "abs", "abs": "abs", "floor": "floor", "ceil": "ceil", "erf": "erf", "exp2": "exp2", "log2": "log2",
-    "log10": "log10", "log1p": "log1p", "expm1": "expm1", "sinh": "sinh", "atan": "atan", "asin": "asin", "acos": "acos",
-    "cbrt": "cbrt", "erfc": "erfc", "rint": "rint",
+    "log10": "log10", "log1p": "log1p", "expm1": "expm1", "sinh": "sinh", "atan": "atan", "asin": "asin",
+    "acos": "acos",     "cbrt": "cbrt", "erfc": "erfc", "rint": "rint",
 }  # fmt: skip
 _FAST = {"__expf": "exp", "__logf": "log", "__sinf": "sin", "__cosf": "cos", "__fdividef": "/", "__powf": "pow",
          "__log2f": "log2", "__log10f": "log10", "__tanf": "tan"}  # fmt: skip
@@ -45,7 +46,18 @@ _CONVERTING = re.compile(r"__(float|half|bfloat16|nv_bfloat16)2(float|half|bfloa
 _FORWARD = ("+", "*", "maximum", "minimum")  # how a loop or a block joins values
 
 
-class Unclear(Exception):  # noqa: N818  (an answer, not a fault)
+_OPERATIONS: Mapping[str, str] = {
+    "__hadd": "+", "__hmul": "*", "__hsub": "-", "__hdiv": "/", "__hfma": "fma", "__fadd_rn": "+", "__fmul_rn": "*",
+    "__fsub_rn": "-", "__fdiv_rn": "/", "__fmaf_rn": "fma",
+}  # fmt: skip
+_LIMITS: Mapping[str, int | float] = {
+    "warpSize": WARP, "FLT_MAX": 3.4028234663852886e38, "INFINITY": 3.4028234663852886e38,
+    "DBL_MAX": 1.7976931348623157e308, "M_PI": 3.141592653589793, "INT_MAX": 2147483647, "INT_MIN": -2147483648,
+    "FLT_EPSILON": 1.1920928955078125e-07,
+}  # fmt: skip
+
+
+class Unclear(Exception):
     """A function has a form that is not followed; the message says which."""
 
 
@@ -115,6 +127,7 @@ class Reader:
         self._axes = 0
         self.block: Term = terms.name("block")  # threads of the block along x
         self.block_value: int | None = None
+        self.types: frozenset[str] = frozenset()  # names of real types
 
     # --- statements ---
 
@@ -128,7 +141,7 @@ class Reader:
                 return
             self._statement(node, state)
 
-    def _statement(self, node: tree_sitter.Node, state: _State) -> None:  # noqa: C901
+    def _statement(self, node: tree_sitter.Node, state: _State) -> None:  # noqa: C901, PLR0912  (one case for each form)
         self._steps += 1
         if self._steps > MOST_STATEMENTS:
             raise Unclear("it is too long")
@@ -159,7 +172,7 @@ class Reader:
                 raise Unclear(f"line {node.start_point[0] + 1} is a {node.type.replace('_', ' ')}")
 
     def _declaration(self, node: tree_sitter.Node, state: _State) -> None:
-        head = text_of(node)[: 400].split()
+        head = text_of(node)[:400].split()
         kind = text_of(node.child_by_field_name("type"))
         if "__shared__" in head:
             for declarator in node.children_by_field_name("declarator"):
@@ -194,7 +207,7 @@ class Reader:
             value = ("cast", "float", value)
         state.names[name] = value
 
-    def _effect(self, node: tree_sitter.Node, state: _State) -> None:  # noqa: C901, PLR0912
+    def _effect(self, node: tree_sitter.Node, state: _State) -> None:  # noqa: C901, PLR0912  (one case for each form)
         """An expression that is a statement."""
         match node.type:
             case "assignment_expression":
@@ -278,7 +291,10 @@ class Reader:
             return
         if isinstance(value, Pointer):
             raise Unclear("it stores a pointer")
-        if target.type == "subscript_expression" and (name := text_of(target.child_by_field_name("argument"))) in self.shared:
+        if (
+            target.type == "subscript_expression"
+            and (name := text_of(target.child_by_field_name("argument"))) in self.shared
+        ):
             self._store_shared(name, target, value, state)
             return
         place = self._element(target, state)
@@ -316,7 +332,7 @@ class Reader:
 
     # --- branches ---
 
-    def _if(self, node: tree_sitter.Node, state: _State) -> None:
+    def _if(self, node: tree_sitter.Node, state: _State) -> None:  # noqa: C901  (one case for each form)
         condition_node = node.child_by_field_name("condition")
         held = condition_node.child_by_field_name("value") if condition_node is not None else None
         condition = self.term(held if held is not None else condition_node, state)
@@ -361,19 +377,26 @@ class Reader:
                 name = text_of(inner[0].child_by_field_name("declarator"))
                 begin = self.term(inner[0].child_by_field_name("value"), state)
         elif first is not None and first.type == "assignment_expression":
-            name, begin = text_of(first.child_by_field_name("left")), self.term(first.child_by_field_name("right"), state)
+            name, begin = (
+                text_of(first.child_by_field_name("left")),
+                self.term(first.child_by_field_name("right"), state),
+            )
         elif first is None and condition is not None:  # `for (; i < n; i += stride)`
             name = (re.findall(r"[A-Za-z_]\w*", text_of(condition)) or [""])[0]
             old = state.names.get(name, UNKNOWN)
             begin = UNKNOWN if isinstance(old, Pointer) else old
         if begin == UNKNOWN or update is None:
             raise Unclear(f"line {node.start_point[0] + 1} is a loop of another form")
-        self._loop(name, begin, condition, update, body, state, declares=first is not None and first.type == "declaration")
+        self._loop(
+            name, begin, condition, update, body, state, declares=first is not None and first.type == "declaration"
+        )
 
     def _while(self, node: tree_sitter.Node, state: _State) -> None:
         """`while (i < n) { ...; i += stride; }` as a `for` loop."""
         held = node.child_by_field_name("condition")
-        condition = held.child_by_field_name("value") if held is not None and held.child_by_field_name("value") else held
+        condition = (
+            held.child_by_field_name("value") if held is not None and held.child_by_field_name("value") else held
+        )
         body = node.child_by_field_name("body")
         statements = [n for n in body.named_children if n.type != "comment"] if body is not None else []
         name = (re.findall(r"[A-Za-z_]\w*", text_of(condition)) or [""])[0]
@@ -383,11 +406,11 @@ class Reader:
             raise Unclear(f"line {node.start_point[0] + 1} is a loop of another form")
         self._loop(name, begin, condition, last, body, state, declares=False, skipped=statements[-1])
 
-    def _loop(  # noqa: C901, PLR0912, PLR0915
+    def _loop(  # noqa: C901, PLR0912, PLR0915  (one case for each form)
         self, name: str, begin: Term, condition: tree_sitter.Node | None, update: tree_sitter.Node,
         body: tree_sitter.Node | None, state: _State, *, declares: bool, skipped: tree_sitter.Node | None = None,
     ) -> None:  # fmt: skip
-        if body is not None and (self._joins_block(body, name, state) or self._joins_warp(body, state)):
+        if body is not None and (self._joins_block(body, name) or self._joins_warp(body, state)):
             return
         step = self._step(name, update, state)
         operator = text_of(condition.child_by_field_name("operator")) if condition is not None else ""
@@ -397,7 +420,7 @@ class Reader:
         if text_of(left) != name:
             raise Unclear(f"line {update.start_point[0] + 1} is a loop of another form")
         end = self.term(condition.child_by_field_name("right"), state)
-        if operator in ("<=",):
+        if operator == "<=":
             end = ("+", end, terms.number(1))
         if operator in (">", ">="):
             if step != terms.number(-1):
@@ -417,15 +440,33 @@ class Reader:
             place: Term = axis
             extent = end
             start = terms.polynomial(begin)
-            offset = {a: f for a, f in start.items() if not any(t in a for t in (("axis", "tx"), ("axis", "x"), ("axis", "y"), ("axis", "ty"), ("axis", "bx"), ("axis", "by"), ("axis", "z")))}
+            offset = {
+                a: f
+                for a, f in start.items()
+                if not any(
+                    t in a
+                    for t in (
+                        ("axis", "tx"),
+                        ("axis", "x"),
+                        ("axis", "y"),
+                        ("axis", "ty"),
+                        ("axis", "bx"),
+                        ("axis", "by"),
+                        ("axis", "z"),
+                    )
+                )
+            }
             if offset:
                 place, extent = ("+", axis, terms.term_of(offset)), ("-", end, terms.term_of(offset))
         else:
             whole = terms.value(step) or 1
             place = axis if whole == 1 else ("*", terms.number(whole), axis)
             place = place if terms.value(begin) == 0 else ("+", begin, place)
-            extent = terms.simplified(("-", end, begin)) if whole == 1 else terms.simplified(
-                ("/", ("+", ("-", end, begin), terms.number(whole - 1)), terms.number(whole)))
+            extent = (
+                terms.simplified(("-", end, begin))
+                if whole == 1
+                else terms.simplified(("/", ("+", ("-", end, begin), terms.number(whole - 1)), terms.number(whole)))
+            )
         touched = _assigned_names(body)
         carried = [n for n in state.names if n in touched and n != name and not isinstance(state.names[n], Pointer)]
         inner = _State({**state.names, name: place}, {**state.reals, name: False}, state.conditions)
@@ -436,11 +477,11 @@ class Reader:
         steps = self._steps
         try:
             self._loop_body(body, inner, skipped)
-            joined = {n: self._joined_over(axis, n, state.names[n], inner.names[n], extent, kind) for n in carried}
+            joined = {n: self._joined_over(axis, n, state.names[n], inner.names[n], kind) for n in carried}
             if any("carried" in repr(s) for s in self.found.stores[before:]):
-                raise Unclear("a loop stores what it has added up so far")
+                raise Unclear("a loop stores what it has added up so far")  # noqa: TRY301  (unrolled instead, if it is short)
             if any("carried" in repr(s) for s in self.shared.values()):
-                raise Unclear("a loop exchanges what it has added up so far")
+                raise Unclear("a loop exchanges what it has added up so far")  # noqa: TRY301  (unrolled instead, if it is short)
         except Unclear:
             if count is None or not 0 <= count <= MOST_UNROLLED or terms.value(step) != 1 or terms.value(begin) is None:
                 raise
@@ -465,7 +506,7 @@ class Reader:
                 if state.is_over:
                     raise Unclear("a loop returns")
 
-    def _joined_over(self, axis: Term, name: str, old: Value, new: Value, extent: Term, kind: str | None) -> Value:
+    def _joined_over(self, axis: Term, name: str, old: Value, new: Value, kind: str | None) -> Value:
         """The value of a variable after a loop that joins one more element to it in each turn."""
         carried: Term = ("carried", name)
         if isinstance(old, Pointer) or isinstance(new, Pointer):
@@ -507,7 +548,8 @@ class Reader:
         start = terms.polynomial(begin)
         for axis, stride in (
             ("tx", self.block), ("x", ("*", self.block, terms.name("grid_x"))), ("ty", terms.name("block_y")),
-            ("bx", terms.name("grid_x")), ("by", terms.name("grid_y")), ("y", ("*", terms.name("block_y"), terms.name("grid_y"))),
+            ("bx", terms.name("grid_x")), ("by", terms.name("grid_y")),
+            ("y", ("*", terms.name("block_y"), terms.name("grid_y"))),
         ):  # fmt: skip
             if start.get((("axis", axis),)) == 1 and self._same_length(step, stride):
                 return axis
@@ -515,18 +557,39 @@ class Reader:
 
     def _same_length(self, left: Term, right: Term) -> bool:
         known = {repr(self.block): self.block_value}
+
         def plain(term: Term) -> Term:
-            return terms.replaced(term, lambda t: terms.number(known[repr(t)]) if known.get(repr(t)) is not None else None)
+            return terms.replaced(
+                term, lambda t: terms.number(size) if (size := known.get(repr(t))) is not None else None
+            )
+
         return terms.same(left, right) or terms.same(plain(left), plain(right))
 
     # --- sums of a block ---
 
-    def _joins_block(self, body: tree_sitter.Node, name: str, state: _State) -> bool:
+    def _joins_block(self, body: tree_sitter.Node, name: str) -> bool:
         """Whether a loop is a tree that joins the elements of a shared array; then its element 0 has all of them."""
         statements = list(_effects(body))
-        stores = [s for s in statements if s.type == "assignment_expression" and _subscripted(s.child_by_field_name("left")) in self.shared]
-        others = [s for s in statements if s not in stores and not (s.type == "call_expression" and _QUIET.fullmatch(text_of(s.child_by_field_name("function")) or ""))]
-        if not stores or len(stores) != 1 or any(o.type != "init_declarator" and o.type != "update_expression" and text_of(o).split("=")[0].strip(" <>*/+") != name for o in others):
+        stores = [
+            s
+            for s in statements
+            if s.type == "assignment_expression" and _subscripted(s.child_by_field_name("left")) in self.shared
+        ]
+        others = [
+            s
+            for s in statements
+            if s not in stores
+            and not (s.type == "call_expression" and _QUIET.fullmatch(text_of(s.child_by_field_name("function")) or ""))
+        ]
+        if (
+            not stores
+            or len(stores) != 1
+            or any(
+                o.type not in ("init_declarator", "update_expression")
+                and text_of(o).split("=")[0].strip(" <>*/+") != name
+                for o in others
+            )
+        ):
             return False
         store = stores[0]
         shared = _subscripted(store.child_by_field_name("left"))
@@ -539,7 +602,11 @@ class Reader:
 
     def _joins_warp(self, body: tree_sitter.Node, state: _State) -> bool:
         """Whether a loop joins a variable over the lanes of a warp, by shuffles."""
-        statements = [s for s in _effects(body) if not (s.type == "call_expression" and _QUIET.fullmatch(text_of(s.child_by_field_name("function"))))]
+        statements = [
+            s
+            for s in _effects(body)
+            if not (s.type == "call_expression" and _QUIET.fullmatch(text_of(s.child_by_field_name("function"))))
+        ]
         if len(statements) != 1 or statements[0].type != "assignment_expression":
             return False
         left, right = (statements[0].child_by_field_name(f) for f in ("left", "right"))
@@ -549,9 +616,9 @@ class Reader:
         held = state.names.get(name, UNKNOWN)
         if not shuffled or isinstance(held, Pointer) or held == UNKNOWN:
             return False
-        joins = operator[0] if operator in ("+=", "*=") else (
-            "+" if operator == "=" and text.startswith(f"{name}+") else
-            "maximum" if re.match(r"(std::)?f?max[fl]?\(", text) else "minimum" if re.match(r"(std::)?f?min[fl]?\(", text) else "")  # fmt: skip
+        joins = operator[0] if operator in ("+=", "*=") else _extreme(text)
+        if not joins and operator == "=" and text.startswith(f"{name}+"):
+            joins = "+"
         if not joins:
             return False
         state.names[name] = self._over_warp(joins, held)
@@ -578,10 +645,19 @@ class Reader:
             if len(called) == 1 and given is not None and any(text_of(a) in self.shared for a in given.named_children):
                 bodies.append(called[0].node)
         renamed = {text_of(a): p for c in calls for a, p in self._passed(c)}
-        stores = [s for b in bodies for s in _effects(b) if s.type == "assignment_expression" and s.child_by_field_name("left") is not None]
+        stores = [
+            s
+            for b in bodies
+            for s in _effects(b)
+            if s.type == "assignment_expression" and s.child_by_field_name("left") is not None
+        ]
         owners = {_subscripted(s.child_by_field_name("left")) for s in stores}
         names = {a for a in self.shared for o in owners if o in (a, renamed.get(a))}
-        if not stores or len(names) != 1 or any(o != next(iter(names)) and o != renamed.get(next(iter(names))) for o in owners):
+        if (
+            not stores
+            or len(names) != 1
+            or any(o != next(iter(names)) and o != renamed.get(next(iter(names))) for o in owners)
+        ):
             return False
         (name,) = names
         operators = {self._join_of(s, _subscripted(s.child_by_field_name("left"))) for s in stores}
@@ -598,7 +674,11 @@ class Reader:
         called = self.program.functions.get(text_of(call.child_by_field_name("function")).split("<")[0], [])
         given = call.child_by_field_name("arguments")
         if len(called) == 1 and given is not None:
-            yield from zip([c for c in given.named_children if c.type != "comment"], (n for n, _ in called[0].parameters), strict=False)
+            yield from zip(
+                [c for c in given.named_children if c.type != "comment"],
+                (n for n, _ in called[0].parameters),
+                strict=False,
+            )
 
     def _join_of(self, store: tree_sitter.Node, shared: str) -> str | None:
         operator = text_of(store.child_by_field_name("operator"))
@@ -608,10 +688,8 @@ class Reader:
         text = re.sub(r"\s+", "", text_of(right))
         own = re.sub(r"\s+", "", text_of(left))
         if operator == "=" and text.count(shared + "[") == 2 and own in text:
-            if re.match(r"(std::)?f?max[fl]?\(", text):
-                return "maximum"
-            if re.match(r"(std::)?f?min[fl]?\(", text):
-                return "minimum"
+            if extreme := _extreme(text):
+                return extreme
             if text.startswith(f"{own}+{shared}[") or text.endswith(f"]+{own}"):
                 return "+"
         return None
@@ -662,7 +740,7 @@ class Reader:
 
     # --- expressions ---
 
-    def value(self, node: tree_sitter.Node | None, state: _State) -> Value:  # noqa: C901
+    def value(self, node: tree_sitter.Node | None, state: _State) -> Value:  # noqa: C901, PLR0912  (one case for each form)
         """A pointer or a number."""
         while node is not None and node.type == "parenthesized_expression":
             node = node.named_children[0]
@@ -711,8 +789,19 @@ class Reader:
 
     def _pointer_at(self, node: tree_sitter.Node, state: _State) -> Pointer | None:
         argument, indices = node.child_by_field_name("argument"), node.child_by_field_name("indices")
-        base = self.value(argument, state) if argument is not None and argument.type in (
-            "identifier", "subscript_expression", "parenthesized_expression", "binary_expression", "cast_expression") else None
+        base = (
+            self.value(argument, state)
+            if argument is not None
+            and argument.type
+            in (
+                "identifier",
+                "subscript_expression",
+                "parenthesized_expression",
+                "binary_expression",
+                "cast_expression",
+            )
+            else None
+        )
         if not isinstance(base, Pointer) or indices is None or len(indices.named_children) != 1:
             return None
         index = self.term(indices.named_children[0], state)
@@ -720,7 +809,7 @@ class Reader:
             index = ("*", index, extent)
         return replace(base, offset=("+", base.offset, index), extents=base.extents[1:])
 
-    def term(self, node: tree_sitter.Node | None, state: _State) -> Term:  # noqa: C901, PLR0911, PLR0912
+    def term(self, node: tree_sitter.Node | None, state: _State) -> Term:  # noqa: C901, PLR0912  (one case for each form)
         """A number."""
         self._steps += 1
         if self._steps > 10 * MOST_STATEMENTS:
@@ -746,9 +835,13 @@ class Reader:
                 if operator in ("-", "!", "+"):
                     return inner if operator == "+" else ("negative" if operator == "-" else "not", inner)
             case "cast_expression":
-                return self._cast(text_of(node.child_by_field_name("type")), self.term(node.child_by_field_name("value"), state))
+                return self._cast(
+                    text_of(node.child_by_field_name("type")), self.term(node.child_by_field_name("value"), state)
+                )
             case "conditional_expression":
-                parts = [self.term(node.child_by_field_name(f), state) for f in ("condition", "consequence", "alternative")]
+                parts = [
+                    self.term(node.child_by_field_name(f), state) for f in ("condition", "consequence", "alternative")
+                ]
                 known = terms.value(parts[0])
                 if known is not None:
                     return parts[1] if known else parts[2]
@@ -796,10 +889,8 @@ class Reader:
             return held
         if text in self.known:
             return self.known[text]
-        limits = {"warpSize": WARP, "FLT_MAX": 3.4028234663852886e38, "INFINITY": 3.4028234663852886e38, "DBL_MAX": 1.7976931348623157e308,
-                  "M_PI": 3.141592653589793, "INT_MAX": 2147483647, "INT_MIN": -2147483648, "FLT_EPSILON": 1.1920928955078125e-07}  # fmt: skip
-        if text in limits:
-            return terms.number(limits[text])
+        if text in _LIMITS:
+            return terms.number(_LIMITS[text])
         raise Unclear(f"{text} has no known value")
 
     def _built_in(self, text: str) -> Term:
@@ -821,7 +912,7 @@ class Reader:
             raise Unclear("it converts a real number to an integer")
         return inner
 
-    def _call(self, node: tree_sitter.Node, state: _State) -> Term:  # noqa: C901, PLR0911, PLR0912
+    def _call(self, node: tree_sitter.Node, state: _State) -> Term:
         function, given = node.child_by_field_name("function"), node.child_by_field_name("arguments")
         listed = [c for c in given.named_children if c.type != "comment"] if given else []
         called = text_of(function)
@@ -851,15 +942,17 @@ class Reader:
         arguments = [self.term(a, state) for a in listed]
         return self.called(called, arguments)
 
-    def called(self, called: str, arguments: list[Term]) -> Term:  # noqa: C901, PLR0911
+    def called(self, called: str, arguments: list[Term]) -> Term:  # noqa: C901  (one case for each form)
         """The value of a function of C or CUDA."""
-        plain = called[:-1] if called.endswith("f") and called[:-1] in (*_MATH, "fmax", "fmin", "pow", "fma") else called
+        plain = (
+            called[:-1] if called.endswith("f") and called[:-1] in (*_MATH, "fmax", "fmin", "pow", "fma") else called
+        )
         if called in _FAST:
             self.found.fast, plain = True, _FAST[called]
-        elif called.startswith("__h") or called.startswith("__f"):
-            plain = {"__hadd": "+", "__hmul": "*", "__hsub": "-", "__hfma": "fma", "__fadd_rn": "+", "__fmul_rn": "*",
-                     "__fsub_rn": "-", "__fmaf_rn": "fma", "__hdiv": "/", "__fdiv_rn": "/"}.get(called, called)  # fmt: skip
-        match (plain, *arguments):
+        elif called.startswith(("__h", "__f")):
+            plain = _OPERATIONS.get(called, called)
+        given: tuple[Any, ...] = (plain, *arguments)
+        match given:
             case ("fmax" | "max", x, y):
                 return ("maximum", x, y)
             case ("fmin" | "min", x, y):
@@ -870,13 +963,13 @@ class Reader:
                 return self.joined("+", self.joined("*", x, y), z)
             case (("+" | "-" | "*" | "/") as operator, x, y):
                 return self.joined(operator, x, y)
-            case (function, x) if function in _MATH and (self.is_real(x) or function in ("abs",)):
+            case (function, x) if function in _MATH and (self.is_real(x) or function == "abs"):
                 return ("call", _MATH[function], x)
             case (function, x) if function in _MATH:
                 return ("call", _MATH[function], ("cast", "float", x))
             case (function, x) if _CONVERTING.fullmatch(function):
-                return x
-            case ("float" | "double" | "floatX" | "half" | "__half", x):
+                return x  # type: ignore[no-any-return]
+            case (function, x) if function in self.types or terms.is_real_type(function):
                 return self._cast("float", x)
             case (("int" | "unsigned" | "size_t"), x):
                 return self._cast("int", x)
@@ -902,7 +995,9 @@ class Reader:
             case ("?", *parts):
                 return ("?", *(self._expanded(t, bound, depth + 1) for t in parts))
             case (str(operator), left, right) if operator in terms.BINARY:
-                return self.joined(operator, self._expanded(left, bound, depth + 1), self._expanded(right, bound, depth + 1))
+                return self.joined(
+                    operator, self._expanded(left, bound, depth + 1), self._expanded(right, bound, depth + 1)
+                )
         raise Unclear("it uses a macro of another form")
 
     def joined(self, operator: str, left: Term, right: Term) -> Term:
@@ -937,7 +1032,11 @@ class Reader:
                 pair = tuple(sorted((*rest, block, length), key=repr))
                 if sums.get(pair) == factor:
                     del sums[pair], sums[atoms]
-                elif axis == "x" and self.block_value and sums.get(tuple(sorted((*rest, block), key=repr))) == factor * self.block_value:
+                elif (
+                    axis == "x"
+                    and self.block_value
+                    and sums.get(tuple(sorted((*rest, block), key=repr))) == factor * self.block_value
+                ):
                     del sums[tuple(sorted((*rest, block), key=repr))], sums[atoms]
                 else:
                     continue
@@ -946,13 +1045,13 @@ class Reader:
                 changed = True
         return terms.term_of(sums) if changed else term
 
-    def is_real(self, term: Term) -> bool:  # noqa: PLR0911
+    def is_real(self, term: Term) -> bool:  # noqa: C901  (one case for each form)
         """Whether a term is a real number; otherwise it is an integer."""
         match term:
             case ("number", known):
                 return isinstance(known, float)
             case ("load", array, _):
-                return self.real_arrays.get(array, True)
+                return bool(self.real_arrays.get(array, True))
             case ("cast", kind, _):
                 return terms.is_real_type(kind)
             case ("real", *_):
@@ -960,7 +1059,7 @@ class Reader:
             case ("call", "abs", x):
                 return self.is_real(x)
             case ("call", *_):
-                return term[1] != "ceil_div"
+                return bool(term[1] != "ceil_div")
             case ("?", _, yes, no):
                 return self.is_real(yes) or (no != UNKNOWN and self.is_real(no))
             case ("reduce", _, _, inner):
@@ -979,6 +1078,12 @@ class Reader:
 def replace_state(state: _State, name: str) -> _State:
     """A state in which one name stands for its value before a loop's turn."""
     return _State({**state.names, name: ("carried", name)}, state.reals, state.conditions)
+
+
+def _extreme(text: str) -> str:
+    """The operator of a call such as `fmaxf(...)`; empty if it is none."""
+    found = re.match(r"(?:std::)?f?(max|min)[fl]?\(", text)
+    return f"{found[1]}imum" if found else ""
 
 
 def _parts(condition: Term) -> tuple[Term, ...]:
@@ -1002,7 +1107,7 @@ def _uncast(term: Term) -> Term:
     return term
 
 
-def _without(term: Term, carried: Term, operator: str) -> Term | None:  # noqa: PLR0911
+def _without(term: Term, carried: Term, operator: str) -> Term | None:  # noqa: C901  (one case for each form)
     """`f` of `carried + f`, or of another operator; `None` if the term is not of this form."""
     match term:
         case (own, left, right) if own == operator:
@@ -1057,4 +1162,8 @@ def _effects(body: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
 
 def _subscripted(node: tree_sitter.Node | None) -> str:
     """The name of the array whose element a node is."""
-    return text_of(node.child_by_field_name("argument")) if node is not None and node.type == "subscript_expression" else ""
+    return (
+        text_of(node.child_by_field_name("argument"))
+        if node is not None and node.type == "subscript_expression"
+        else ""
+    )

@@ -23,6 +23,8 @@ _COPYING = re.compile(r"\w*[mM]emcpy\w*")
 _BRANCHES = frozenset("if_statement for_statement while_statement do_statement switch_statement".split())
 _RANDOM = frozenset("rand random std::rand drand48 lrand48".split())
 _LAUNCHED = "kernel_call_syntax"
+MAKING = frozenset(("init_declarator", "assignment_expression", "function_declarator"))  # `dim3 grid(n)` is the last
+ALIASES = frozenset(("type_definition", "alias_declaration", "preproc_def"))
 DEEPEST_CALL = 6  # functions between a launch and the constants that it depends on
 MOST_STEPS = 20_000  # terms visited for one launch, so that a hostile file ends
 
@@ -74,7 +76,6 @@ class Memory:
 class Launch:
     """A launch, resolved as far as the file tells."""
 
-    text: str
     where: str
     grid: tuple[Term, ...]
     block: tuple[Term, ...]
@@ -96,14 +97,23 @@ class Program:
         self.launches: dict[str, list[tuple[Function, tree_sitter.Node]]] = {}
         self._definitions: dict[int, dict[str, list[Definition]]] = {}
         self._steps = 0
+        self._called: dict[int, str] = {}  # names of called functions, by node
+        self._given: dict[int, list[Term]] = {}  # arguments of calls, by node
+        self._stored: dict[int, list[tuple[Term, Term, int, tuple[str, ...]]]] = {}  # by function
+        self._locals: dict[int, frozenset[str]] = {}  # names that a function declares
+        self._named: dict[int, list[tree_sitter.Node]] = {}
+        self.aliases: list[tree_sitter.Node] = []  # nodes of type aliases and macros
         self._others: list[tuple[str, tuple[tuple[str, ...] | None, Term, str]]] = []  # further definitions of macros
         for path, file in files.items():
             self._index(path, file)
         for name, other in self._others:  # of several, in an #if, the first that has a value
-            if self.macros[name][0] is None and terms.value(terms.numbers(self.resolve(self.macros[name][1], None))) is None:
+            if (
+                self.macros[name][0] is None
+                and terms.value(terms.numbers(self.resolve(self.macros[name][1], None))) is None
+            ):
                 self.macros[name] = other
 
-    def _index(self, path: Path, file: File) -> None:
+    def _index(self, path: Path, file: File) -> None:  # noqa: C901  (one case for each form)
         for item in file.items:
             node = item.node
             where = f"{path.name}:{node.start_point[0] + 1}"
@@ -123,6 +133,8 @@ class Program:
                         held = declarator.child_by_field_name("value")
                         self.globals.setdefault(_declared(declarator), (terms.read(held), where))
         for node in descendants(file.root):
+            if node.type in ALIASES:
+                self.aliases.append(node)
             if node.type == "function_definition" and node.child_by_field_name("body") is not None:
                 self._function(node, path)
 
@@ -167,6 +179,33 @@ class Program:
             self._definitions[function.node.id] = found
         return self._definitions[function.node.id]
 
+    def given(self, call: tree_sitter.Node) -> list[Term]:
+        """The arguments of a call, read once."""
+        if call.id not in self._given:
+            self._given[call.id] = [terms.read(a) for a in _arguments(call)]
+        return self._given[call.id]
+
+    def called(self, call: tree_sitter.Node) -> str:
+        """The plain name of a call's function, read once."""
+        if call.id not in self._called:
+            self._called[call.id] = _called(call)
+        return self._called[call.id]
+
+    def stores(self, function: Function) -> list[tuple[Term, Term, int, tuple[str, ...]]]:
+        """Each assignment to an element: target, value, byte, and the variables of the loops around it."""
+        if function.node.id not in self._stored:
+            self._stored[function.node.id] = [
+                (target, held, node.start_byte, tuple(_loop_names(node, function.node)))
+                for target, held, node in _stores(function.node)
+            ]
+        return self._stored[function.node.id]
+
+    def making(self, function: Function) -> list[tree_sitter.Node]:
+        """The nodes of a function that give a name a value, in order."""
+        if function.node.id not in self._named:
+            self._named[function.node.id] = [n for n in descendants(function.node) if n.type in MAKING]
+        return self._named[function.node.id]
+
     def launches_of(self, plain: str) -> Iterator[Launch]:
         """The launches of a kernel, given by its name without namespaces, in the order of the files."""
         for function, call in self.launches.get(plain, ()):
@@ -190,11 +229,11 @@ class Program:
         parts += [UNKNOWN] * (4 - len(parts))
         given = [terms.read(a) for a in _arguments(call)]
         called = call.child_by_field_name("function")
+        if called is not None and called.type == "qualified_identifier":
+            called = called.child_by_field_name("name")
         types = called.child_by_field_name("arguments") if called and called.type == "template_function" else None
         template = [c for c in types.named_children if c.type != "comment"] if types else []
-        text = f"{text_of(called)}{text_of(shape)}{text_of(call.child_by_field_name('arguments'))}"
         return Launch(
-            text=" ".join(text.split()),
             where=f"{function.path.name}:{call.start_point[0] + 1}",
             grid=self.dimensions(parts[0], scope),
             block=self.dimensions(parts[1], scope),
@@ -232,7 +271,7 @@ class Program:
         return (self.resolve(term, scope),)
 
     def _latest(self, name: str, scope: Scope) -> Definition | None:
-        """The definition of a name that holds before a scope's byte; in a branch beside it only if there is no other."""
+        """The definition of a name that holds before a scope's byte; one in a branch beside it is the last resort."""
         if scope.function is None:
             return None
         found: Definition | None = None
@@ -244,7 +283,7 @@ class Program:
                 found = each
         return found
 
-    def resolve(self, term: Term, scope: Scope | None, depth: int = 0) -> Term:  # noqa: C901, PLR0911, PLR0912
+    def resolve(self, term: Term, scope: Scope | None, depth: int = 0) -> Term:  # noqa: C901  (one case for each form)
         """A term in which each name is a constant of the program: `("constant", name, value, where, is_global)`."""
         self._steps = self._steps + 1 if depth else 0
         if depth > terms.DEEPEST or self._steps > MOST_STEPS:
@@ -286,7 +325,8 @@ class Program:
         where, definition = "", None
         if scope is not None and scope.function is not None:
             definition = self._latest(text, scope)
-            where = f"{scope.function.path.name}:{(definition.line if definition else scope.function.node.start_point[0] + 1)}"
+            line = definition.line if definition else scope.function.node.start_point[0] + 1
+            where = f"{scope.function.path.name}:{line}"
         if definition is not None:
             return self._constant(text, definition.value, scope, where, depth, is_global=False)
         if text in self.macros and self.macros[text][0] is None:
@@ -331,15 +371,15 @@ class Program:
         size, where = self._allocated(variable, scope, 0)
         host, is_output, is_zero = None, False, False
         for call in scope.function.calls:
-            name = _called(call)
-            given = [_plain(terms.read(a)) for a in _arguments(call)[:4]] if _COPYING.fullmatch(name) else []
+            name = self.called(call)
+            given = [plain_pointer(a) for a in self.given(call)[:4]] if _COPYING.fullmatch(name) else []
             if len(given) > 1 and given[0] == variable and call.start_byte < scope.before and host is None:
                 host = given[1]
             elif len(given) > 1 and given[1] == variable:
                 is_output = True
             if re.fullmatch(r"\w*[mM]emset\w*", name) and call.start_byte < scope.before:
-                args = [terms.read(a) for a in _arguments(call)]
-                is_zero |= len(args) > 2 and _plain(args[0]) == variable and terms.value(args[1]) == 0
+                args = self.given(call)
+                is_zero |= len(args) > 2 and plain_pointer(args[0]) == variable and terms.value(args[1]) == 0
         source = host if host is not None else variable
         fill = self.fill(source, scope, 0) or ("zeros" if is_zero else "")
         name = source[1] if source[0] == "name" else ""
@@ -350,19 +390,23 @@ class Program:
     def _variable(self, term: Term, scope: Scope) -> tuple[Term | None, Scope]:
         """The variable that holds a pointer, in the function that declares it."""
         for _ in range(DEEPEST_CALL):
-            term = _plain(term)
+            term = plain_pointer(term)
             if term[0] == "name" and term[1] in scope.bound:
                 inner, outer = scope.bound[term[1]]
                 if outer is None:
                     return None, scope
                 term, scope = inner, outer
-            elif term[0] == "name" and (found := self._latest(term[1], scope)) and _plain(found.value)[0] == "name":
+            elif (
+                term[0] == "name"
+                and (found := self._latest(term[1], scope))
+                and plain_pointer(found.value)[0] == "name"
+            ):
                 term = found.value  # an alias: `float* a = b;`
             else:
                 return (term, scope) if term[0] in ("name", "member", "index") else (None, scope)
         return None, scope
 
-    def _allocated(self, variable: Term, scope: Scope, depth: int) -> tuple[Term | None, str]:
+    def _allocated(self, variable: Term, scope: Scope, depth: int) -> tuple[Term | None, str]:  # noqa: C901  (one case for each form)
         """The number of elements behind a pointer, and the line of its allocation."""
         if scope.function is None or depth > 2:
             return None, ""
@@ -371,20 +415,19 @@ class Program:
             functions += [(f, self.scope(f, f.node.end_byte, 1)) for each in self.functions.values() for f in each]
         for function, inside in functions:
             for call in function.calls:
-                name, given = _called(call), _arguments(call)
+                name, given = self.called(call), self.given(call)
                 if not given or (function is scope.function and depth == 0 and call.start_byte > scope.before):
                     continue
                 where = f"{function.path.name}:{call.start_point[0] + 1}"
                 if _ALLOCATING.fullmatch(name) and len(given) > 1:
-                    if _plain(terms.read(given[0])) in (variable, ("content", variable)):
+                    if plain_pointer(given[0]) in (variable, ("content", variable)):
                         pitch = name.endswith("Pitch")
-                        return (None if pitch else self._elements(terms.read(given[1]), inside)), where
+                        return (None if pitch else self._elements(given[1], inside)), where
                 elif name in self.functions and len(self.functions[name]) == 1 and len(given) <= 12:
                     callee = self.functions[name][0]
-                    for index, each in enumerate(given[: len(callee.parameters)]):
-                        passed = terms.read(each)
+                    for index, passed in enumerate(given[: len(callee.parameters)]):
                         if passed == ("address", variable) or (passed == variable and depth > 0):
-                            bound = {n: (terms.read(a), inside) for (n, _), a in zip(callee.parameters, given, strict=False)}
+                            bound = {n: (a, inside) for (n, _), a in zip(callee.parameters, given, strict=False)}
                             below = Scope(callee, callee.node.end_byte, bound, inside.depth + 1)
                             size, at = self._allocated(("name", callee.parameters[index][0]), below, depth + 1)
                             if size is not None:
@@ -398,7 +441,7 @@ class Program:
         found = self._latest(name, scope)
         if found is None or scope.function is None:
             return None, ""
-        where, given = f"{scope.function.path.name}:{found.line}", _plain(found.value)
+        where, given = f"{scope.function.path.name}:{found.line}", plain_pointer(found.value)
         match given:
             case ("call", "malloc" | "std::malloc", size):
                 return self._elements(size, scope), where
@@ -406,19 +449,21 @@ class Program:
                 return self.resolve(count, scope), where
             case ("list", size, *_) | ("new", size):
                 return self.resolve(size, scope), where
-            case ("call", function, *passed) if len(self.functions.get(function, ())) == 1 and scope.depth < DEEPEST_CALL:
+            case ("call", function, *passed) if (
+                len(self.functions.get(function, ())) == 1 and scope.depth < DEEPEST_CALL
+            ):
                 callee = self.functions[function][0]
-                back = _plain(_returned(callee))
+                back = plain_pointer(_returned(callee))
                 if back[0] == "name":
                     return self._allocated(back, self._called_scope(callee, passed, scope), 1)
         return None, ""
 
     def _is_local(self, name: str, function: Function) -> bool:
-        return any(
-            n.type in ("declaration", "parameter_declaration")
-            and any(name in re.findall(r"\w+", text_of(d).split("=")[0]) for d in n.children_by_field_name("declarator"))
-            for n in descendants(function.node)
-        )
+        if function.node.id not in self._locals:
+            declared = (n for n in descendants(function.node) if n.type in ("declaration", "parameter_declaration"))
+            heads = (text_of(d).split("=")[0] for n in declared for d in n.children_by_field_name("declarator"))
+            self._locals[function.node.id] = frozenset(w for head in heads for w in re.findall(r"\w+", head))
+        return name in self._locals[function.node.id]
 
     def _elements(self, size: Term, scope: Scope) -> Term | None:
         """A number of bytes as a number of elements: without its `sizeof`."""
@@ -435,12 +480,12 @@ class Program:
 
     # --- contents ---
 
-    def fill(self, variable: Term, scope: Scope, depth: int) -> str:
+    def fill(self, variable: Term, scope: Scope, depth: int) -> str:  # noqa: C901, PLR0912  (one case for each form)
         """How the host fills an array before the launch, in the YAML's form; empty if the file does not tell."""
         if scope.function is None or depth > 3 or variable[0] != "name":
             return ""
         if found := self._latest(variable[1], scope):
-            match _plain(found.value):
+            match plain_pointer(found.value):
                 case ("list", _, content):
                     return _fill_text(self.resolve(content, scope), UNKNOWN)
                 case ("call", "calloc", *_):
@@ -448,23 +493,23 @@ class Program:
                 case ("call", function, *given) if len(self.functions.get(function, ())) == 1:
                     callee = self.functions[function][0]
                     inside = self._called_scope(callee, given, scope)
-                    back = _plain(_returned(callee))
+                    back = plain_pointer(_returned(callee))
                     if back[0] == "name" and (text := self.fill(back, inside, depth + 1)):
                         return text
-        for target, given, node in _stores(scope.function.node):
-            if node.start_byte < scope.before and target[0] == "index" and _plain(target[1]) == variable:
-                loops = {n: (("axis", n), None) for n in _loop_names(node, scope.function.node)}
-                inside = dataclasses.replace(scope, bound={**scope.bound, **loops}, before=node.start_byte)
+        for target, stored, begin, names in self.stores(scope.function):
+            if begin < scope.before and target[0] == "index" and plain_pointer(target[1]) == variable:
+                loops = {n: (("axis", n), None) for n in names}
+                inside = dataclasses.replace(scope, bound={**scope.bound, **loops}, before=begin)
                 place = self.resolve(target[2], inside) if len(target) == 3 else UNKNOWN
-                if text := _fill_text(self.resolve(given, inside), place):
+                if text := _fill_text(self.resolve(stored, inside), place):
                     return text
         for call in scope.function.calls:
-            name = _called(call)
+            name = self.called(call)
             if call.start_byte >= scope.before or len(self.functions.get(name, ())) != 1:
                 continue
-            callee, passed = self.functions[name][0], [terms.read(a) for a in _arguments(call)[:12]]
+            callee, passed = self.functions[name][0], self.given(call)[:12]
             for (parameter, _), each in zip(callee.parameters, passed, strict=False):
-                if _plain(each) == variable and "__global__" not in text_of(callee.node)[:200]:
+                if plain_pointer(each) == variable and "__global__" not in text_of(callee.node)[:200]:
                     inside = self._called_scope(callee, passed, scope)
                     unbound = {n: v for n, v in inside.bound.items() if n != parameter}
                     inside = dataclasses.replace(inside, bound=unbound)
@@ -479,10 +524,12 @@ class Program:
 
 def _open(term: Term) -> bool:
     """Whether a term depends on something that the file does not tell."""
-    return any(t[0] in ("unknown", "call", "method", "index", "member") and t[1:2] != ("ceil_div",) for t in terms.leaves(term))
+    return any(
+        t[0] in ("unknown", "call", "method", "index", "member") and t[1:2] != ("ceil_div",) for t in terms.leaves(term)
+    )
 
 
-def _plain(term: Term) -> Term:
+def plain_pointer(term: Term) -> Term:
     """A pointer without casts, `&`, `&x[0]` and `.data()`."""
     while True:
         match term:
@@ -598,7 +645,7 @@ def _fill_text(content: Term, place: Term) -> str:
     """A fill in the YAML's form, for what a loop stores at a place; empty if it has none."""
     known = terms.value(terms.numbers(content))
     if known is not None:
-        return {0: "zeros", 1: "ones"}.get(known, terms.number_text(known))
+        return "zeros" if known == 0 else "ones" if known == 1 else terms.number_text(known)
     if any(t[0] == "call" and t[1] in _RANDOM for t in terms.leaves(content)):
         low_high = _interval(content)
         if low_high is None:
@@ -611,7 +658,7 @@ def _fill_text(content: Term, place: Term) -> str:
     return ""
 
 
-def _interval(term: Term) -> tuple[float, float, bool] | None:  # noqa: C901, PLR0911
+def _interval(term: Term) -> tuple[float, float, bool] | None:  # noqa: C901  (one case for each form)
     """The least and the largest value of a term of `rand()`, and whether it is whole; `None` if it is unknown."""
     known = terms.value(terms.numbers(term))
     if known is not None:
@@ -638,7 +685,9 @@ def _interval(term: Term) -> tuple[float, float, bool] | None:  # noqa: C901, PL
             if a is None or b is None or (operator in ("/", "//") and b[0] <= 0 <= b[1]):
                 return None
             whole = a[2] and b[2]
-            ends = [terms.calculated("//" if operator == "/" and whole else operator, x, y) for x in a[:2] for y in b[:2]]
+            ends = [
+                terms.calculated("//" if operator == "/" and whole else operator, x, y) for x in a[:2] for y in b[:2]
+            ]
             if any(e is None for e in ends):
                 return None
             return min(ends), max(ends), whole  # type: ignore[type-var, return-value]

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from runner.columns import RESERVED
+from runner.device.syntax import descendants, text_of
 from runner.importer import reference, terms
 from runner.importer.array_text import Geometry
 from runner.importer.facts import Facts, plain_type
-from runner.device.syntax import descendants, text_of
 from runner.importer.host import Function, Memory, Program, Scope
 from runner.importer.launched import Launched, block_sizes, whole_divisions
 from runner.importer.terms import Term
@@ -43,10 +43,14 @@ _BLOCK = re.compile(r"(?i)(k\d*_)?block_?(size|dim)?(_x)?|(num_|n_)?threads(_per
 _BLOCK_LIKE = re.compile(r"(?i)block|thread|tpb|tile")
 _HALVES = ("bfloat16", "float16")
 _HALF_SUMS = re.compile(r"\b__h(add|mul|fma|sub)2?\b|\bhadd\b")
-_SPECIAL = frozenset(("block", "dtype", "cache", "fill", "mask", "compile_options", "grid"))  # with a meaning of their own
+_SPECIAL = frozenset(
+    ("block", "dtype", "cache", "fill", "mask", "compile_options", "grid")
+)  # with a meaning of their own
+_ASK = "reference:  # the expected outputs, as expressions over the arrays, or a Python function: module.function"
 MAX_BLOCK = 1024  # threads
 MAX_ELEMENTS = 1 << 21  # of all arrays, so that the first run takes seconds on the CPU device
 MAX_WORK = 1 << 25  # threads, each with a loop over the largest length, likewise
+LEAST_LENGTH = 16  # of a plain number that is taken for a length
 FEW, MANY = 256, 1 << 16  # a length that the file leaves open: one of several, or the only one
 
 
@@ -62,7 +66,9 @@ class _Parameter:
         """The line under `parameters`."""
         is_number = isinstance(self.default, int | float) and not isinstance(self.default, bool)
         default = terms.number_text(self.default) if is_number else self.default
-        value = f"{{default: {default}, allowed: [{', '.join(map(str, self.allowed))}]}}" if self.allowed else str(default)
+        value = (
+            f"{{default: {default}, allowed: [{', '.join(map(str, self.allowed))}]}}" if self.allowed else str(default)
+        )
         return f"  {name}: {value}{f'  # {self.note}' if self.note else ''}"
 
 
@@ -109,7 +115,10 @@ class _Description:
     def _add_constant(self, name: str, default: Any, note: str) -> str:
         """Add a constant of the program; another one of this name, and a word of the YAML, gets a name of its own."""
         plain = yaml_name(name, (*self.arrays, *_SPECIAL))
-        while plain in self.parameters and (self.parameters[plain].default, self.parameters[plain].note) != (default, note):
+        while plain in self.parameters and (self.parameters[plain].default, self.parameters[plain].note) != (
+            default,
+            note,
+        ):
             plain += "_"
         self.parameters.setdefault(plain, _Parameter(default, (), note))
         return plain
@@ -137,6 +146,23 @@ class _Description:
             elif (value := self.host.term(self.host.launch.arguments[position])) is not None:
                 self.values[position] = value
         self._open_scalars(len(self.host.launch.arguments))
+        self._name_lengths()
+
+    def _name_lengths(self) -> None:
+        """Make a length that the launch passes as a plain number a parameter, also in shapes and the grid."""
+        if self.host is None:
+            return
+        for position, p in enumerate(self.facts.kernel.parameters):
+            value = terms.value(self.values.get(position, terms.UNKNOWN))
+            sized = [name for name, size in self.sizes.items() if terms.value(size) == value]
+            if not isinstance(value, int) or value < LEAST_LENGTH or not sized:
+                continue
+            length = terms.name(self._add_constant(p.name, value, f"in {self.host.launch.where}"))
+            self.values[position] = length
+            self.sizes |= dict.fromkeys(sized, length)
+            blocks = [terms.value(part) if part is not None else None for part in self.grid_terms]
+            if len(self.host.sizes) == 1 and blocks == [-(-value // self.host.sizes[0])]:
+                self.grid_terms = [("call", "ceil_div", length, self.host.block[0])]
 
     def _open_scalars(self, passed: int) -> None:
         """Give each scalar that the launch does not tell its default argument, or a parameter."""
@@ -144,7 +170,9 @@ class _Description:
         for position, p in enumerate(self.facts.kernel.parameters):
             if p.pointers or p.type == "void" or position in self.values or self.dtype(plain_type(p.type)) == _QUOTED:
                 continue
-            default = function.parameters[position][1] if function and position < len(function.parameters) else terms.UNKNOWN
+            default = (
+                function.parameters[position][1] if function and position < len(function.parameters) else terms.UNKNOWN
+            )
             if position >= passed and terms.value(default) is not None:
                 self.values[position] = default
                 continue
@@ -198,6 +226,12 @@ class _Description:
             },
             geometry=Geometry(block, grid, self.sizes),
             block_value=self.host.sizes[0] if self.host else None,
+            types=frozenset(t.split()[1] for t in kernel.template if re.match(r"(typename|class)\s+\w", t))
+            | {
+                alias
+                for alias, kind in self.facts.types.items()
+                if _C_TYPES.get(kind, "").startswith(("float", "bfloat"))
+            },
         )
         named = {name: terms.name(own) for (name, _), own in self.host.names.items()} if self.host else {}
         self.answer = reference.find(task, self.program, named)
@@ -217,22 +251,17 @@ class _Description:
             if not p.pointers and (length := self.length(p.name, None)):
                 self.values[position] = terms.name(length)
         self._open_scalars(len(self.facts.kernel.parameters))
-        if self.facts.dimensions == 1:
-            block, lengths = (terms.name("block"),), ("size",)
-        else:
+        block: tuple[Term, ...] = (terms.name("block"),)
+        lengths: tuple[str, ...] = ("size",)
+        if self.facts.dimensions > 1:
             block, lengths = (terms.name("block_x"), terms.name("block_y")), ("cols", "rows")
         grid = tuple(("call", "ceil_div", terms.name(n), b) for n, b in zip(lengths, block, strict=True))
         return block, grid
 
     def launch(self) -> tuple[str, str]:
         """The values of `block` and `grid`, with their comments."""
-        if self.host is not None:
-            return self._launched()
-        return self._guessed()
-
-    def _launched(self) -> tuple[str, str]:
-        """The block and the grid of the launch in the file."""
-        assert self.host is not None
+        if self.host is None:
+            return self._guessed()
         launch, length = self.host.launch, "x".join(map(str, self.host.sizes))
         block = f"{{default: {length}, allowed: [{length}]}}" if self.host.is_fixed else length
         note = f"  # in {launch.where}" + ("; the kernel is compiled for it" if self.host.is_fixed else "")
@@ -245,7 +274,10 @@ class _Description:
             return block + note, grid
         while len(parts) < self.facts.grid:
             parts.append("1")
-        return block + note, f"{_plain_or_quoted(parts[0]) if len(parts) == 1 else _yaml_list(parts)}  # in {launch.where}"
+        return (
+            block + note,
+            f"{_plain_or_quoted(parts[0]) if len(parts) == 1 else _yaml_list(parts)}  # in {launch.where}",
+        )
 
     def _guessed(self) -> tuple[str, str]:
         """A block and a grid for the number of axes that the kernel reads. Adds the parameter `size`."""
@@ -286,7 +318,9 @@ class _Description:
         return f"{name}<{', '.join(arguments)}>" if arguments else name
 
     def _template_type(self, passed: str | Term | None) -> str:
-        kind = passed if isinstance(passed, str) else str(passed[1]) if passed is not None and passed[0] == "name" else ""
+        kind = (
+            passed if isinstance(passed, str) else str(passed[1]) if passed is not None and passed[0] == "name" else ""
+        )
         dtype = _C_TYPES.get(self.facts.types.get(kind, kind), "")
         if dtype and "dtype" in self.parameters and self.parameters["dtype"].default != dtype:
             return kind
@@ -303,7 +337,9 @@ class _Description:
         known = None if term is None else terms.value(term)
         is_block = _BLOCK.fullmatch(name) and self.facts.dimensions == 1
         if self.host is not None and known is not None:
-            is_block = len(self.host.sizes) == 1 and known == self.host.sizes[0] and _BLOCK_LIKE.search(name) is not None
+            is_block = (
+                len(self.host.sizes) == 1 and known == self.host.sizes[0] and _BLOCK_LIKE.search(name) is not None
+            )
         elif term is not None:
             is_block = False
         if is_block:
@@ -384,8 +420,7 @@ class _Description:
     def array(self, position: int, name: str, kind: str, pointers: int, note: str) -> str:
         """The line of a pointer."""
         dtype, role, memory = self.dtype(kind), self.role(position, name), self.memory(position)
-        passed = self.host.launch.arguments if self.host else ()
-        if position < len(passed) and passed[position] in (("null",), terms.number(0)):
+        if self._is_null(position):
             return f"  - {{name: {name}, pointer: null}}{note}"
         fill = memory.fill if memory else ""
         if role == "inout" and not fill and self._is_read(name) is False:
@@ -403,9 +438,18 @@ class _Description:
         shape, where = "size", ""
         if self.host is not None or (self.answer and self.answer.reference):
             shape, where = self.shape(name), f", {memory.where}" if memory and memory.where else ""
+            if name not in self.sizes and shape != _QUOTED:
+                doubt += "; of this length?"
         if pointers > 1:  # its elements are addresses, which cannot be filled
             dtype, doubt = _QUOTED, "; an array of pointers is not supported"
         return f"  - {{name: {name}, role: {role}, dtype: {dtype}, shape: {shape}{content}}}{note}{where}{doubt}"
+
+    def _is_null(self, position: int) -> bool:
+        """Whether the launch passes a null pointer, and other pointers are real."""
+        passed = self.host.launch.arguments if self.host else ()
+        places = [i for i, p in enumerate(self.facts.kernel.parameters) if p.pointers and i < len(passed)]
+        nulls = {i for i in places if passed[i] in (("null",), terms.number(0))}
+        return position in nulls and len(nulls) < len(places)
 
     def shape(self, name: str) -> str:
         """The shape of an array: as the reference uses it, else its number of elements."""
@@ -414,9 +458,16 @@ class _Description:
             parts = found.shapes[name]
             return f"[{', '.join(map(_plain_or_quoted, parts))}]"
         try:
-            return _plain_or_quoted(terms.yaml_text(self.sizes[name])) if name in self.sizes else _QUOTED
+            if name in self.sizes:
+                return _plain_or_quoted(terms.yaml_text(self.sizes[name]))
         except ValueError:
             return _QUOTED
+        lengths = [
+            str(v[1])
+            for i, v in self.values.items()
+            if v[0] == "name" and _LENGTH.fullmatch(self.facts.kernel.parameters[i].name.lower())
+        ]
+        return lengths[0] if len(lengths) == 1 else _QUOTED
 
     def _is_read(self, name: str) -> bool | None:
         """Whether the reference reads an array; `None` without a reference."""
@@ -432,7 +483,12 @@ class _Description:
         if name not in found.expressions:
             return "in" if self.answer and self.answer.is_own else role
         memory = self.memory(position)
-        starts = role == "inout" and memory is not None and memory.fill == "zeros" and not (self.answer and self.answer.is_own)
+        starts = (
+            role == "inout"
+            and memory is not None
+            and memory.fill == "zeros"
+            and not (self.answer and self.answer.is_own)
+        )
         return "inout" if name in found.reads or starts else "out"
 
     def outputs(self) -> list[str]:
@@ -440,14 +496,16 @@ class _Description:
         names = [
             argument_name(i, p.name)
             for i, p in enumerate(self.facts.kernel.parameters)
-            if p.pointers and self.role(i, argument_name(i, p.name)) != "in"
+            if p.pointers and not self._is_null(i) and self.role(i, argument_name(i, p.name)) != "in"
         ]
         return names + [p.name for p in self.facts.kernel.parameters if p.type.split()[-1] == "cudaSurfaceObject_t"]
 
     def compute(self, arguments: Sequence[str]) -> Iterator[str]:
         """The line `compute` of a kernel with half types: in float32, unless it calls half's own arithmetic."""
         half = next((h for h in _HALVES if any(f"dtype: {h}," in line for line in arguments)), "")
-        if half and _HALF_SUMS.search(self.facts.kernel.node.text.decode(errors="replace") if self.facts.kernel.node.text else ""):
+        if half and _HALF_SUMS.search(
+            self.facts.kernel.node.text.decode(errors="replace") if self.facts.kernel.node.text else ""
+        ):
             yield f"compute: {half}  # it calls the arithmetic of half types"
         elif half:
             yield f"compute: float32  # or {half}, if the kernel also adds in {half}"
@@ -472,8 +530,8 @@ class _Description:
         dtype = _C_TYPES.get(self.facts.types.get(term[1], term[1]))
         return terms.number(DTYPES[dtype].itemsize) if dtype else None
 
-    def unguarded(self) -> dict[str, str]:
-        """Constraints for lengths that no condition of the kernel tests: only whole blocks and whole tiles are right."""
+    def unguarded(self) -> dict[str, str]:  # noqa: C901  (one case for each form)
+        """Constraints for lengths that no condition of the kernel tests: whole blocks and whole tiles only."""
         nodes = list(descendants(self.facts.kernel.node))
         fields = ("if_statement", "conditional_expression", "while_statement")
         tested = [text_of(n.child_by_field_name("condition")) for n in nodes if n.type in fields]
@@ -486,7 +544,9 @@ class _Description:
             for part in self.grid_terms:
                 for t in terms.leaves(part) if part is not None else ():
                     if t[:2] == ("call", "ceil_div") and t[2] == value and (divisor := _said(t[3])):
-                        found[f"{value[1]} % {divisor} == 0"] = f"whole blocks only, as the kernel does not test {p.name}?"
+                        found[f"{value[1]} % {divisor} == 0"] = (
+                            f"whole blocks only, as the kernel does not test {p.name}?"
+                        )
             for n in nodes:
                 step = n.child_by_field_name("update") if n.type == "for_statement" else None
                 if step is None or text_of(step.child_by_field_name("operator")) != "+=":
@@ -498,10 +558,12 @@ class _Description:
                         step_term = terms.read(step.child_by_field_name("right"))
                         length = terms.numbers(self.program.resolve(step_term, Scope()))
                     if divisor := _said(length):
-                        found[f"{value[1]} % {divisor} == 0"] = f"whole tiles only, as the kernel does not test {p.name}?"
+                        found[f"{value[1]} % {divisor} == 0"] = (
+                            f"whole tiles only, as the kernel does not test {p.name}?"
+                        )
         return found
 
-    def choose_lengths(self) -> None:
+    def choose_lengths(self) -> None:  # noqa: C901  (one case for each form)
         """Choose lengths that the file leaves open, and make a large problem smaller, with a comment."""
         if self.host is None:
             return
@@ -536,7 +598,8 @@ class _Description:
                 parameter = self.parameters[name]
                 parameter.default = value
                 first = parameter.note.partition(";")[0]
-                parameter.note = f"{first}, where it is {terms.number_text(written[name])}; smaller, so that the CPU device takes seconds"
+                was = terms.number_text(written[name])
+                parameter.note = f"{first}, where it is {was}; smaller, so that the CPU device takes seconds"
 
     def _cost(self, known: Mapping[str, int]) -> float:
         """How much larger the problem is than the CPU device runs in seconds."""
@@ -545,7 +608,9 @@ class _Description:
             bound[f"block_{axis}"] = length
 
         def number(term: Term) -> float:
-            held = terms.value(terms.replaced(term, lambda t: terms.number(bound[t[1]]) if t[0] == "name" and t[1] in bound else None))
+            held = terms.value(
+                terms.replaced(term, lambda t: terms.number(bound[t[1]]) if t[0] == "name" and t[1] in bound else None)
+            )
             return float(held or 0)
 
         elements = sum(map(number, self.sizes.values()))
@@ -640,8 +705,8 @@ def _reference_lines(d: _Description, outputs: Sequence[str]) -> Iterator[str]:
     if found and set(outputs) <= set(found):
         yield f"reference:  # {answer.note}" if answer else "reference:"
     else:
-        why = f"; not read from the file: {answer.note}" if answer and answer.note else ""
-        yield f"reference:  # the expected outputs, as expressions over the arrays, or a Python function: module.function{why}"
+        why = f"; not read: {answer.note}" if answer and answer.note else ""
+        yield f"{_ASK}{why}"
     for name in outputs or ["output"]:
         yield f"  {name}: {_scalar_text(found[name]) if name in found else BLANK}"
 

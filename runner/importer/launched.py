@@ -46,7 +46,10 @@ class Launched:
         """A resolved term with the YAML's names; `None` if the file leaves it open."""
         changed = terms.replaced(term, self._constant)
         changed = terms.replaced(changed, lambda t: t[2] if t[0] == "cast" and not terms.is_real_type(t[1]) else None)
-        if any(t[0] not in _FREE or (t[0] == "call" and t[1] not in ("ceil_div", "min", "max")) for t in terms.leaves(changed)):
+        if any(
+            t[0] not in _FREE or (t[0] == "call" and t[1] not in ("ceil_div", "min", "max"))
+            for t in terms.leaves(changed)
+        ):
             return None
         return terms.simplified(changed)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import itertools
+import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from runner.device.syntax import text_of
 from runner.importer import terms
 from runner.importer.array_text import Geometry, Reference, Writer
 from runner.importer.forms import Pointer, Reader, Unclear, Value, _State
-from runner.importer.host import Function, Program, Scope
+from runner.importer.host import Function, Program, Scope, plain_pointer
 from runner.importer.terms import Term
 
 _DEVICE = re.compile(r"__global__|__device__")
@@ -29,6 +30,7 @@ class Task:
     reals: Mapping[str, bool]  # whether an array's elements are real, by the YAML's names
     geometry: Geometry
     block_value: int | None
+    types: frozenset[str]  # names of real types, such as `T`
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Answer:
     fast: bool = False
 
 
-def find(task: Task, program: Program, to_yaml: Mapping[str, Term]) -> Answer:
+def find(task: Task, program: Program, to_yaml: Mapping[str, Term]) -> Answer:  # noqa: C901  (one case for each form)
     """The reference of a kernel; `to_yaml` has the program's constants by name."""
     known = dict(to_yaml)
     for name, (parameters, body, _) in program.macros.items():
@@ -81,7 +83,7 @@ def _siblings(task: Task, program: Program) -> Iterator[Function]:
     for functions in program.functions.values():
         for function in functions:
             same = [name for name, _ in function.parameters] == own and function.node.id != task.function.node.id
-            stem = len(os.path.commonprefix([function.name, task.function.name]))
+            stem = sum(itertools.accumulate(map(operator.eq, function.name, task.function.name), operator.and_))
             same = same and 2 * stem >= min(len(function.name), len(task.function.name)) and stem > 3
             if same and "__global__" in text_of(function.node)[:200]:
                 yield function
@@ -91,7 +93,7 @@ def _own(task: Task, program: Program, known: Mapping[str, Term]) -> Answer:
     """The reference that a kernel itself shows."""
     reader = Reader(program, task.reals, known)
     reader.block = task.geometry.block[0] if task.geometry.block else terms.name("block")
-    reader.block_value = task.block_value
+    reader.block_value, reader.types = task.block_value, task.types
     names: dict[str, Value] = {name: Pointer(array) for name, array in task.arrays.items()}
     state = _State({**names, **task.values}, {name: _is_real(v) for name, v in task.values.items()})
     try:
@@ -114,7 +116,8 @@ def _candidates(task: Task, program: Program) -> Iterator[Function]:
     """Functions of the host that may compute what the kernel does: those that take all its outputs."""
     for functions in program.functions.values():
         for function in functions:
-            head = text_of(function.node)[: function.node.child_by_field_name("body").start_byte - function.node.start_byte]  # type: ignore[union-attr]
+            body = function.node.child_by_field_name("body")
+            head = text_of(function.node)[: (body.start_byte if body else 0) - function.node.start_byte]
             if _DEVICE.search(head) or function.name == "main" or "<<<" in text_of(function.node):
                 continue
             bound = set(_bound_arrays(task, program, function).values())
@@ -132,9 +135,8 @@ def _bound_arrays(task: Task, program: Program, function: Function) -> dict[str,
     for _, call in program.callers.get(function.name, ()):
         given = call.child_by_field_name("arguments")
         passed = [terms.read(c) for c in given.named_children if c.type != "comment"] if given else []
-        for (name, _), each in zip(function.parameters, passed, strict=False):
-            while each[0] in ("cast", "method", "address"):
-                each = each[2] if each[0] == "cast" else each[1]
+        for (name, _), given_term in zip(function.parameters, passed, strict=False):
+            each = plain_pointer(given_term)
             if each[0] == "name" and each[1] in task.hosts:
                 names.setdefault(name, task.hosts[each[1]])
         break
@@ -147,12 +149,18 @@ def _bound_arrays(task: Task, program: Program, function: Function) -> dict[str,
 
 def _is_pointer(function: Function, name: str) -> bool:
     declarator = function.node.child_by_field_name("declarator")
-    return bool(re.search(rf"(\*|&|vector\s*<[^>]*>\s*&?)\s*(?:__restrict__\s*|const\s+)?{re.escape(name)}\b|\b{re.escape(name)}\s*\[", text_of(declarator)))
+    return bool(
+        re.search(
+            rf"(\*|&|vector\s*<[^>]*>\s*&?)\s*(?:__restrict__\s*|const\s+)?{re.escape(name)}\b|\b{re.escape(name)}\s*\[",
+            text_of(declarator),
+        )
+    )
 
 
 def _host_reader(task: Task, program: Program, function: Function, known: Mapping[str, Term]) -> tuple[Reader, _State]:
     arrays = _bound_arrays(task, program, function)
     reader = Reader(program, task.reals, known)
+    reader.types = task.types
     names: dict[str, Value] = {name: Pointer(array) for name, array in arrays.items()}
     passed = _passed(program, function)
     for index, (name, _) in enumerate(function.parameters):
@@ -162,15 +170,23 @@ def _host_reader(task: Task, program: Program, function: Function, known: Mappin
         resolved = task.values.get(name) or _named(value, known)
         if resolved is not None:
             names[name] = resolved
-    return reader, _State(names, {n: isinstance(terms.value(v), float) for n, v in names.items() if not isinstance(v, Pointer)})
+    return reader, _State(
+        names, {n: isinstance(terms.value(v), float) for n, v in names.items() if not isinstance(v, Pointer)}
+    )
 
 
 def _named(term: Term, known: Mapping[str, Term]) -> Term | None:
     """A resolved term with the YAML's names; `None` if it has constants that the YAML lacks."""
     if term == terms.UNKNOWN:
         return None
-    result = terms.replaced(term, lambda t: known.get(t[1], terms.number(t[2]) if t[2] is not None else None) if t[0] == "constant" else None)
-    lacking = any(t[0] not in ("number", "name", "+", "-", "*", "/", "//", "%", "cast", "call", "negative") for t in terms.leaves(result))
+    result = terms.replaced(
+        term,
+        lambda t: known.get(t[1], terms.number(t[2]) if t[2] is not None else None) if t[0] == "constant" else None,
+    )
+    lacking = any(
+        t[0] not in ("number", "name", "+", "-", "*", "/", "//", "%", "cast", "call", "negative")
+        for t in terms.leaves(result)
+    )
     return None if lacking else result
 
 

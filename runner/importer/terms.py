@@ -43,7 +43,7 @@ def name(text: str) -> Term:
     return ("name", text)
 
 
-def read(node: tree_sitter.Node | None, depth: int = 0) -> Term:  # noqa: C901, PLR0911, PLR0912  (one case for each kind of node)
+def read(node: tree_sitter.Node | None, depth: int = 0) -> Term:  # noqa: C901, PLR0912  (one case for each kind of node)
     """The term of an expression's node; `UNKNOWN` for what it is not one of, and below `DEEPEST` levels."""
     while node is not None and node.type == "parenthesized_expression" and len(node.named_children) == 1:
         node = node.named_children[0]
@@ -72,7 +72,9 @@ def read(node: tree_sitter.Node | None, depth: int = 0) -> Term:  # noqa: C901, 
         case "unary_expression":
             operator = text_of(node.child_by_field_name("operator"))
             inner = field("argument")
-            return inner if operator == "+" else ({"-": "negative", "!": "not", "~": "~"}.get(operator, "unknown"), inner)
+            return (
+                inner if operator == "+" else ({"-": "negative", "!": "not", "~": "~"}.get(operator, "unknown"), inner)
+            )
         case "pointer_expression":
             operator = text_of(node.child_by_field_name("operator"))
             return ("address" if operator == "&" else "content", field("argument"))
@@ -161,7 +163,7 @@ def numbers(term: Term) -> Term:
     return replaced(term, lambda t: number(t[2]) if t[0] == "constant" and t[2] is not None else None)
 
 
-def value(term: Term) -> int | float | None:  # noqa: C901, PLR0911  (one case for each operation)
+def value(term: Term) -> int | float | None:
     """The number that a term without names has; `None` if it has none."""
     match term:
         case ("number", known):
@@ -194,9 +196,9 @@ def _called(function: str, numbers: list[Any]) -> int | float | None:
         case ("floor" | "floorf", float(x)):
             return float(x // 1)
         case ("sqrt" | "sqrtf", x) if x >= 0:
-            return float(x**0.5)
+            return float(x) ** 0.5  # type: ignore[no-any-return]
         case ("min" | "max", x, y):
-            return min(x, y) if function == "min" else max(x, y)
+            return min(x, y) if function == "min" else max(x, y)  # type: ignore[no-any-return]
         case ("pow" | "powf", x, y) if 0 <= y <= 64 and abs(x) <= 1024:
             return float(x**y)
         case ("ceil_div", int(x), int(y)) if y:
@@ -204,7 +206,7 @@ def _called(function: str, numbers: list[Any]) -> int | float | None:
     return None
 
 
-def calculated(operator: str, left: Any, right: Any) -> int | float | None:  # noqa: PLR0911
+def calculated(operator: str, left: Any, right: Any) -> int | float | None:
     """The result of a binary operator of C++ for two numbers; `None` if it has none."""
     if left is None or right is None:
         return None
@@ -214,7 +216,7 @@ def calculated(operator: str, left: Any, right: Any) -> int | float | None:  # n
             result = left + right if operator == "+" else left - right if operator == "-" else left * right
             return result if not whole or abs(result) < LARGEST else None
         case "/" | "//" if right:
-            return left // right if whole else left / right
+            return left // right if whole else left / right  # type: ignore[no-any-return]
         case "%" if whole and right:
             return left % right  # type: ignore[no-any-return]
         case "<<" if whole and 0 <= right < 64:
@@ -279,7 +281,7 @@ def same(left: Term, right: Term) -> bool:
     return polynomial(("-", left, right)) == {}
 
 
-def simplified(term: Term) -> Term:
+def simplified(term: Term) -> Term:  # noqa: C901, PLR0912  (one case for each form)
     """A term with its constant parts folded; `(n + d - 1) / d` becomes `ceil_div(n, d)`."""
     term = tuple(simplified(each) if isinstance(each, tuple) else each for each in term)
     known = value(term)
@@ -293,7 +295,11 @@ def simplified(term: Term) -> Term:
             if len(polynomial(above)) > 1 and len(rest) <= max(1, len(polynomial(above)) - 1):
                 return ("call", "ceil_div", term_of(rest), below)
             return ("//", _divided(above, below), below) if _divided(above, below) is above else _divided(above, below)
-        case ("+", ("//", above, below), ("?", ("!=" | ">", ("%", over, by), ("number", 0)), ("number", 1), ("number", 0))):
+        case (
+            "+",
+            ("//", above, below),
+            ("?", ("!=" | ">", ("%", over, by), ("number", 0)), ("number", 1), ("number", 0)),
+        ):
             if (over, by) == (above, below):
                 return ("call", "ceil_div", above, below)
         case ("?", ("==", ("%", over, by), ("number", 0)), ("//", above, below), _) if (over, by) == (above, below):
@@ -306,7 +312,9 @@ def simplified(term: Term) -> Term:
             return number(0)
         case ("cast", _, ("call", "ceil" | "ceilf", _) as inner):
             return inner  # type: ignore[no-any-return]
-        case ("call", "ceil" | "ceilf" | "std::ceil", ("//" | "/", above, below)) if _has_real(above) or _has_real(below):
+        case ("call", "ceil" | "ceilf" | "std::ceil", ("//" | "/", above, below)) if _has_real(above) or _has_real(
+            below
+        ):
             return ("call", "ceil_div", _whole(above), _whole(below))
         case ("call", "ceil" | "ceilf" | "std::ceil", ("*", above, ("/" | "//", ("number", 1.0), below))):
             return ("call", "ceil_div", _whole(above), _whole(below))
