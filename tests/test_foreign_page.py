@@ -35,7 +35,7 @@ def test_the_guide_leads_to_a_running_kernel(tmp_path):
     for old, new, message in (("blur<", "blurr<", "has no __global__ function 'filters::blurr<"),
                               ("blur<dtype, block>", "blur", "is a template; add its template arguments to 'function'")):  # fmt: skip
         path.write_text(filled_in.replace(f"filters::{old}", f"filters::{new}"))
-        assert message in run(tmp_path, *running.split(), "size=100", "block=64", "dtype=float32").out
+        assert message in run(tmp_path, *running.split(), "n=100", "block=64", "dtype=float32").out
         assert message in PAGE or "'blurr'" in PAGE
 
 

@@ -9,7 +9,8 @@ from processes import run
 from support import ROOT
 
 FOLDER = ROOT / "tests" / "kernels" / "importer"
-CU, ROWS, SCRIPT, T1 = ((FOLDER / name).read_text() for name in ("filters.cu", "rows.cu", "tune.py.txt", "t1.json"))
+CU, ROWS, PROGRAM = ((FOLDER / name).read_text() for name in ("filters.cu", "rows.cu", "program.cu"))
+SCRIPT, T1 = ((FOLDER / name).read_text() for name in ("tune.py.txt", "t1.json"))
 
 
 def written(folder, name):
@@ -66,8 +67,7 @@ def test_what_the_parser_finds_in_a_cu(tmp_path):
     assert ", where n = 10; rows = n / 5; blocks(rows, 4)\n" in text
     assert content["source"] == "../../src/filters.cu"
     assert content["function"] == "filters::smooth<dtype, tile, twice>"
-    parameters = {"block": 256, "size": "1Mi", "dtype": "float32", "tile": 4, "twice": "???", "taps": "???",
-                  "line": "???", "stride": "???", "factor": "???"}  # fmt: skip
+    parameters = {"block": 32, "n": 10, "dtype": "float32", "tile": 8, "twice": True, "taps": "???", "line": "???"}
     assert content["parameters"] == parameters
     assert sorted(content["macros"]) == ["LINE", "TAPS"]
     arguments = {
@@ -75,11 +75,11 @@ def test_what_the_parser_finds_in_a_cu(tmp_path):
     }
     assert arguments == {
         "out": ("out", "dtype"), "in": ("in", "dtype"), "sums": ("inout", "float32"), "flags": ("in", "int32"),
-        "pairs": ("in", "float2"), "n": ("size", "int32"), "stride": ("stride", "int32"), "factor": ("factor", "dtype"),
+        "pairs": ("in", "float2"), "n": ("n", "int32"), "stride": (1, "int32"), "factor": (2.0, "dtype"),
         "weights": ("in", "float32"),
     }  # fmt: skip
     shapes = {a["name"]: a.get("shape") for a in content["arguments"]}
-    assert (shapes["pairs"], shapes["weights"]) == ("size", ["TAPS", "4"])
+    assert (shapes["pairs"], shapes["weights"]) == ("n", ["TAPS", "4"])
     assert content["shared"] == "itemsize(dtype) * block"
     assert content["reference"] == dict.fromkeys(("out", "sums"), "???")
     plane = written(tmp_path, "plane")[1]
@@ -100,10 +100,10 @@ def test_what_surrounds_a_kernel_is_understood(tmp_path):
     assert "macros" not in content
     assert (content["function"], content["grid"]) == ("scaled<block>", ["ceil_div(size, block)", "???"])
     command = "--config-dir my_kernels kernel=scaled device=cpu size=4 block=64"
-    assert_refused(run(tmp_path, *command.split()), "scaled.yaml: parameters.argument5: ??? is still to be filled in")
+    assert_refused(run(tmp_path, *command.split()), "scaled.yaml: parameters.scale: ??? is still to be filled in")
     path = tmp_path / "my_kernels" / "kernel" / "scaled.yaml"
     fill_in(tmp_path, "scaled", argument5="0", scale="0.5", grid="size", out="0.5 * from_", first="from_[:, 0]")
-    assert "# compute: float16  # if the kernel also adds in float16" in path.read_text()
+    assert "compute: float32  # or float16, if the kernel also adds in float16" in path.read_text()
     text = path.read_text().replace('"ceil_div(size, block)"', "1").replace("shape: size", "shape: [size, block]", 2)
     path.write_text(text)
     done = run(tmp_path, *command.split())
@@ -132,6 +132,112 @@ def test_an_unusual_script_is_imported(old, new, size, tmp_path):
     write_files(tmp_path, {"tune.py": SCRIPT.replace(old, new)})
     assert run(tmp_path, "import", "tune.py").code == 0
     assert written(tmp_path, "add")[1]["parameters"]["size"] == size
+
+
+def test_a_program_that_tells_everything_needs_no_edit(tmp_path):
+    """Its constants, launches, allocations, fills and functions give YAMLs that are right as they are written."""
+    write_files(tmp_path, {"program.cu": PROGRAM})
+    done = run(tmp_path, "import", "program.cu")
+    assert done.code == 0, done.err
+    assert done.out.endswith("Run: python -m runner --config-dir my_kernels kernel=hello device=cpu\n")
+    done = run(tmp_path, "--config-dir", "my_kernels", "kernel=combine,product,total,hello", "device=cpu")
+    assert done.code == 0, done.out + done.err
+    assert (done.folder / "results.csv").read_text().count(",ok,") == 4
+
+
+def test_where_the_host_code_says_what_a_kernel_gets(tmp_path):
+    """Values of main(), blocks by name, grids in the YAML's language, sizes of allocations, fills of loops."""
+    write_files(tmp_path, {"program.cu": PROGRAM})
+    assert run(tmp_path, "import", "program.cu").code == 0
+    text, combine = written(tmp_path, "combine")
+    assert "  numelements: 50000  # numElements in program.cu:72\n" in text
+    assert combine["parameters"] == {"block": 256, "numelements": 50000}
+    assert (combine["grid"], combine["reference"]) == ("ceil_div(numelements, block)", {"z": "0.5 * x + y * y"})
+    fills = {a["name"]: (a.get("shape"), a.get("fill")) for a in combine["arguments"]}
+    assert fills["x"] == ("numelements", {"range": [0, 1]})
+    assert (fills["y"], fills["z"]) == (("numelements", "index"), ("numelements", None))
+    text, product = written(tmp_path, "product")
+    assert product["function"] == "product<bm, bn>"
+    assert product["parameters"] == {"block": "16x16", "m": 64, "n": 32, "k": 48, "bm": 16, "bn": 16}
+    assert product["reference"] == {"C": "A @ B"}
+    assert "as product_cpu computes them, program.cu:49" in text  # not as the kernel does
+    assert set(product["constraints"]) == {"m % block_y == 0", "n % block_x == 0", "k % 16 == 0"}
+    total = written(tmp_path, "total")[1]
+    assert total["parameters"]["block"] == {"default": 128, "allowed": [128]}  # the kernel is compiled for it
+    assert total["reference"] == {"sums": "sum(reshape(counts, count // block, block), axis=1)"}
+    assert written(tmp_path, "hello")[1]["no_output"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kernel"),
+    [
+        ("sum += as[y][i] * bs[i][x];", "sum += as[y][i] * bs[i][x] * (k < 32);", "product"),
+        ("half > 0; half >>= 1", "half > 1; half >>= 1", "total"),
+    ],
+)
+def test_a_reference_that_was_read_finds_a_wrong_kernel(old, new, kernel, tmp_path):
+    """A function of the host, and the plain form of a sum, do not repeat the kernel's mistake."""
+    assert PROGRAM.count(old) == 1
+    write_files(tmp_path, {"program.cu": PROGRAM.replace(old, new)})
+    assert run(tmp_path, "import", "program.cu", "--kernel", kernel).code == 0
+    done = run(tmp_path, "--config-dir", "my_kernels", f"kernel={kernel}", "device=cpu")
+    assert done.code == 1, done.out + done.err
+    assert ",mismatch," in (done.folder / "results.csv").read_text()
+
+
+def test_nothing_is_guessed_from_another_form(tmp_path):
+    """A kernel whose threads exchange values in another way keeps its blank, with the reason."""
+    kernel = "__shared__ float s[64]; s[threadIdx.x] = in[threadIdx.x]; __syncthreads(); out[threadIdx.x] = s[63 - threadIdx.x];"
+    main = "int main() { float *a, *b; cudaMalloc(&a, 256); cudaMalloc(&b, 256); flip<<<1, 64>>>(a, b); }"
+    write_files(tmp_path, {"flip.cu": f"__global__ void flip(float* out, const float* in) {{ {kernel} }}\n{main}\n"})
+    assert run(tmp_path, "import", "flip.cu").code == 0
+    text, content = written(tmp_path, "flip")
+    assert content["reference"] == {"out": "???"}
+    assert "not read: it exchanges values in s" in text
+    assert [a["shape"] for a in content["arguments"]] == [64, 64]
+
+
+def test_a_large_problem_gets_a_smaller_default(tmp_path):
+    """The first run takes seconds; the comment has the file's value."""
+    write_files(tmp_path, {"program.cu": PROGRAM.replace("numElements = 50000", "numElements = 1 << 28")})
+    assert run(tmp_path, "import", "program.cu", "--kernel", "combine").code == 0
+    text, content = written(tmp_path, "combine")
+    assert "where it is 2**28; smaller, so that the CPU device takes seconds" in text
+    assert run(tmp_path, "--config-dir", "my_kernels", "kernel=combine", "device=cpu").code == 0
+    assert content["parameters"]["numelements"] != "2**28"
+
+
+def test_a_clash_does_not_stop_the_other_kernels(tmp_path):
+    """It is told in a sentence; the existing file stays."""
+    write_files(tmp_path, {"program.cu": PROGRAM, "my_kernels/kernel/total.yaml": "mine"})
+    done = run(tmp_path, "import", "program.cu")
+    assert done.code == 0
+    assert done.err == "runner: my_kernels/kernel/total.yaml: already exists; not written\n"
+    names = sorted(p.name for p in (tmp_path / "my_kernels" / "kernel").iterdir())
+    assert names == ["combine.yaml", "hello.yaml", "product.yaml", "total.yaml"]
+    assert (tmp_path / "my_kernels" / "kernel" / "total.yaml").read_text() == "mine"
+
+
+@pytest.mark.parametrize("inside", ["out[0] = {0}1{1};", "{2} out[0] = 1; {3}", "out[0] = 1{4};"])
+def test_deeply_nested_code_ends_with_a_yaml(inside, tmp_path):
+    """20,000 brackets, blocks or additions; what is nested too deeply to be understood stays a blank."""
+    depth = 20_000
+    body = inside.format("(" * depth, ")" * depth, "{" * depth, "}" * depth, " + 1" * depth)
+    write_files(tmp_path, {"deep.cu": f"__global__ void deep(float* out) {{ {body} }}\n"})
+    done = run(tmp_path, "import", "deep.cu")
+    assert done.code == 0, done.err[-300:]
+    assert "out" in written(tmp_path, "deep")[1]["reference"]
+
+
+def test_attributes_and_names_that_macros_declare_are_no_macros(tmp_path):
+    """Only names that a `#define` must give a value are."""
+    text = (
+        "#define LOAD(to, from) float to = from;\n[[noreturn]] __device__ void stop() { for (;;) ; }\n"
+        "__global__ void half(float* out) { LOAD(src0, out[0]) if (src0 < LIMIT) stop(); out[0] = src0; }\n"
+    )
+    write_files(tmp_path, {"half.cu": text})
+    assert run(tmp_path, "import", "half.cu").code == 0
+    assert written(tmp_path, "half")[1]["macros"] == ["LIMIT"]
 
 
 @pytest.mark.parametrize(

@@ -275,7 +275,9 @@ class Writer:
         return self._equal(terms.term_of(own), stride)
 
     def _equal(self, left: Term, right: Term) -> bool:
-        return terms.same(left, right) or terms.same(terms.simplified(left), terms.simplified(right))
+        if terms.same(left, right) or terms.same(terms.simplified(left), terms.simplified(right)):
+            return True
+        return terms.same(_undivided(left), _undivided(right))
 
     # --- text ---
 
@@ -410,7 +412,7 @@ class Writer:
                 begin, length = terms.term_of(rest), axes.lengths[axes.names[0]]
                 first = "" if terms.value(begin) == 0 else self._say(begin)
                 return f"{name}[{first}:{self._say(('+', begin, length))}]"
-        index, _ = self.text(place, axes)
+        index, _ = self.text(terms.term_of(rest), axes)
         if self._in_branch or self._conditions:
             if name not in self.elements:
                 raise Unclear(f"the size of {name} is not known")
@@ -520,6 +522,23 @@ def _resolved(term: Term, conditions: tuple[Term, ...]) -> Term:
     if term[0] == "?" and all(each in conditions for each in _both(term[1])):
         return _resolved(term[2], conditions)
     return tuple(_resolved(t, conditions) if isinstance(t, tuple) else t for t in term)
+
+
+def _undivided(term: Term) -> Term:
+    """A term in which `a // b * b` is `a`: a constraint of the YAML says that grids divide without a rest."""
+    result: Term = terms.number(0)
+    for atoms, factor in terms.polynomial(term).items():
+        left = list(atoms)
+        product: Term = terms.number(factor)
+        for atom in atoms:
+            if atom[0] == "//" and atom[2] in left and atom in left:
+                left.remove(atom)
+                left.remove(atom[2])
+                product = ("*", product, atom[1])
+        for atom in left:
+            product = ("*", product, atom)
+        result = ("+", result, product)
+    return result
 
 
 def _always(condition: Term) -> bool:

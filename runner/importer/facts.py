@@ -22,11 +22,12 @@ _KNOWN = re.compile(
     r"INFINITY|NAN|HUGE_VALF?|EOF|__\w+|(FLT|DBL|S?CHAR|UCHAR|U?SHRT|U?INT\d*|U?LL?ONG|SIZE|M|CUDART|CUDA|CUB)_\w+|CUDART_\w+)"
 )
 _NAMING_ONLY = frozenset(
-    "qualified_identifier template_function preproc_def preproc_params preproc_defined preproc_ifdef "
+    "qualified_identifier template_function attribute attribute_specifier attribute_declaration preproc_def preproc_params preproc_defined preproc_ifdef "
     "preproc_elifdef".split()
 )
 _STORING = re.compile(r"(__)?st\w*")  # __stcs, store128, and
 _LOADING = re.compile(r"(__)?(ld|load)\w*")
+DEEPEST_DECLARATOR = 50  # levels of `*`, `[]` and brackets around a declared name
 MOST_LAUNCHES = 4  # that a YAML quotes
 _ELEMENT = frozenset(("subscript_expression", "field_expression", "parenthesized_expression"))
 _MOVING = frozenset(("binary_expression", "cast_expression", "parenthesized_expression"))
@@ -98,11 +99,10 @@ def _axes(fields: list[str], name: str) -> int:
 
 def _unlisted_names(body: list[tree_sitter.Node]) -> Iterator[str]:
     """Members of classes, and variables of a declaration such as `tile<32> warp = x`, which parses as comparisons."""
-    for node in body:
-        parent = node.parent
+    for node in body:  # `parent` takes as long as the tree is deep, so it is asked for few nodes
         if node.type == "field_identifier":
             yield text_of(node)
-        elif node.type == "assignment_expression" and parent is not None and parent.type == "binary_expression":
+        elif node.type == "assignment_expression" and (parent := node.parent) and parent.type == "binary_expression":
             yield text_of(node.child_by_field_name("left"))
 
 
@@ -130,9 +130,11 @@ def _is_pointer_to(value: tree_sitter.Node | None, names: set[str]) -> bool:
 
 
 def _declares(node: tree_sitter.Node) -> bool:
-    parent = node.parent
+    parent, levels = node.parent, 0
     while parent is not None and parent.type.endswith("declarator") and parent.type != "init_declarator":
-        parent = parent.parent
+        parent, levels = parent.parent, levels + 1
+        if levels > DEEPEST_DECLARATOR:
+            return True
     return parent is not None and (parent.type == "parameter_declaration" or node.parent != parent)
 
 
@@ -193,15 +195,20 @@ def _undeclared(body: list[tree_sitter.Node]) -> Iterator[str]:
     """Names in expressions, except called functions, and type names in capitals."""
     inside = {n for node in body if node.type in ("preproc_def", "preproc_function_def") for n in descendants(node)}
     for node in body:
-        parent = node.parent
-        if node in inside:
+        if node.type not in ("type_identifier", "identifier") or node in inside:
             continue  # the parameters of a macro
         if node.type == "type_identifier" and text_of(node).isupper():
             yield text_of(node)
-        elif node.type == "identifier" and parent is not None and not _declares(node):
+        elif node.type == "identifier" and (parent := node.parent) is not None and not _declares(node):
             is_call = parent.type == "call_expression" and parent.child_by_field_name("function") == node
-            if not is_call and parent.type not in _NAMING_ONLY:
+            if not is_call and parent.type not in _NAMING_ONLY and not _names_for_macro(node, parent):
                 yield text_of(node)
+
+
+def _names_for_macro(node: tree_sitter.Node, parent: tree_sitter.Node) -> bool:
+    """Whether a lower-case name is passed to a macro, which may declare it: `LOAD(src0)`."""
+    call = parent.parent if parent.type == "argument_list" and text_of(node).islower() else None
+    return call is not None and text_of(call.child_by_field_name("function")).isupper()
 
 
 def _arrays(body: list[tree_sitter.Node], *words: str) -> Iterator[tuple[tree_sitter.Node, str, str]]:
@@ -245,15 +252,18 @@ def _where(before: list[tree_sitter.Node], shape: str) -> str:
 def folders_nearby(source: Source) -> Iterator[Path]:
     """Find include folders near a kernel's file, within its repository, that hold headers the kernel needs."""
     files = dict(parsed_files(source))
-    words = {w for items in needed_items(source, files).values() for i in items for w in i.free_names} | {"operator"}
-    includes = {i.path for file in files.values() for i in file.items if i.kind is ItemKind.INCLUDE and i.path}
     parent = source.path.resolve().parent
+    named = {i.path for file in files.values() for i in file.items if i.kind is ItemKind.INCLUDE and i.path}
+    includes = {name for name in named if not cache.find(name, parent, source.folders)}
+    if not includes:
+        return
+    words = {w for items in needed_items(source, files).values() for i in items for w in i.free_names} | {"operator"}
     ancestors = (parent, *parent.parents)
     depth = next((n for n, folder in enumerate(ancestors) if (folder / ".git").exists()), 2)
     folders: dict[Path, None] = {}
     for name in sorted(includes):
         paths = (path for up in ancestors[: depth + 1] for path in (up / name, *sorted(up.glob(f"*/{name}"))))
-        path = None if cache.find(name, parent, source.folders) else next((p for p in paths if p.is_file()), None)
+        path = next((p for p in paths if p.is_file()), None)
         if path and words & {n for i in parse(cache.read(path)).items if i.kind is not ItemKind.HOST for n in i.names}:
             folders[path.parents[name.count("/")]] = None
     yield from folders

@@ -20,6 +20,7 @@ from runner.importer.terms import UNKNOWN, Term
 
 _ALLOCATING = re.compile(r"(cuda|hip)(Malloc|HostAlloc|HostMalloc)\w*")
 _COPYING = re.compile(r"\w*[mM]emcpy\w*")
+_MEMORY = re.compile(r"(cuda|hip)(Malloc|HostAlloc|HostMalloc)\w*|\w*[mM]em(cpy|set)\w*")
 _BRANCHES = frozenset("if_statement for_statement while_statement do_statement switch_statement".split())
 _RANDOM = frozenset("rand random std::rand drand48 lrand48".split())
 _LAUNCHED = "kernel_call_syntax"
@@ -97,6 +98,7 @@ class Program:
         self.launches: dict[str, list[tuple[Function, tree_sitter.Node]]] = {}
         self._definitions: dict[int, dict[str, list[Definition]]] = {}
         self._steps = 0
+        self._relevant: dict[int, list[tree_sitter.Node]] = {}  # by function
         self._called: dict[int, str] = {}  # names of called functions, by node
         self._given: dict[int, list[Term]] = {}  # arguments of calls, by node
         self._stored: dict[int, list[tuple[Term, Term, int, tuple[str, ...]]]] = {}  # by function
@@ -190,6 +192,15 @@ class Program:
         if call.id not in self._called:
             self._called[call.id] = _called(call)
         return self._called[call.id]
+
+    def relevant(self, function: Function) -> list[tree_sitter.Node]:
+        """The calls of a function that allocate, copy or set memory, or that are the file's own; launches are not."""
+        if function.node.id not in self._relevant:
+            calls = (c for c in function.calls if not any(each.type == _LAUNCHED for each in c.children))
+            self._relevant[function.node.id] = [
+                c for c in calls if self.called(c) in self.functions or _MEMORY.fullmatch(self.called(c))
+            ]
+        return self._relevant[function.node.id]
 
     def stores(self, function: Function) -> list[tuple[Term, Term, int, tuple[str, ...]]]:
         """Each assignment to an element: target, value, byte, and the variables of the loops around it."""
@@ -370,7 +381,7 @@ class Program:
             return None
         size, where = self._allocated(variable, scope, 0)
         host, is_output, is_zero = None, False, False
-        for call in scope.function.calls:
+        for call in self.relevant(scope.function):
             name = self.called(call)
             given = [plain_pointer(a) for a in self.given(call)[:4]] if _COPYING.fullmatch(name) else []
             if len(given) > 1 and given[0] == variable and call.start_byte < scope.before and host is None:
@@ -414,7 +425,7 @@ class Program:
         if depth == 0 and variable[0] == "name" and not self._is_local(variable[1], scope.function):
             functions += [(f, self.scope(f, f.node.end_byte, 1)) for each in self.functions.values() for f in each]
         for function, inside in functions:
-            for call in function.calls:
+            for call in self.relevant(function):
                 name, given = self.called(call), self.given(call)
                 if not given or (function is scope.function and depth == 0 and call.start_byte > scope.before):
                     continue
@@ -503,7 +514,7 @@ class Program:
                 place = self.resolve(target[2], inside) if len(target) == 3 else UNKNOWN
                 if text := _fill_text(self.resolve(stored, inside), place):
                     return text
-        for call in scope.function.calls:
+        for call in self.relevant(scope.function):
             name = self.called(call)
             if call.start_byte >= scope.before or len(self.functions.get(name, ())) != 1:
                 continue
