@@ -22,8 +22,8 @@ _KNOWN = re.compile(
     r"INFINITY|NAN|HUGE_VALF?|EOF|__\w+|(FLT|DBL|S?CHAR|UCHAR|U?SHRT|U?INT\d*|U?LL?ONG|SIZE|M|CUDART|CUDA|CUB)_\w+|CUDART_\w+)"
 )
 _NAMING_ONLY = frozenset(
-    "qualified_identifier template_function attribute attribute_specifier attribute_declaration preproc_def preproc_params preproc_defined preproc_ifdef "
-    "preproc_elifdef".split()
+    "qualified_identifier template_function attribute attribute_specifier attribute_declaration preproc_def "
+    "preproc_params preproc_defined preproc_ifdef preproc_elifdef".split()
 )
 _STORING = re.compile(r"(__)?st\w*")  # __stcs, store128, and
 _LOADING = re.compile(r"(__)?(ld|load)\w*")
@@ -98,12 +98,20 @@ def _axes(fields: list[str], name: str) -> int:
 
 
 def _unlisted_names(body: list[tree_sitter.Node]) -> Iterator[str]:
-    """Members of classes, and variables of a declaration such as `tile<32> warp = x`, which parses as comparisons."""
+    """Names that are declared where the parser sees no declaration.
+
+    They are members of classes, variables such as `warp` of `tile<32> warp = x`, which parses as comparisons, and
+    lower-case names that are passed to a macro, which may declare them: `LOAD(src0, 1)`.
+    """
     for node in body:  # `parent` takes as long as the tree is deep, so it is asked for few nodes
         if node.type == "field_identifier":
             yield text_of(node)
         elif node.type == "assignment_expression" and (parent := node.parent) and parent.type == "binary_expression":
             yield text_of(node.child_by_field_name("left"))
+        elif node.type == "call_expression" and text_of(node.child_by_field_name("function")).isupper():
+            given = node.child_by_field_name("arguments")
+            named = given.named_children if given is not None else []
+            yield from (text_of(n) for n in named if n.type == "identifier" and text_of(n).islower())
 
 
 def _role(p: Parameter, kernel: tree_sitter.Node) -> str:
@@ -201,14 +209,8 @@ def _undeclared(body: list[tree_sitter.Node]) -> Iterator[str]:
             yield text_of(node)
         elif node.type == "identifier" and (parent := node.parent) is not None and not _declares(node):
             is_call = parent.type == "call_expression" and parent.child_by_field_name("function") == node
-            if not is_call and parent.type not in _NAMING_ONLY and not _names_for_macro(node, parent):
+            if not is_call and parent.type not in _NAMING_ONLY:
                 yield text_of(node)
-
-
-def _names_for_macro(node: tree_sitter.Node, parent: tree_sitter.Node) -> bool:
-    """Whether a lower-case name is passed to a macro, which may declare it: `LOAD(src0)`."""
-    call = parent.parent if parent.type == "argument_list" and text_of(node).islower() else None
-    return call is not None and text_of(call.child_by_field_name("function")).isupper()
 
 
 def _arrays(body: list[tree_sitter.Node], *words: str) -> Iterator[tuple[tree_sitter.Node, str, str]]:
