@@ -104,7 +104,7 @@ Value = Term | Pointer
 
 
 @dataclass
-class _State:
+class State:
     """The names of a function's body at a statement."""
 
     names: dict[str, Value]
@@ -131,7 +131,7 @@ class Reader:
 
     # --- statements ---
 
-    def follow(self, body: tree_sitter.Node | None, state: _State) -> None:
+    def follow(self, body: tree_sitter.Node | None, state: State) -> None:
         """Follow the statements of a block."""
         if body is None:
             raise Unclear("it has no body")
@@ -141,7 +141,7 @@ class Reader:
                 return
             self._statement(node, state)
 
-    def _statement(self, node: tree_sitter.Node, state: _State) -> None:  # noqa: C901, PLR0912  (one case for each form)
+    def _statement(self, node: tree_sitter.Node, state: State) -> None:  # noqa: C901, PLR0912  (one case for each form)
         self._steps += 1
         if self._steps > MOST_STATEMENTS:
             raise Unclear("it is too long")
@@ -171,7 +171,7 @@ class Reader:
             case _:
                 raise Unclear(f"line {node.start_point[0] + 1} is a {node.type.replace('_', ' ')}")
 
-    def _declaration(self, node: tree_sitter.Node, state: _State) -> None:
+    def _declaration(self, node: tree_sitter.Node, state: State) -> None:
         head = text_of(node)[:400].split()
         kind = text_of(node.child_by_field_name("type"))
         if "__shared__" in head:
@@ -196,7 +196,7 @@ class Reader:
             else:
                 raise Unclear(f"line {node.start_point[0] + 1} declares more than numbers and pointers")
 
-    def _assign(self, name: str, value: Value, state: _State, kind: str = "") -> None:
+    def _assign(self, name: str, value: Value, state: State, kind: str = "") -> None:
         if kind:
             state.reals[name] = (
                 not _INTEGERS.match(kind) if kind != "auto" else not isinstance(value, Pointer) and self.is_real(value)
@@ -207,7 +207,7 @@ class Reader:
             value = ("cast", "float", value)
         state.names[name] = value
 
-    def _effect(self, node: tree_sitter.Node, state: _State) -> None:  # noqa: C901, PLR0912  (one case for each form)
+    def _effect(self, node: tree_sitter.Node, state: State) -> None:  # noqa: C901, PLR0912  (one case for each form)
         """An expression that is a statement."""
         match node.type:
             case "assignment_expression":
@@ -247,7 +247,7 @@ class Reader:
             case _:
                 raise Unclear(f"line {node.start_point[0] + 1} is a {node.type.replace('_', ' ')}")
 
-    def _call_statement(self, node: tree_sitter.Node, state: _State) -> None:
+    def _call_statement(self, node: tree_sitter.Node, state: State) -> None:
         called = text_of(node.child_by_field_name("function"))
         given = node.child_by_field_name("arguments")
         listed = [c for c in given.named_children if c.type != "comment"] if given else []
@@ -272,14 +272,14 @@ class Reader:
             return
         raise Unclear(f"it calls {called}")
 
-    def _entered(self, function: Function, given: list[Value], state: _State) -> _State:
+    def _entered(self, function: Function, given: list[Value], state: State) -> State:
         self._steps += 20
         if self._steps > MOST_STATEMENTS or len(given) != len(function.parameters):
             raise Unclear(f"it calls {function.name}")
         names: dict[str, Value] = {name: value for (name, _), value in zip(function.parameters, given, strict=True)}
-        return _State(names, {}, state.conditions)
+        return State(names, {}, state.conditions)
 
-    def _store(self, target: tree_sitter.Node | None, value: Value, state: _State) -> None:
+    def _store(self, target: tree_sitter.Node | None, value: Value, state: State) -> None:
         while target is not None and target.type == "parenthesized_expression":
             target = target.named_children[0]
         if target is None:
@@ -300,7 +300,7 @@ class Reader:
         place = self._element(target, state)
         self._store_at(place.array, place.offset, value, state)
 
-    def _store_at(self, array: str, place: Term, value: Term, state: _State, *, adds: bool = False) -> None:
+    def _store_at(self, array: str, place: Term, value: Term, state: State, *, adds: bool = False) -> None:
         if self.is_real(value) and not self.real_arrays.get(array, True):
             raise Unclear(f"it converts a real number to an integer in {array}")
         place = self.global_place(place)
@@ -315,7 +315,7 @@ class Reader:
                 raise Unclear(f"it stores to {array} in several branches")
         self.found.stores.append(Store(array, place, value, state.conditions, adds))
 
-    def _store_shared(self, name: str, target: tree_sitter.Node, value: Term, state: _State) -> None:
+    def _store_shared(self, name: str, target: tree_sitter.Node, value: Term, state: State) -> None:
         indices = target.child_by_field_name("indices")
         place = [self.term(c, state) for c in indices.named_children] if indices else []
         held = _uncast(value)
@@ -332,7 +332,7 @@ class Reader:
 
     # --- branches ---
 
-    def _if(self, node: tree_sitter.Node, state: _State) -> None:  # noqa: C901  (one case for each form)
+    def _if(self, node: tree_sitter.Node, state: State) -> None:  # noqa: C901  (one case for each form)
         condition_node = node.child_by_field_name("condition")
         held = condition_node.child_by_field_name("value") if condition_node is not None else None
         condition = self.term(held if held is not None else condition_node, state)
@@ -347,7 +347,7 @@ class Reader:
             return
         branches = []
         for body, each in ((yes, condition), (no, ("not", condition))):
-            branch = _State(dict(state.names), dict(state.reals), (*state.conditions, *_parts(each)))
+            branch = State(dict(state.names), dict(state.reals), (*state.conditions, *_parts(each)))
             if body is not None:
                 self.follow(body, branch)
             branches.append(branch)
@@ -367,7 +367,7 @@ class Reader:
 
     # --- loops ---
 
-    def _for(self, node: tree_sitter.Node, state: _State) -> None:
+    def _for(self, node: tree_sitter.Node, state: State) -> None:
         first, condition = node.child_by_field_name("initializer"), node.child_by_field_name("condition")
         update, body = node.child_by_field_name("update"), node.child_by_field_name("body")
         name, begin = "", UNKNOWN
@@ -391,7 +391,7 @@ class Reader:
             name, begin, condition, update, body, state, declares=first is not None and first.type == "declaration"
         )
 
-    def _while(self, node: tree_sitter.Node, state: _State) -> None:
+    def _while(self, node: tree_sitter.Node, state: State) -> None:
         """`while (i < n) { ...; i += stride; }` as a `for` loop."""
         held = node.child_by_field_name("condition")
         condition = (
@@ -408,7 +408,7 @@ class Reader:
 
     def _loop(  # noqa: C901, PLR0912, PLR0915  (one case for each form)
         self, name: str, begin: Term, condition: tree_sitter.Node | None, update: tree_sitter.Node,
-        body: tree_sitter.Node | None, state: _State, *, declares: bool, skipped: tree_sitter.Node | None = None,
+        body: tree_sitter.Node | None, state: State, *, declares: bool, skipped: tree_sitter.Node | None = None,
     ) -> None:  # fmt: skip
         if body is not None and (self._joins_block(body, name) or self._joins_warp(body, state)):
             return
@@ -469,7 +469,7 @@ class Reader:
             )
         touched = _assigned_names(body)
         carried = [n for n in state.names if n in touched and n != name and not isinstance(state.names[n], Pointer)]
-        inner = _State({**state.names, name: place}, {**state.reals, name: False}, state.conditions)
+        inner = State({**state.names, name: place}, {**state.reals, name: False}, state.conditions)
         for each in carried:
             inner.names[each] = ("carried", each)
         before = len(self.found.stores)
@@ -498,7 +498,7 @@ class Reader:
         if not declares:
             state.names[name] = UNKNOWN
 
-    def _loop_body(self, body: tree_sitter.Node | None, state: _State, skipped: tree_sitter.Node | None) -> None:
+    def _loop_body(self, body: tree_sitter.Node | None, state: State, skipped: tree_sitter.Node | None) -> None:
         nodes = body.named_children if body is not None and body.type == "compound_statement" else [body]
         for node in nodes:
             if node is not None and node != skipped:
@@ -529,7 +529,7 @@ class Reader:
                 return self.joined(operator, old, reduced) if terms.value(old) != 0 or operator != "+" else reduced
         raise Unclear(f"a loop changes {name} in another way")
 
-    def _step(self, name: str, update: tree_sitter.Node, state: _State) -> Term:
+    def _step(self, name: str, update: tree_sitter.Node, state: State) -> Term:
         if update.type == "update_expression" and text_of(update.child_by_field_name("argument")) == name:
             return terms.number(1 if text_of(update.child_by_field_name("operator")) == "++" else -1)
         if update.type == "assignment_expression" and text_of(update.child_by_field_name("left")) == name:
@@ -537,7 +537,7 @@ class Reader:
             if operator == "+=":
                 return self.term(right, state)
             if operator == "=":
-                moved = self.term(right, replace_state(state, name))
+                moved = self.term(right, _before_turn(state, name))
                 rest = terms.polynomial(("-", moved, ("carried", name)))
                 if not any("carried" in repr(a) for a in rest):
                     return terms.term_of(rest)
@@ -600,7 +600,7 @@ class Reader:
         self.shared[shared] = _Shared(None, None, self.over_block(operator, held))
         return True
 
-    def _joins_warp(self, body: tree_sitter.Node, state: _State) -> bool:
+    def _joins_warp(self, body: tree_sitter.Node, state: State) -> bool:
         """Whether a loop joins a variable over the lanes of a warp, by shuffles."""
         statements = [
             s
@@ -740,7 +740,7 @@ class Reader:
 
     # --- expressions ---
 
-    def value(self, node: tree_sitter.Node | None, state: _State) -> Value:  # noqa: C901, PLR0912  (one case for each form)
+    def value(self, node: tree_sitter.Node | None, state: State) -> Value:  # noqa: C901, PLR0912  (one case for each form)
         """A pointer or a number."""
         while node is not None and node.type == "parenthesized_expression":
             node = node.named_children[0]
@@ -773,7 +773,7 @@ class Reader:
                     return place
         return self.term(node, state)
 
-    def _element(self, node: tree_sitter.Node | None, state: _State) -> Pointer:
+    def _element(self, node: tree_sitter.Node | None, state: State) -> Pointer:
         """The pointer to an element."""
         while node is not None and node.type == "parenthesized_expression":
             node = node.named_children[0]
@@ -787,7 +787,7 @@ class Reader:
                 return inner
         raise Unclear(f"it uses {text_of(node)[:40]}")
 
-    def _pointer_at(self, node: tree_sitter.Node, state: _State) -> Pointer | None:
+    def _pointer_at(self, node: tree_sitter.Node, state: State) -> Pointer | None:
         argument, indices = node.child_by_field_name("argument"), node.child_by_field_name("indices")
         base = (
             self.value(argument, state)
@@ -809,7 +809,7 @@ class Reader:
             index = ("*", index, extent)
         return replace(base, offset=("+", base.offset, index), extents=base.extents[1:])
 
-    def term(self, node: tree_sitter.Node | None, state: _State) -> Term:  # noqa: C901, PLR0912  (one case for each form)
+    def term(self, node: tree_sitter.Node | None, state: State) -> Term:  # noqa: C901, PLR0912  (one case for each form)
         """A number."""
         self._steps += 1
         if self._steps > 10 * MOST_STATEMENTS:
@@ -865,7 +865,7 @@ class Reader:
                 raise Unclear(f"it reads other elements of {place.array} than it has stored")
         return ("load", place.array, at)
 
-    def _load_shared(self, name: str, node: tree_sitter.Node, state: _State) -> Term:
+    def _load_shared(self, name: str, node: tree_sitter.Node, state: State) -> Term:
         indices = node.child_by_field_name("indices")
         place = [self.term(c, state) for c in indices.named_children] if indices else []
         held = self.shared[name]
@@ -879,7 +879,7 @@ class Reader:
             return ("?", ("==", ("axis", "tx"), terms.number(0)), held.first, UNKNOWN)
         raise Unclear(f"it exchanges values in {name}")
 
-    def _name(self, text: str, state: _State) -> Term:
+    def _name(self, text: str, state: State) -> Term:
         held = state.names.get(text)
         if isinstance(held, Pointer):
             raise Unclear(f"it uses the address {text}")
@@ -912,7 +912,7 @@ class Reader:
             raise Unclear("it converts a real number to an integer")
         return inner
 
-    def _call(self, node: tree_sitter.Node, state: _State) -> Term:
+    def _call(self, node: tree_sitter.Node, state: State) -> Term:
         function, given = node.child_by_field_name("function"), node.child_by_field_name("arguments")
         listed = [c for c in given.named_children if c.type != "comment"] if given else []
         called = text_of(function)
@@ -985,7 +985,7 @@ class Reader:
             case ("name", text) if text in bound:
                 return bound[text]
             case ("name", text):
-                return self._name(text, _State({}, {}))
+                return self._name(text, State({}, {}))
             case ("call", function, *given):
                 return self.called(function, [self._expanded(t, bound, depth + 1) for t in given])
             case ("cast", kind, inner):
@@ -1075,9 +1075,9 @@ class Reader:
         return False
 
 
-def replace_state(state: _State, name: str) -> _State:
+def _before_turn(state: State, name: str) -> State:
     """A state in which one name stands for its value before a loop's turn."""
-    return _State({**state.names, name: ("carried", name)}, state.reals, state.conditions)
+    return State({**state.names, name: ("carried", name)}, state.reals, state.conditions)
 
 
 def _extreme(text: str) -> str:

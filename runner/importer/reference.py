@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from runner.device.syntax import text_of
 from runner.importer import terms
 from runner.importer.array_text import Geometry, Reference, Writer
-from runner.importer.forms import Pointer, Reader, Unclear, Value, _State
+from runner.importer.forms import Pointer, Reader, Unclear, Value, State
 from runner.importer.host import Function, Program, Scope, plain_pointer
 from runner.importer.terms import Term
 
@@ -95,7 +95,7 @@ def _own(task: Task, program: Program, known: Mapping[str, Term]) -> Answer:
     reader.block = task.geometry.block[0] if task.geometry.block else terms.name("block")
     reader.block_value, reader.types = task.block_value, task.types
     names: dict[str, Value] = {name: Pointer(array) for name, array in task.arrays.items()}
-    state = _State({**names, **task.values}, {name: _is_real(v) for name, v in task.values.items()})
+    state = State({**names, **task.values}, {name: _is_real(v) for name, v in task.values.items()})
     try:
         reader.follow(task.function.node.child_by_field_name("body"), state)
         reference = Writer(reader, task.geometry).write()
@@ -157,7 +157,7 @@ def _is_pointer(function: Function, name: str) -> bool:
     )
 
 
-def _host_reader(task: Task, program: Program, function: Function, known: Mapping[str, Term]) -> tuple[Reader, _State]:
+def _host_reader(task: Task, program: Program, function: Function, known: Mapping[str, Term]) -> tuple[Reader, State]:
     arrays = _bound_arrays(task, program, function)
     reader = Reader(program, task.reals, known)
     reader.types = task.types
@@ -170,7 +170,7 @@ def _host_reader(task: Task, program: Program, function: Function, known: Mappin
         resolved = task.values.get(name) or _named(value, known)
         if resolved is not None:
             names[name] = resolved
-    return reader, _State(
+    return reader, State(
         names, {n: isinstance(terms.value(v), float) for n, v in names.items() if not isinstance(v, Pointer)}
     )
 
