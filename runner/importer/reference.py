@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from runner.device.syntax import text_of
 from runner.importer import terms
 from runner.importer.array_text import Geometry, Reference, Writer
-from runner.importer.forms import Pointer, Reader, Unclear, Value, State
+from runner.importer.forms import Pointer, Reader, State, Unclear, Value
 from runner.importer.host import Function, Program, Scope, plain_pointer
 from runner.importer.terms import Term
 
