@@ -17,6 +17,7 @@ LONGEST = 900  # characters of a reference that a person still reads
 _LEVELS = {"|": 2, "^": 3, "&": 4, "<": 1, "<=": 1, ">": 1, ">=": 1, "==": 1, "!=": 1, "<<": 5, ">>": 5, "+": 6, "-": 6,
            "*": 7, "/": 7, "//": 7, "%": 7, "@": 7, "**": 9}  # fmt: skip
 _ATOM = 10
+MOST_AXES = 3  # of a shape
 _REDUCTIONS = {"+": "sum", "*": "prod", "maximum": "max", "minimum": "min"}
 
 
@@ -69,7 +70,11 @@ class Writer:
             raise Unclear("it stores nothing")
         for shapes in (False, True):  # first the shapes in which arrays are used, then the text for them
             if shapes:
-                self.shapes = {a: next(iter(v)) for a, v in self.views.items() if len(v) == 1 and v != {("",)}}
+                self.shapes = {
+                    a: next(iter(v))
+                    for a, v in self.views.items()
+                    if len(v) == 1 and len(*v) <= MOST_AXES and v != {("",)}
+                }
             self.reference = Reference()
             for array in dict.fromkeys(store.array for store in self.found.stores):
                 self._array([store for store in self.found.stores if store.array == array])
@@ -175,7 +180,7 @@ class Writer:
             self.reference.reads.add(name)
         else:
             self.views.setdefault(name, set()).add(shape)
-            if len(shape) > 1 and self.shapes.get(name) != shape and self.shapes:
+            if len(shape) > 1 and self.shapes.get(name) != shape:
                 text = f"reshape({text}, {self._say(size)})"
         self.reference.expressions[name] = text
 

@@ -270,6 +270,10 @@ class _Description:
         except ValueError:
             parts = []
         if len(parts) < len(self.grid_terms) or not parts:
+            lengths = {text for size in self.sizes.values() if (text := _said(size))}
+            if len(lengths) == 1 and self.facts.dimensions == 1:
+                guess = f'"ceil_div({lengths.pop()}, block)"'
+                return block + note, f"{guess}  # the number of blocks that are launched?"
             _, grid = self._guessed()
             return block + note, grid
         while len(parts) < self.facts.grid:

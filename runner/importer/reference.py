@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -78,13 +76,12 @@ def find(task: Task, program: Program, to_yaml: Mapping[str, Term]) -> Answer:  
 
 
 def _siblings(task: Task, program: Program) -> Iterator[Function]:
-    """Other kernels with the same arguments."""
+    """Other kernels of a numbered series, such as `softmax_kernel1` for `softmax_kernel4`, with the same arguments."""
     own = [name for name, _ in task.function.parameters]
     for functions in program.functions.values():
         for function in functions:
             same = [name for name, _ in function.parameters] == own and function.node.id != task.function.node.id
-            stem = sum(itertools.accumulate(map(operator.eq, function.name, task.function.name), operator.and_))
-            same = same and 2 * stem >= min(len(function.name), len(task.function.name)) and stem > 3
+            same = same and function.name.rstrip("0123456789") == task.function.name.rstrip("0123456789")
             if same and "__global__" in text_of(function.node)[:200]:
                 yield function
 
