@@ -159,6 +159,9 @@ def _included(kernel: Kernel) -> list[Path]:
 
 
 def _headers(source: Path, include: Sequence[Path]) -> list[Path]:
+    """The headers that a source includes; of a Python source, the modules beside it that it imports."""
+    if source.suffix == ".py":
+        return [path for path in _with_imported(source) if path != source]
     return list(cache.includes(cache.read(source), [source.parent, *include]))
 
 

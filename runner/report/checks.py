@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from runner.device import Form
-from runner.device.kinds import brief_caution, caution, label
-from runner.display.text import count, limited, listed, one_line
+from runner.device.kinds import brief_caution, caution, is_gpu, label
+from runner.display.text import absent, count, limited, listed, one_line
 from runner.display.text import sentences as sentences_of
 from runner.jobs.settings import SANITIZERS
 from runner.record.ranking import IDLE
@@ -29,6 +29,8 @@ RACES = "Races, uninitialized and out-of-bounds accesses"
 RACE_FOUND = "checked CPU device"  # part of the reason of a row with a race or another of these findings
 LOOKS_FOR_RACES = ("memcheck", "racecheck", "initcheck")  # tools that find what `RACES` names
 OPAQUE = ("GPU only: ", Form.PYTHON.label)  # beginnings of `races_skipped` where no device can look inside
+CALLED = "Checked on {}: values{}. Not checked: what the Python functions do inside, speed."
+CALLED_BRIEF = "Checked: values{}; not what the Python functions do inside, speed."
 OWN_SIZE = "its own size"  # in `races_at`
 
 
@@ -47,7 +49,10 @@ def in_brief(run: Run) -> list[str]:
         variants = _variants(run, kind)
         done = [group for group in variants if all(row["races_at"] for row in group)]
         races = _part(PART, len(done), len(variants), "races", "variants")
-        line = brief_caution(kind, *_further(run, kind, PART), races) if kind in _launched(run) else ""
+        sizes, orders = _further(run, kind, PART)
+        line = brief_caution(kind, sizes, orders, races) if kind in _launched(run) else ""
+        if line and _only_called(run, kind):
+            line = CALLED_BRIEF.format(f", {sizes}" if sizes else "")
         line = f"On {label(kind)}: {line[:1].lower()}{line[1:]}" if line and len(kinds) > 1 else line
         lines += [line, "" if line and done else races_sentence(run, kind)]
     return list(filter(None, lines))
@@ -56,6 +61,12 @@ def in_brief(run: Run) -> list[str]:
 def _launched(run: Run) -> list[str]:
     launched = run.frame[~run.frame["status"].isin((*IDLE, "compile_error"))]
     return sorted(set(launched["device"]))
+
+
+def _only_called(run: Run, kind: str) -> bool:
+    """Whether all that ran on a kind of device without a GPU were Python functions, which alone have no grid there."""
+    grids = [row.get("grid") for row in run.rows if row["device"] == kind and row["status"] == "ok"]
+    return not is_gpu(kind) and bool(grids) and all(map(absent, grids))
 
 
 def _part(form: str, number: int, total: int, what: str, noun: str) -> str:
@@ -76,6 +87,8 @@ def _further(run: Run, kind: str, form: str) -> tuple[str, str]:
 def _checked(run: Run, kind: str, races: str) -> str:
     """What a run without a GPU has checked; empty for a GPU."""
     sizes, orders = _further(run, kind, WITHIN)
+    if _only_called(run, kind):
+        return CALLED.format(label(kind), f" (also at {sizes})" if sizes else "")
     return caution(kind, sizes and f"at {sizes}", orders and f"in {orders}", races)
 
 
