@@ -24,7 +24,7 @@ from runner.jobs.job import read_kernel
 from runner.kernel import from_yaml
 from runner.kernel.declaration import Kernel
 from runner.kernel.recipes import files as data_files
-from runner.kernel.reference import module_file
+from runner.kernel.reference_file import module_file
 from runner.kernel.yaml_reader import config_text, read_yaml
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")  # as a kernel's name

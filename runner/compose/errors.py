@@ -64,7 +64,16 @@ def sentence(error: BaseException, known: Sequence[str]) -> str:
         if isinstance(cause, ValidationError) and subject and (expected := _expected(cause, subject)):
             return f"{where}{subject}: expected {expected}"
         return f"{where}{subject}: {_one_line(cause)}" if subject else f"{where}{_one_line(cause)}"
-    return _one_line(error) or f"Hydra refuses the configuration: {type(error).__name__}"
+    return _chosen_twice(error) or _one_line(error) or f"Hydra refuses the configuration: {type(error).__name__}"
+
+
+def _chosen_twice(error: BaseException) -> str:
+    """The sentence on a group with two choices; empty for other errors."""
+    found = re.match(r"Multiple values for ([\w/]+)\.", str(error))
+    if not found:
+        return ""
+    group = found[1]
+    return f"{group}: chosen twice; write {group}=NAME without a +, or in a list of defaults 'override /{group}: NAME'"
 
 
 def _expected(error: ValidationError, subject: str) -> str:

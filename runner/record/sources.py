@@ -7,7 +7,6 @@ sources/kernels/    the .cu files, what they include, and the references
 from __future__ import annotations
 
 import functools
-import importlib.util
 import json
 import os
 import re
@@ -22,7 +21,7 @@ from runner.files import atomic
 from runner.jobs.job import Job, Origin
 from runner.kernel.declaration import Kernel
 from runner.kernel.recipes import files as data_files
-from runner.kernel.reference import module_file
+from runner.kernel.reference_file import installed_file, module_file
 from runner.kernel.yaml_reader import MAX_BYTES
 from runner.record import environment
 from runner.record.folder import RunFolder, copy_file
@@ -185,5 +184,5 @@ def _with_imported(module: Path) -> list[Path]:
 
 
 def _installed(reference: object) -> list[Path]:
-    spec = importlib.util.find_spec(reference.rpartition(".")[0]) if isinstance(reference, str) else None
-    return [Path(spec.origin)] if spec and spec.origin and Path(spec.origin).is_file() else []
+    found = installed_file(reference.rpartition(".")[0]) if isinstance(reference, str) else None
+    return [found] if found else []
