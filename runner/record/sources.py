@@ -38,17 +38,20 @@ def keep(folder: RunFolder, plan: Sequence[Job]) -> None:
     """Copy the sources of the jobs into the folder. Jobs that were restored from this folder are skipped."""
     plan = [job for job in plan if not job.case.kernel.yaml.is_relative_to(folder.sources)]
     jobs = {job.case.kernel.yaml: job for job in plan}.values()
-    environment.note_sources(folder, dict.fromkeys(file for job in jobs for file in _files(job.case.kernel)))
+    files = dict.fromkeys(file for job in jobs for file in _files(job.case.kernel, job.origin))
+    environment.note_sources(
+        folder, files, sorted({str(file) for job in jobs for file in _elsewhere(job.case.kernel, job.origin)})
+    )
     for job in jobs:
         _keep_kernel(folder.sources, job.case.kernel, job.origin)
     conf = folder.sources / "conf"
-    files: dict[Path, Path] = {}
+    configuration: dict[Path, Path] = {}
     for root in dict.fromkeys(root for job in plan for root in job.origin.folders):
         for path in sorted(root.rglob("*.yaml")):
             if path.parent.name != "kernel" and _is_configuration(path, root):
-                files.setdefault(path.relative_to(root), path)  # the first folder with a file counts
+                configuration.setdefault(path.relative_to(root), path)  # the first folder with a file counts
     kernels = sorted(path.stem.encode() for path in (conf / "kernel").glob("*.yaml"))
-    for name, path in files.items():
+    for name, path in configuration.items():
         if name.parts[0] in ("experiment", name.name):
             atomic.write(conf / name, _with_stored_kernel(path.read_bytes(), kernels))
         else:
@@ -60,9 +63,10 @@ def keep(folder: RunFolder, plan: Sequence[Job]) -> None:
         atomic.write_text(conf / EXTRA_PARAMETERS, text)
 
 
-def _files(kernel: Kernel) -> tuple[Path, ...]:
+def _files(kernel: Kernel, origin: Origin) -> tuple[Path, ...]:
     common = [kernel.common] if kernel.common else []
-    return (kernel.yaml, *common, kernel.source, *_included(kernel), *_reference_modules(kernel), *_data(kernel))
+    modules = _reference_modules(kernel)
+    return (kernel.yaml, *common, kernel.source, *_included(kernel, origin), *modules, *_data(kernel))
 
 
 def _is_configuration(path: Path, root: Path) -> bool:
@@ -86,7 +90,7 @@ def _keep_kernel(target: Path, kernel: Kernel, origin: Origin) -> None:
     with_yaml = [path for path in modules if path.is_relative_to(yaml_folder)]
     if yaml_folder == kernel.source.parent:
         with_yaml = []
-    files = [kernel.source, *_included(kernel), *(() if with_yaml else modules)]
+    files = [kernel.source, *_included(kernel, origin), *(() if with_yaml else modules)]
     root = Path(os.path.commonpath([*(path.parent for path in files), *kernel.include]))
     kernels = target / "kernels"
     copies = [kernels / path.relative_to(root) for path in files]
@@ -153,8 +157,20 @@ def _data(kernel: Kernel) -> list[Path]:
     return list(dict.fromkeys(path for array in kernel.arrays for path in data_files(array.fill)))
 
 
-def _included(kernel: Kernel) -> list[Path]:
-    return _headers(kernel.source, kernel.include)
+def _included(kernel: Kernel, origin: Origin) -> list[Path]:
+    """The included files that are kept: those below a configuration folder, or below a folder that the YAML names.
+
+    Run folders are shown and passed on, so `#include "/etc/passwd"` must not put that file into one.
+    """
+    named = (*origin.folders, kernel.yaml.parent, kernel.source.parent, *kernel.include)
+    roots = [folder.resolve() for folder in named]
+    return [p for p in _headers(kernel.source, kernel.include) if any(p.resolve().is_relative_to(r) for r in roots)]
+
+
+def _elsewhere(kernel: Kernel, origin: Origin) -> list[Path]:
+    """The included files that stay where they are."""
+    kept = _included(kernel, origin)
+    return [path for path in _headers(kernel.source, kernel.include) if path not in kept]
 
 
 def _headers(source: Path, include: Sequence[Path]) -> list[Path]:

@@ -12,8 +12,10 @@ from runner.device.kinds import brief_caution, caution, is_gpu, label
 from runner.display.text import absent, count, limited, listed, one_line
 from runner.display.text import sentences as sentences_of
 from runner.jobs.settings import SANITIZERS
+from runner.record.environment import NOT_KEPT
 from runner.record.ranking import IDLE
 from runner.record.run import Run
+from runner.record.runs import section
 from runner.report import profiled
 from runner.report.missing import command
 from runner.stages.profile.sanitizer import NAME as SANITIZER
@@ -39,7 +41,7 @@ def sentences(run: Run) -> list[str]:
     races = {kind: races_sentence(run, kind) for kind in sorted(set(run.frame["device"]))}
     checked = {kind: _checked(run, kind, races[kind]) for kind in _launched(run)}
     unchecked = [sentence for kind, sentence in races.items() if not checked.get(kind)]
-    return [*filter(None, [*unchecked, *checked.values()]), *_sizes_not_tried(run)]
+    return [*filter(None, [*unchecked, *checked.values()]), *_sizes_not_tried(run), *_not_kept(run)]
 
 
 def in_brief(run: Run) -> list[str]:
@@ -55,7 +57,17 @@ def in_brief(run: Run) -> list[str]:
             line = CALLED_BRIEF.format(f", {sizes}" if sizes else "")
         line = f"On {label(kind)}: {line[:1].lower()}{line[1:]}" if line and len(kinds) > 1 else line
         lines += [line, "" if line and done else races_sentence(run, kind)]
-    return list(filter(None, lines))
+    return [*filter(None, lines), *_not_kept(run)]
+
+
+def _not_kept(run: Run) -> list[str]:
+    """The included files that the run folder does not have, without their folders; an empty list if it has all."""
+    paths = section(run.environment, "sources").get(NOT_KEPT)
+    names = [one_line(Path(str(path)).name, 60) for path in paths] if isinstance(paths, list) else []
+    if not names:
+        return []
+    files = listed(limited(names, MAX_NAMES))
+    return [f"Not kept with the run, as outside the kernel's folders and those of `include`: {files}."]
 
 
 def _launched(run: Run) -> list[str]:
