@@ -92,7 +92,7 @@ def _refuse(override: Override) -> None:
     if within in FIXED_KEYS:
         raise UsageError(f"{line}: cannot be set: {FIXED_KEYS[within]}")
     if key.startswith(PARAMS):
-        raise UsageError(f"{line}: on the command line write {line.partition(PARAMS)[2]}")
+        raise UsageError(f"{line}: on the command line write {str(line).partition(PARAMS)[2]}")
     if override.is_add() and key.startswith("hydra.") and not key.startswith(OPEN_NODES):
         raise UsageError(f"{line}: unknown key of Hydra; --cfg hydra shows its keys, which are set without a +")
     if key == "hydra/launcher":
