@@ -293,6 +293,7 @@ def test_a_disk_that_takes_no_more_ends_a_sweep_in_one_sentence(how, words, tmp_
 
 SMALL_DISK = {  # which folder is on a disk of so many KiB, the sweep, and what is said, or not said
     "the cache": (32, "cache", "hydra.sweep.dir=sweep", ["the cache of compiled kernels"], []),
+    "the sources": (96, "disk", "block=64,128 hydra.sweep.dir=disk/sweep", ["nothing was measured"], ["resume"]),
     "the plan": (24, "disk", "block=64,128 hydra.sweep.dir=disk/sweep", [], ["resume"]),  # it would refuse the folder
 }
 
