@@ -75,6 +75,7 @@ ACCESS_FILES = ("hooks", "monitor", "races", "shadow")
 LAUNCH_FILES = ("crew", "deadlock", "diagnostics", "faults", "launch")
 LIBRARY_LIMIT_S = 600.0  # for the CPU device's own library and precompiled header
 MAX_TRIES = 3  # attempts at a compilation whose cache is deleted meanwhile
+DELETED = "the cache of compiled kernels was deleted again and again while this was compiled; run it again"
 
 _building, _precompiling = threading.Lock(), threading.Lock()  # one of the compiling threads builds what all need
 
@@ -187,8 +188,10 @@ class CpuCompiler(Compiler):
                 raise CompileLimit(f"{source.path}: {error}", error.log) from None
             except (CompileError, OSError) as error:
                 gone = not cache.intact(runtime) if runtime else isinstance(error, FileNotFoundError)
-                if not tries_left or not gone:
+                if not gone:
                     raise
+                if not tries_left:
+                    raise CompileError(f"{source.path.name}: {DELETED}") from None
                 with _precompiling:
                     self._precompiled.clear()
         raise AssertionError
@@ -323,7 +326,7 @@ class CpuCompiler(Compiler):
             linking = [*self._tools.command, *flags, f"-Wl,-soname,{target}"]
             try:
                 with (
-                    scratch.folder(self._cache) as folder,
+                    scratch.folder() as folder,
                     ThreadPoolExecutor() as pool,
                 ):
                     objects = [f"{folder}/{number}.o" for number in range(len(units))]
