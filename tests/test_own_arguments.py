@@ -84,15 +84,13 @@ MISTAKES = [
     ("scanWithFixUp", '- {function: "fixed', '- {for: {size: 2}, function: "fixed', "launches: 'size' is also the name of"),
     ("scanWithFixUp", '- {function: "fixed', '- {for: {i: 20000}, function: "fixed', "there would be more than 10000 launches"),
     ("scanWithFixUp", '- {function: "fixed', '- {for: {i: j}, function: "fixed', "names 'j', which is not a parameter"),
-    ("scanWithFixUp", "arguments: [data, sums, counted, n]", "arguments: [data]", "the kernel takes 4 arguments"),
+    ("scanWithFixUp", "arguments: [data, sums, counted, n]", "arguments: [data]", r"launches: 'fixed::addBefore' takes 4 arguments \(T\* data, const T\* sums, int\* counted, int n\), the launch passes 1: data$"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "old", "new", "message"), MISTAKES)
 def test_what_cannot_be_meant_is_one_sentence(bench, tmp_path, name, old, new, message):
     """It names the file and the place, the offending value, and what is allowed."""
-    if "takes 4" in message and bench.device.info.kind != "cpu":
-        pytest.skip("a GPU does not know a kernel's parameters")
     folder = LAUNCHES if name in PROGRAMS else FOLDER
     sentence = refusal(bench, altered(folder / f"{name}.yaml", tmp_path, (old, new)))
     assert re.search(message, sentence), sentence
@@ -106,6 +104,28 @@ def test_a_program_of_several_launches_is_right(bench, name):
     outcome = bench.run(case)
     assert (outcome.status, outcome.reason) == ("ok", "")
     assert outcome.measured.checked >= 3
+
+
+COUNTED = {
+    "a parameter pack": ("template <class... T> __global__ void apply(float* x, T... more)", "apply<int, int>"),
+    "a macro": ("#define SIZE int n, int m\n__global__ void apply(float* x, SIZE)", "apply"),
+    "one of two overloads": ("__global__ void apply(float*) {}\n__global__ void apply(float* x, int n, int m)", "apply(float*, int, int)"),
+    "a parameter without a name": ("__global__ void apply(float*, int, int)", "apply"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("head", "function"), COUNTED.values(), ids=COUNTED)
+def test_only_a_number_of_arguments_that_is_certain_is_refused(tmp_path, head, function):
+    """Where the text does not tell how many arguments a function takes, the compiler decides."""
+    (tmp_path / "own.cu").write_text(f"{head}\n{{\n}}\n")
+    arguments = [{"name": "x", "role": "out", "dtype": "float32", "shape": "size"}]
+    arguments += [{"name": name, "scalar": "int32", "value": "size"} for name in ("n", "m")]
+    content = {
+        "source": "own.cu", "parameters": {"size": 64}, "arguments": arguments, "grid": 1,
+        "launches": [{"function": function}], "reference": {"x": "full(0.0, size)"},
+    }  # fmt: skip
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump(content))
+    assert read_kernel(tmp_path / "own.yaml").launches[0].arguments == ("x", "n", "m")
 
 
 EVERYDAY = Path(__file__).parent / "everyday"

@@ -17,7 +17,7 @@ from runner.columns import RESERVED
 from runner.device import Role, cache
 from runner.errors import UsageError
 from runner.files.limited_yaml import LOADER
-from runner.kernel import metrics, yaml_form
+from runner.kernel import metrics, signatures, yaml_form
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, part_types
 from runner.kernel.declaration import (
     NEUTRAL,
@@ -495,6 +495,7 @@ def _require_sound(kernel: Kernel) -> None:
             raise UsageError(f"{file}: argument '{name}': fill: '{fill}' is not a fill; allowed: {allowed}")
     if kernel.shuffle:
         _require_shuffle(kernel, f"{file}: shuffle")
+    signatures.require_counts(kernel)
 
 
 def _require_shuffle(kernel: Kernel, where: str) -> None:
