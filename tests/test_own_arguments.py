@@ -17,6 +17,7 @@ from runner.kernel.inputs import contents
 
 FOLDER, LAUNCHES = (ROOT / "tests" / "kernels" / name for name in ("arguments", "launches"))
 PROGRAMS = {"twoPasses": 2, "scanWithFixUp": 3, "pingPong": 4}  # and their launches
+PROGRAMS |= {"setThenCount": 2, "setThenFetch": 2, "setToMost": 8, "copyBetween": 4}  # with memsets and copies
 RIGHT = sorted(path.stem for path in FOLDER.glob("*.yaml") if path.stem not in ("forgetful", "fp8Bits"))
 
 
@@ -85,6 +86,20 @@ MISTAKES = [
     ("scanWithFixUp", '- {function: "fixed', '- {for: {i: 20000}, function: "fixed', "there would be more than 10000 launches"),
     ("scanWithFixUp", '- {function: "fixed', '- {for: {i: j}, function: "fixed', "names 'j', which is not a parameter"),
     ("scanWithFixUp", "arguments: [data, sums, counted, n]", "arguments: [data]", r"launches: 'fixed::addBefore' takes 4 arguments \(T\* data, const T\* sums, int\* counted, int n\), the launch passes 1: data$"),
+    # a memset or a copy that cannot be meant, or that is not enough
+    ("setThenCount", "memset: counts", "{memset: counts, value: 1}", "elements differ"),
+    ("setThenCount", "memset: counts", "memset: count", r"launches\[0\]: memset: expected the name of an array, not 'count'; known: in, counts$"),
+    ("setThenCount", "memset: counts", "memset: in", r"launches\[0\]: memset: 'in' has the role in, so nothing may write it"),
+    ("setThenCount", "memset: counts", "{memset: counts, grid: 1}", r"launches\[0\]: 'grid' is not a valid key; allowed: byte, memset, value$"),
+    ("setThenCount", "memset: counts", "{memset: counts, byte: 256}", "memset of 'counts': the byte 256 is not within 0 to 255"),
+    ("setThenCount", "memset: counts", "{memset: counts, value: 2**31}", "memset of 'counts': 2147483648 is not a valid int32"),
+    ("setThenCount", "memset: counts", "{memset: counts, value: 1, byte: 1}", r"launches\[0\]: a memset has a value or a byte, not both"),
+    ("setThenCount", "- {function: countBins, arguments: [in, counts, n]}", "", "there is nothing to launch: 'launches' has no launch"),
+    ("setToMost", "{name: marks, role: out, dtype: int16", "{name: marks, role: out, dtype: float64", "memset of 'marks': float64 of the value 256 repeats nothing shorter than 8 bytes, CUDA's memsets repeat 1, 2 or 4"),
+    ("copyBetween", "- copy: {from: data, to: before}", "- copy: {from: before, to: data}", "elements differ"),
+    ("copyBetween", "to: before}", "to: data}", r"launches\[0\]: copy: from and to are the same array, 'data'"),
+    ("copyBetween", ", to: before}", "}", r"launches\[0\]: copy: the key 'to' is missing"),
+    ("copyBetween", "dtype: float32, shape: size}\n  - {name: n", "dtype: float32, shape: size + 1}\n  - {name: n", r"a copy of 'data' \(4000 bytes\) to 'before' \(4004 bytes\): the sizes must be equal"),
 ]  # fmt: skip
 
 
@@ -100,7 +115,7 @@ def test_what_cannot_be_meant_is_one_sentence(bench, tmp_path, name, old, new, m
 def test_a_program_of_several_launches_is_right(bench, name):
     """Each launch has its function, its arguments and its grid; what the last one leaves is checked at each sample."""
     case = case_of(read_kernel(LAUNCHES / f"{name}.yaml"))
-    assert len(case.launches) == PROGRAMS[name]
+    assert len(case.steps) == PROGRAMS[name]
     outcome = bench.run(case)
     assert (outcome.status, outcome.reason) == ("ok", "")
     assert outcome.measured.checked >= 3

@@ -322,6 +322,27 @@ class Program(Protocol):
         """Restore its `__device__` and `__constant__` variables to their content at the first call of `reset`."""
 
 
+class MemoryProgram(Program):
+    """The program of memsets and copies between launches; each device has one.
+
+    A launch of it has the arguments `(array, Value)`, a memset of the array with the bytes of the value (1, 2 or 4), or
+    `(array, other)`, a copy of the other array's content to it. Its grid, block and shared memory mean nothing.
+    """
+
+    @property
+    def resources(self) -> Resources:
+        """None."""
+        return Resources(None, None, None)
+
+    def sibling(self, function: str) -> Program:
+        """Itself: it has no functions."""
+        _ = function
+        return self
+
+    def reset(self) -> None:
+        """Do nothing: it has no variables."""
+
+
 class Array(Protocol):
     """An array on a device. It stays in the worker process; `read` copies the content."""
 
@@ -393,11 +414,22 @@ class Launch:
     order: int = Order.USUAL  # the order of lanes, warps and blocks, for the CPU device; see `Order`
     variables: tuple[Array, ...] = ()  # `__device__` arrays that the kernel writes
     next_launches: tuple[Launch, ...] = ()  # the launches that follow; `order` applies to them, too
+    loaded: Program | None = None  # what `Device.load` gave, of which the launches are siblings
 
     @property
     def sequence(self) -> tuple[Launch, ...]:
         """This launch and those that follow."""
         return (self, *self.next_launches)
+
+    @property
+    def module(self) -> Program:
+        """The loaded program with all functions and variables."""
+        return self.loaded or self.program
+
+    @property
+    def kernel(self) -> Launch:
+        """The first launch that is neither a memset nor a copy."""
+        return next(part for part in self.sequence if not isinstance(part.program, MemoryProgram))
 
     def arrays(self, *roles: Role) -> list[Array]:
         """The arrays among the arguments and variables that have one of `roles`."""
@@ -420,6 +452,7 @@ class Device(Protocol):
 
     info: DeviceInfo
     usable: bool  # whether further launches are possible; false after a fault of the CUDA context
+    memory: MemoryProgram
     survives_errors: bool  # whether the device can still be used after an unexpected exception
 
     def load(self, source: Source, binary: Binary) -> Program:

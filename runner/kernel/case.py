@@ -25,10 +25,12 @@ from runner.kernel.declaration import (
     ArrayArgument,
     Canonical,
     DeclaredTexture,
+    Entry,
     FunctionName,
     Kernel,
     Kind,
     Loop,
+    MemoryStep,
     PointerArgument,
     ScalarArgument,
     Step,
@@ -41,6 +43,7 @@ from runner.kernel.expression import Expression
 from runner.kernel.recipes import Fill, MemberFills, Recipe
 
 READ = (Role.IN, Role.INOUT)  # of arrays whose content the kernel reads
+MEMSET_BYTES = (1, 2, 4)  # that a memset of CUDA's driver can repeat
 MAX_TURNS = 100_000  # iterations of the loops around launches
 
 
@@ -108,6 +111,25 @@ class LaunchSpec:
     block: Dim3
     shared: int
     arguments: tuple[ArraySpec | ScalarSpec | PointerSpec, ...]
+
+
+@dataclass(frozen=True)
+class MemorySpec:
+    """A memset of an array between launches, or a copy to it."""
+
+    array: ArraySpec
+    origin: ArraySpec | None  # what is copied; `None`: a memset
+    value: int | float  # of a memset: of each number of an element
+    of_bytes: bool  # whether `value` is that of each byte
+
+    @property
+    def pattern(self) -> bytes:
+        """The shortest bytes that a memset repeats; the value must be one that the element holds."""
+        if self.of_bytes:
+            return bytes([int(self.value)])
+        element = self.array.dtype.packed([self.value] * len(list(self.array.dtype.leaves())))
+        units = (element[:n] for n in MEMSET_BYTES if element[:n] * (len(element) // n) == element)
+        return next(units, element)
 
 
 @dataclass(frozen=True)
@@ -191,20 +213,29 @@ class Case:
     @functools.cached_property
     def launches(self) -> tuple[LaunchSpec, ...]:
         """Its launches, in order."""
+        return tuple(step for step in self.steps if isinstance(step, LaunchSpec))
+
+    @functools.cached_property
+    def steps(self) -> tuple[LaunchSpec | MemorySpec, ...]:
+        """Its launches, with the memsets and copies between them, in order."""
         if not self.kernel.launches:
             return (LaunchSpec("", self.grid, self.block, self.shared, self.arguments()),)
-        declared = {a.name: a for a in self.kernel.arguments}
         arrays = {a.name: a for a in self.arrays()}
-        own = own_block(self.kernel, dict(self.parameters))
         return tuple(
-            LaunchSpec(
-                "" if (name := self._function(step.function)) == self._functions[0] else name,
-                to_dim3(step.grid, known),
-                to_dim3(step.block, known) if step.block else own,
-                int(step.shared(known)),
-                tuple(arrays[n] if n in arrays else self._argument(declared[n], known) for n in step.arguments),
-            )
+            MemorySpec(arrays[step.array], arrays.get(step.origin), _number(step.value, known), step.of_bytes)
+            if isinstance(step, MemoryStep)
+            else self._launch(step, known, arrays)
             for step, known in unroll(self.kernel.launches, self.variables)
+        )
+
+    def _launch(self, step: Step, known: Mapping[str, Canonical], arrays: Mapping[str, ArraySpec]) -> LaunchSpec:
+        declared = {a.name: a for a in self.kernel.arguments}
+        return LaunchSpec(
+            "" if (name := self._function(step.function)) == self._functions[0] else name,
+            to_dim3(step.grid, known),
+            to_dim3(step.block, known) if step.block else own_block(self.kernel, dict(self.parameters)),
+            int(step.shared(known)),
+            tuple(arrays[n] if n in arrays else self._argument(declared[n], known) for n in step.arguments),
         )
 
     def _argument(
@@ -214,8 +245,9 @@ class Case:
             return self._array(a)
         if isinstance(a, PointerArgument):
             return PointerSpec(a.name, a.array, int(a.index(known)), self._texture(a.name, a.texture))
-        numbers = (v(known) if isinstance(v, Expression) else v for v in a.values)
-        pointed = (PointerSpec(v.name, v.array, 0) if isinstance(v, PointerArgument) else v for v in numbers)
+        pointed = (
+            PointerSpec(v.name, v.array, 0) if isinstance(v, PointerArgument) else _number(v, known) for v in a.values
+        )
         return ScalarSpec(a.name, self.resolve_dtype(a.dtype), tuple(pointed))
 
     def source(self) -> Source:
@@ -300,6 +332,10 @@ class Case:
         return f"({value})" if isinstance(value, int | float) and value < 0 else str(value)
 
 
+def _number(value: Expression | float, known: Mapping[str, Canonical]) -> Any:
+    return value(known) if isinstance(value, Expression) else value
+
+
 def to_dim3(expressions: Sequence[Expression], known: Mapping[str, Canonical]) -> Dim3:
     """Evaluate one to three expressions as x, y and z; missing ones are 1."""
     x, y, z = (*(int(e(known)) for e in expressions), 1, 1, 1)[:3]
@@ -307,12 +343,12 @@ def to_dim3(expressions: Sequence[Expression], known: Mapping[str, Canonical]) -
 
 
 def unroll(
-    steps: Sequence[Step | Loop], known: Mapping[str, Canonical], turns: Iterator[int] | None = None
-) -> Iterator[tuple[Step, Mapping[str, Canonical]]]:
+    steps: Sequence[Entry], known: Mapping[str, Canonical], turns: Iterator[int] | None = None
+) -> Iterator[tuple[Step | MemoryStep, Mapping[str, Canonical]]]:
     """Unroll the loops: the steps in order, each with the values that its expressions may use (loop counters too)."""
     turns = turns or itertools.count(1)
     for step in steps:
-        if isinstance(step, Step):
+        if not isinstance(step, Loop):
             yield step, known
             continue
         for value in range(int(step.end(known))):

@@ -287,15 +287,28 @@ class Step:
 
 
 @dataclass(frozen=True)
+class MemoryStep:
+    """A memset of an array between launches, or a copy to it."""
+
+    array: str  # that it writes
+    origin: str = ""  # the array that it copies; empty: a memset
+    value: Expression | float = 0.0  # of a memset: of each number of an element
+    of_bytes: bool = False  # whether `value` is that of each byte
+
+
+@dataclass(frozen=True)
 class Loop:
     """Steps that are repeated for each value of a counter from 0 up to, but not including, `end`; loops may nest."""
 
     counter: str
     end: Expression
-    steps: tuple[Step | Loop, ...]
+    steps: tuple[Entry, ...]
 
 
-def each_step(steps: Iterable[Step | Loop]) -> Iterator[Step | Loop]:
+Entry = Step | MemoryStep | Loop
+
+
+def each_step(steps: Iterable[Entry]) -> Iterator[Entry]:
     """The steps, and those within loops, each behind its loop."""
     for step in steps:
         yield step
@@ -366,7 +379,7 @@ class Kernel:
     common: Path | None
     structs: tuple[DType, ...] = ()
     no_output: str = ""  # why the kernel has no output to compare
-    launches: tuple[Step | Loop, ...] = ()  # empty: one launch with all arguments
+    launches: tuple[Entry, ...] = ()  # empty: one launch with all arguments
     undefined_where: tuple[tuple[str, ArrayExpression], ...] = ()  # conditions: elements of outputs not to compare
     metrics: tuple[Metric, ...] = ()
     form: Form = Form.KERNEL  # what the source holds

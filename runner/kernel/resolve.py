@@ -14,9 +14,11 @@ from runner.device import Dim3, Surface, Texture
 from runner.errors import UsageError
 from runner.kernel.arrays import COUNTING, DTYPES, FILLS, DType
 from runner.kernel.case import (
+    MEMSET_BYTES,
     ArraySpec,
     Case,
     LaunchSpec,
+    MemorySpec,
     PointerSpec,
     ScalarSpec,
     known_values,
@@ -24,7 +26,7 @@ from runner.kernel.case import (
     to_dim3,
     unroll,
 )
-from runner.kernel.declaration import VOCABULARY, Canonical, Kernel, Kind, canonical, value_text
+from runner.kernel.declaration import VOCABULARY, Canonical, Kernel, Kind, Step, canonical, value_text
 from runner.kernel.recipes import Recipe, file_mismatch
 
 # CUDA's limits for every launch (CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability").
@@ -63,12 +65,13 @@ def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
     excluded = _excluded(kernel, values, known, block)
     grid, shared = (0, 0, 0), 0
     if not excluded:
-        first = next(unroll(kernel.launches, known), None)
+        steps = unroll(kernel.launches, known)
+        first, within = next(((step, names) for step, names in steps if isinstance(step, Step)), (None, known))
         if kernel.launches and first is None:
-            excluded = "there is nothing to launch: the loops under 'launches' have no iterations"
+            excluded = "there is nothing to launch: 'launches' has no launch, or its loops have no iterations"
         elif first is not None:
-            grid, shared = to_dim3(first[0].grid, first[1]), int(first[0].shared(first[1]))
-            block = to_dim3(first[0].block, first[1]) if first[0].block else block
+            grid, shared = to_dim3(first.grid, within), int(first.shared(within))
+            block = to_dim3(first.block, within) if first.block else block
         else:
             grid, shared = to_dim3(kernel.grid, known), int(kernel.shared(known))
         excluded = excluded or _grid_error(grid)
@@ -125,13 +128,35 @@ def _case_error(case: Case) -> str:
     if next(itertools.islice(launches, MAX_LAUNCHES, None), None):
         return f"there would be more than {MAX_LAUNCHES} launches"
     arrays = {a.name: a for a in case.arrays()}
-    if reason := next(filter(None, (_launch_error(launch, arrays) for launch in case.launches)), ""):
+    if reason := next(filter(None, (_step_error(step, arrays) for step in case.steps)), ""):
         return reason
     case.source()  # evaluates the remaining expressions, as do the next lines
     case.hazard  # noqa: B018
     if case.kernel.shuffle:
         case.kernel.shuffle.argument(case.variables)
     return ""
+
+
+def _step_error(step: LaunchSpec | MemorySpec, arrays: Mapping[str, ArraySpec]) -> str:
+    return _memory_error(step) if isinstance(step, MemorySpec) else _launch_error(step, arrays)
+
+
+def _memory_error(step: MemorySpec) -> str:
+    """Why a memset or a copy is impossible; empty if it is possible."""
+    name, dtype, value = step.array.name, step.array.dtype, step.value
+    if step.origin:
+        given, needed = step.origin.nbytes, step.array.nbytes
+        if given == needed:
+            return ""
+        return f"a copy of '{step.origin.name}' ({given} bytes) to '{name}' ({needed} bytes): the sizes must be equal"
+    if step.of_bytes:
+        return "" if value in range(256) else f"memset of '{name}': the byte {value} is not within 0 to 255"
+    if wrong := [number for _, number in dtype.leaves() if not (number.holds(value) or abs(value) == math.inf)]:
+        return f"memset of '{name}': {value} is not a valid {wrong[0].name}"
+    if len(step.pattern) in MEMSET_BYTES:
+        return ""
+    what = f"{dtype.name} of the value {value} repeats nothing shorter than {len(step.pattern)} bytes"
+    return f"memset of '{name}': {what}, CUDA's memsets repeat 1, 2 or 4; launch a kernel instead"
 
 
 def _launch_error(launch: LaunchSpec, arrays: Mapping[str, ArraySpec]) -> str:

@@ -1,7 +1,7 @@
-"""Compares the arguments that launches name with the parameters of their functions, as far as the source's text tells.
+"""Compares the arguments of launches with the parameters of their functions, as far as the source's text tells.
 
-The compiler decides what a function takes, but only when a case is compiled, and a GPU's driver never compares. The text
-tells it when the YAML is read, unless a macro, a parameter pack or an overload hides the number.
+The compiler decides what a function takes, but only when a case is compiled, and a GPU's driver never compares. The
+text tells it when the YAML is read, unless a macro, a parameter pack or an overload hides the number.
 """
 
 from __future__ import annotations

@@ -16,8 +16,10 @@ from runner.kernel.declaration import (
     TEXTURE_MODES,
     ArrayArgument,
     DeclaredTexture,
+    Entry,
     Kind,
     Loop,
+    MemoryStep,
     Parameter,
     PointerArgument,
     ScalarArgument,
@@ -273,6 +275,10 @@ def _recipe(d: Reader, given: Mapping[str, Any], where: str) -> Recipe:
     return Recipe(kind, where, numbers, needed_arrays=needs)
 
 
+_LAUNCH = ("function", "arguments", "grid", "block", "shared")
+_MEMSET = ("memset", "value", "byte")
+
+
 def loop_names(entries: Any) -> set[str]:
     """The names of the counters of loops in `launches`, which arguments need before launches are read."""
     inner = [e for e in entries if isinstance(e, dict)] if isinstance(entries, list) else []
@@ -280,14 +286,14 @@ def loop_names(entries: Any) -> set[str]:
     return own.union(*(loop_names(e.get("launches")) for e in inner))
 
 
-def launches(d: Reader, arguments: Sequence[Argument]) -> tuple[Step | Loop, ...]:
+def launches(d: Reader, arguments: Sequence[Argument]) -> tuple[Entry, ...]:
     """Read the key `launches`."""
     return tuple(step for entry in d.each("launches") for step in _steps(entry, arguments))
 
 
-def _steps(d: Reader, arguments: Sequence[Argument]) -> tuple[Step | Loop, ...]:
+def _steps(d: Reader, arguments: Sequence[Argument]) -> tuple[Entry, ...]:
     """Read an entry of `launches`: a step, or loops around steps."""
-    d.only(("for", "launches", "function", "arguments", "grid", "block", "shared"))
+    d.only(("for", "launches", *_LAUNCH, *_MEMSET, "copy"))
     if "for" not in d.raw:
         return (_step(d, arguments),)
     level = d.level("for", d.raw["for"])
@@ -310,8 +316,10 @@ def _steps(d: Reader, arguments: Sequence[Argument]) -> tuple[Step | Loop, ...]:
     return steps
 
 
-def _step(d: Reader, arguments: Sequence[Argument]) -> Step:
-    d.only(("function", "arguments", "grid", "block", "shared"))
+def _step(d: Reader, arguments: Sequence[Argument]) -> Step | MemoryStep:
+    if "memset" in d.raw or "copy" in d.raw:
+        return _memory_step(d, arguments)
+    d.only(_LAUNCH)
     passed = [a.name for a in arguments if not isinstance(a, ArrayArgument) or (a.passed and not a.constant)]
     names = [str(name) for name in d.sequence("arguments")] or passed
     if unknown := [name for name in names if name not in passed]:
@@ -321,3 +329,38 @@ def _step(d: Reader, arguments: Sequence[Argument]) -> Step:
     grid = d.expressions("grid") if "grid" in d.raw else d.grid
     block = d.expressions("block") if "block" in d.raw else ()
     return Step(d.function(""), tuple(names), grid, block, d.expression("shared", d.shared))
+
+
+def _memory_step(d: Reader, arguments: Sequence[Argument]) -> MemoryStep:
+    """Read `memset: ARRAY` with a `value` or a `byte`, or `copy: {from: ARRAY, to: ARRAY}`."""
+    if "copy" in d.raw:
+        d.only(("copy",))
+        level = d.level("copy", d.raw["copy"]).exactly("from", "to")
+        origin, array = (_plain_array(level, key, arguments) for key in ("from", "to"))
+        if origin.name == array.name:
+            raise UsageError(f"{level.where}: from and to are the same array, '{array.name}'")
+        return MemoryStep(_written(level, "to", array), origin.name)
+    d.only(_MEMSET)
+    array = _plain_array(d, "memset", arguments)
+    if "value" in d.raw and "byte" in d.raw:
+        raise UsageError(f"{d.where}: a memset has a value or a byte, not both")
+    key = "byte" if "byte" in d.raw else "value"
+    value, is_float = d.raw.get(key, 0), any(dtype.is_float for dtype in d.arrays[array.name])
+    number = value if isinstance(value, float) else d.as_expression(key, value, real=is_float and key == "value")
+    return MemoryStep(_written(d, "memset", array), "", number, key == "byte")
+
+
+def _plain_array(d: Reader, key: str, arguments: Sequence[Argument]) -> ArrayArgument:
+    """The array that a memset or a copy names, which has to be memory that a pointer reaches."""
+    name = _target(d, key, d.raw[key], "the name of an array")
+    array = next(a for a in arguments if isinstance(a, ArrayArgument) and a.name == name)
+    if array.image or array.constant:
+        kind = "a texture or a surface" if array.image else "a __constant__ or __device__ array"
+        raise UsageError(f"{d.where}: {key}: '{name}' is {kind}; expected an array with a plain pointer")
+    return array
+
+
+def _written(d: Reader, key: str, array: ArrayArgument) -> str:
+    if array.role is Role.IN:
+        raise UsageError(f"{d.where}: {key}: '{array.name}' has the role in, so nothing may write it; use another role")
+    return array.name

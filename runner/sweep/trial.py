@@ -23,7 +23,7 @@ from runner.device import NULL, Array, Binary, Device, Inside, Launch, LaunchDia
 from runner.errors import CaseError, OutOfMemory, UsageError
 from runner.kernel.arrays import part_types, with_parts
 from runner.kernel.branches import TIES_HINT, explain_by_ties
-from runner.kernel.case import ArraySpec, Case, PointerSpec, ScalarSpec
+from runner.kernel.case import ArraySpec, Case, LaunchSpec, MemorySpec, PointerSpec, ScalarSpec
 from runner.kernel.check import CheckResult, check, poison_byte, power
 from runner.kernel.inputs import contents, second_contents
 from runner.kernel.reference import Expected, expect, missing_names
@@ -280,18 +280,17 @@ def upload(
     views = _views(device, case, arrays, stack)
     cache, sizes = str(case.variables["cache"]), {a.name: a.dtype.itemsize for a in case.arrays()}
     programs = {f: program.sibling(f) if f else program for f in {one.function for one in case.launches}}
-    first, *others = (
-        Launch(
-            programs[one.function],
-            one.grid,
-            one.block,
-            one.shared,
-            tuple(views.get(a.name) or _argument(a, arrays, sizes) for a in one.arguments),
-            cache,
-        )
-        for one in case.launches
-    )
-    return dataclasses.replace(first, variables=tuple(variables), next_launches=tuple(others)), arrays
+
+    def launch(one: LaunchSpec | MemorySpec) -> Launch:
+        if isinstance(one, MemorySpec):
+            given = arrays[one.origin.name] if one.origin else Value(one.pattern, 1, "")
+            return Launch(device.memory, (1, 1, 1), (1, 1, 1), 0, (arrays[one.array.name], given))
+        passed = tuple(views.get(a.name) or _argument(a, arrays, sizes) for a in one.arguments)
+        return Launch(programs[one.function], one.grid, one.block, one.shared, passed, cache)
+
+    first, *others = map(launch, case.steps)
+    whole = dataclasses.replace(first, variables=tuple(variables), next_launches=tuple(others), loaded=program)
+    return whole, arrays
 
 
 def _place(device: Device, spec: ArraySpec, content: NDArray[Any], stack: ExitStack) -> Array:
@@ -336,7 +335,7 @@ def _scalar_argument(scalar: ScalarSpec, arrays: Mapping[str, Array]) -> np.gene
 
 def reset(case: Case, launch: Launch, arrays: Mapping[str, Array]) -> None:
     """Poison the outputs, restore the arrays that a launch changes in place, and zero the state arrays."""
-    launch.program.reset()  # before poisoning: outputs may be variables of the program
+    launch.module.reset()  # before poisoning: outputs may be variables of the program
     poison(case, arrays)
     for array in launch.arrays(Role.STATE):
         array.fill_bytes(0)

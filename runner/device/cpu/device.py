@@ -34,7 +34,7 @@ from runner.device import (
 from runner.device.calls import PythonProgram
 from runner.device.cpu.build import find_toolchain
 from runner.device.cpu.interface import Fault, LaunchReport, LaunchRequest, Outcome
-from runner.device.cpu.memory import GuardedArray, GuardedImage, host_view, view
+from runner.device.cpu.memory import GuardedArray, GuardedImage, HostMemory, host_view, view
 from runner.device.cpu.program import CpuProgram, Variable
 from runner.device.cpu.translate import PARAMETERS, WRAPPER, is_ours
 from runner.device.kinds import CPU, processor
@@ -59,6 +59,7 @@ class CpuDevice(Device):
     kind = CPU
     usable = True  # a failed launch leaves nothing behind
     survives_errors = True
+    memory = HostMemory()
 
     def __init__(self, threads: int = 0) -> None:
         self.threads = threads if threads > 0 else len(os.sched_getaffinity(0))
@@ -134,7 +135,7 @@ class CpuDevice(Device):
     def _prepare(self, launch: Launch, time_limit: float) -> PreparedSequence:
         launches = [
             PreparedCall(part)
-            if isinstance(part.program, PythonProgram)
+            if isinstance(part.program, PythonProgram | HostMemory)
             else PreparedLaunch(self, part, launch.order, time_limit)
             for part in launch.sequence
         ]
@@ -193,10 +194,10 @@ class PreparedLaunch:
 
 
 class PreparedCall:
-    """A call of a Python function; it can be run repeatedly. Its arrays are in this process's memory."""
+    """A call of a Python function, a memset or a copy; it can be run repeatedly. Its arrays are in this process."""
 
     def __init__(self, launch: Launch) -> None:
-        assert isinstance(launch.program, PythonProgram)  # noqa: S101  (launches are made from what was loaded)
+        assert isinstance(launch.program, PythonProgram | HostMemory)  # noqa: S101  (made from what was loaded)
         self._queue = launch.program.queue(launch)
         self._arrays = [argument for argument in launch.arguments if isinstance(argument, GuardedArray)]
 

@@ -86,6 +86,6 @@ def cache_result(stage: str, case: Case, *settings: str, binary: Binary, result:
 
 def _result_path(stage: str, case: Case, binary: Binary, settings: Sequence[str]) -> Path:
     """The key has the case's launches, arrays and seed, and settings such as the number of schedules."""
-    launch = repr(case.launches), repr(case.arrays()), str(case.seed)
+    launch = repr(case.steps), repr(case.arrays()), str(case.seed)
     versions = __version__, *tools(os.environ.get("CXX", ""))
     return cache.default_folder(CHECKED) / stage / f"{cache.key(binary.digest, *launch, *versions, *settings)}.json"
