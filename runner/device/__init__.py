@@ -325,8 +325,8 @@ class Program(Protocol):
 class MemoryProgram(Program):
     """The program of memsets and copies between launches; each device has one.
 
-    A launch of it has the arguments `(array, Value)`, a memset of the array with the bytes of the value (1, 2 or 4), or
-    `(array, other)`, a copy of the other array's content to it. Its grid, block and shared memory mean nothing.
+    A launch of it has three arguments: the array that it writes, the bytes that a memset repeats (a `Value` of 1, 2 or
+    4) or the array that is copied, and the number of bytes to write. Its grid and block mean nothing.
     """
 
     @property

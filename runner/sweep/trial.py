@@ -284,7 +284,8 @@ def upload(
     def launch(one: LaunchSpec | MemorySpec) -> Launch:
         if isinstance(one, MemorySpec):
             given = arrays[one.origin.name] if one.origin else Value(one.pattern, 1, "")
-            return Launch(device.memory, (1, 1, 1), (1, 1, 1), 0, (arrays[one.array.name], given))
+            written = arrays[one.array.name], given, np.uint64(one.array.nbytes)
+            return Launch(device.memory, (1, 1, 1), (1, 1, 1), 0, written)
         passed = tuple(views.get(a.name) or _argument(a, arrays, sizes) for a in one.arguments)
         return Launch(programs[one.function], one.grid, one.block, one.shared, passed, cache)
 

@@ -90,7 +90,7 @@ class HostMemory(MemoryProgram):
 
     def queue(self, launch: Launch) -> Callable[[], object]:
         """What runs the memset or the copy."""
-        array, given = launch.arguments
+        array, given, _ = launch.arguments
         assert isinstance(array, HostArray)  # noqa: S101  (launches are made from arrays of this device)
         if isinstance(given, Value):
             unit = np.frombuffer(given.content, np.uint8)

@@ -245,17 +245,15 @@ class StreamMemory(MemoryProgram):
 
     def queue(self, launch: Launch) -> Callable[[], None]:
         """What queues the memset or the copy."""
-        array, given = launch.arguments
-        assert isinstance(array, CudaArray)  # noqa: S101  (launches are made from arrays of this device)
-        nbytes = array.host.nbytes
+        arguments: Any = launch.arguments  # arrays with `begin`, of this device or of the one of exact arrays
+        array, given, size = arguments
+        nbytes = int(size)
         if not nbytes:
             return lambda: None
         if isinstance(given, Value):
             memsets = {1: driver.memset_d8_async, 2: driver.memset_d16_async, 4: driver.memset_d32_async}
-            size = len(given.content)
-            pattern = int.from_bytes(given.content, sys.byteorder)
-            return functools.partial(memsets[size], array.begin, pattern, nbytes // size, self._stream)
-        assert isinstance(given, CudaArray)  # noqa: S101
+            unit, pattern = len(given.content), int.from_bytes(given.content, sys.byteorder)
+            return functools.partial(memsets[unit], array.begin, pattern, nbytes // unit, self._stream)
         return functools.partial(driver.memcpy_dtod_async, array.begin, given.begin, nbytes, self._stream)
 
 
