@@ -18,6 +18,7 @@ from runner.kernel.inputs import contents
 FOLDER, LAUNCHES = (ROOT / "tests" / "kernels" / name for name in ("arguments", "launches"))
 PROGRAMS = {"twoPasses": 2, "scanWithFixUp": 3, "pingPong": 4}  # and their launches
 PROGRAMS |= {"setThenCount": 2, "setThenFetch": 2, "setToMost": 8, "copyBetween": 4}  # with memsets and copies
+PROGRAMS |= {"twoFiles": 3}  # of two sources
 RIGHT = sorted(path.stem for path in FOLDER.glob("*.yaml") if path.stem not in ("forgetful", "fp8Bits"))
 
 
@@ -86,6 +87,10 @@ MISTAKES = [
     ("scanWithFixUp", '- {function: "fixed', '- {for: {i: 20000}, function: "fixed', "there would be more than 10000 launches"),
     ("scanWithFixUp", '- {function: "fixed', '- {for: {i: j}, function: "fixed', "names 'j', which is not a parameter"),
     ("scanWithFixUp", "arguments: [data, sums, counted, n]", "arguments: [data]", r"launches: 'fixed::addBefore' takes 4 arguments \(T\* data, const T\* sums, int\* counted, int n\), the launch passes 1: data$"),
+    # a source that cannot be meant
+    ("twoFiles", "second/finish.cu", "second/finis.cu", r"launches\[1\]: source: the file 'second/finis.cu' was not found in"),
+    ("twoFiles", "second/finish.cu, function: step", "second/finish.cu, function: half", "has no __global__ function 'half'; its kernels are step"),
+    ("twoFiles", "[data, counted, n]", "[data, n]", r"launches: 'step' takes 3 arguments \(float\* data, int\* counted, int n\), the launch passes 2: data, n$"),
     # a memset or a copy that cannot be meant, or that is not enough
     ("setThenCount", "memset: counts", "{memset: counts, value: 1}", "elements differ"),
     ("setThenCount", "memset: counts", "memset: count", r"launches\[0\]: memset: expected the name of an array, not 'count'; known: in, counts$"),

@@ -16,7 +16,7 @@ import enum
 import re
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -153,6 +153,16 @@ class Source:
     options: tuple[str, ...] = ()  # options of a GPU's compiler; see `runner.device.options`
     form: Form = Form.KERNEL
     libraries: tuple[str, ...] = ()  # that a host function is linked with, such as `cublas`
+    others: tuple[Source, ...] = ()  # further sources of a program of launches; see `runner.device.parts`
+
+    @property
+    def parts(self) -> tuple[Source, ...]:
+        """The sources that are compiled one by one: this one without the others, and the others."""
+        return (replace(self, others=()) if self.others else self, *self.others)
+
+    def with_options(self, options: tuple[str, ...]) -> Source:
+        """The same, compiled with other options of a GPU's compiler."""
+        return replace(self, options=options, others=tuple(o.with_options(options) for o in self.others))
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -191,6 +201,12 @@ class Binary:
     seconds: float  # compile time; for a cache hit, the time of the lookup
     cached: bool
     log: str = ""  # the compiler's warnings
+    others: tuple[Binary, ...] = ()  # those of the source's `others`; the digest is that of all
+
+    @property
+    def parts(self) -> tuple[Binary, ...]:
+        """The binaries of the source's parts. Only their paths count: the digest of the first is that of all."""
+        return (self, *self.others)
 
     @property
     def name(self) -> str:
@@ -310,6 +326,8 @@ class Energy:
 
 class Program(Protocol):
     """A kernel loaded on a device. It stays in the worker process; results hold `resources` alone."""
+
+    others: tuple[Program, ...] = ()  # those of the source's `others`
 
     @property
     def resources(self) -> Resources:

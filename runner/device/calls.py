@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from runner.device import Inside, Launch, Resources, Source, Value, View
+from runner.device import Inside, Launch, Program, Resources, Source, Value, View
 from runner.errors import LaunchError, NotInstalled
 from runner.files import modules
 
@@ -41,6 +41,7 @@ class PythonProgram:
     """
 
     calls_host = True
+    others: tuple[Program, ...] = ()
 
     def __init__(self, source: Source, argument: Callable[[Any], Any], stream: object) -> None:
         self._source, self._argument, self._stream = source, argument, stream

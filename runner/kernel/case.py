@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.device import Dim3, Role, Source, Surface, Texture, cache, options
+from runner.device.excerpt import parsed_files
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPES, FORMER_NAMES, DType
 from runner.kernel.declaration import (
@@ -111,6 +112,7 @@ class LaunchSpec:
     block: Dim3
     shared: int
     arguments: tuple[ArraySpec | ScalarSpec | PointerSpec, ...]
+    part: int = 0  # the number of the source that has the function, among `Source.parts`
 
 
 @dataclass(frozen=True)
@@ -230,12 +232,14 @@ class Case:
 
     def _launch(self, step: Step, known: Mapping[str, Canonical], arrays: Mapping[str, ArraySpec]) -> LaunchSpec:
         declared = {a.name: a for a in self.kernel.arguments}
+        name, source = self._function(step.function), step.source or self.kernel.source
         return LaunchSpec(
-            "" if (name := self._function(step.function)) == self._functions[0] else name,
+            "" if name == self._functions[source][0] else name,
             to_dim3(step.grid, known),
             to_dim3(step.block, known) if step.block else own_block(self.kernel, dict(self.parameters)),
             int(step.shared(known)),
             tuple(arrays[n] if n in arrays else self._argument(declared[n], known) for n in step.arguments),
+            list(self._functions).index(source),
         )
 
     def _argument(
@@ -261,18 +265,29 @@ class Case:
         constants = tuple(a.name for a in kernel.arrays if a.constant)
         dtypes = [DTYPES[str(values[p.name])] for p in kernel.parameters if p.kind is Kind.DTYPE]
         headers = tuple(dict.fromkeys(d.header for d in dtypes if d.header))
-        text = _text(kernel.source, kernel.source.stat().st_mtime_ns)
-        first, *more = self._functions
-        return Source(
-            kernel.source, text, first, macros, constants, headers, tuple(more), kernel.cooperative, kernel.include,
-            self.options, kernel.form, kernel.libraries,
-        )  # fmt: skip
+        parts = [
+            Source(
+                path, _text(path, path.stat().st_mtime_ns), first, macros, constants, headers, tuple(more),
+                kernel.cooperative, kernel.include, self.options, kernel.form, kernel.libraries,
+            )
+            for path, (first, *more) in self._functions.items()
+        ]  # fmt: skip
+        if len(parts) > 1:
+            parts = [dataclasses.replace(p, constants=_declared(p, constants)) for p in parts]
+            known = {name for p in parts for name in p.constants}  # of the others the compiler of the first part tells
+            lost = tuple(name for name in constants if name not in known)
+            parts[0] = dataclasses.replace(parts[0], constants=(*parts[0].constants, *lost))
+        return dataclasses.replace(parts[0], others=tuple(parts[1:]))
 
     @functools.cached_property
-    def _functions(self) -> tuple[str, ...]:
-        """The functions that are launched; the first one gives the program its name."""
-        steps = [step for step in each_step(self.kernel.launches) if isinstance(step, Step)]
-        return tuple(dict.fromkeys(self._function(step.function) for step in steps)) or (self._function(()),)
+    def _functions(self) -> dict[Path, list[str]]:
+        """The functions that are launched, by source; the first one gives the program its name."""
+        found: dict[Path, list[str]] = {}
+        for step in each_step(self.kernel.launches):
+            if isinstance(step, Step):
+                functions = found.setdefault(step.source or self.kernel.source, [])
+                functions += {self._function(step.function)}.difference(functions)
+        return found or {self.kernel.source: [self._function(())]}
 
     def _function(self, pieces: FunctionName) -> str:
         """A function's name in C++; without pieces the kernel's own."""
@@ -330,6 +345,12 @@ class Case:
         if isinstance(value, bool):
             return str(value).lower()
         return f"({value})" if isinstance(value, int | float) and value < 0 else str(value)
+
+
+def _declared(source: Source, names: Sequence[str]) -> tuple[str, ...]:
+    """Those of the names that the source or a file that it includes declares."""
+    found = {name for _, file in parsed_files(source) for item in file.items for name in item.names}
+    return tuple(name for name in names if name in found)
 
 
 def _number(value: Expression | float, known: Mapping[str, Canonical]) -> Any:

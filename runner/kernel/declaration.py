@@ -284,6 +284,7 @@ class Step:
     grid: tuple[Expression, ...]
     block: tuple[Expression, ...]  # empty: the kernel's
     shared: Expression
+    source: Path | None = None  # that has the function; `None`: the kernel's
 
 
 @dataclass(frozen=True)
@@ -384,6 +385,12 @@ class Kernel:
     metrics: tuple[Metric, ...] = ()
     form: Form = Form.KERNEL  # what the source holds
     libraries: tuple[str, ...] = ()  # that a host function is linked with
+
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """Its source, then those that launches name."""
+        named = (step.source for step in each_step(self.launches) if isinstance(step, Step) and step.source)
+        return tuple(dict.fromkeys((self.source, *named)))
 
     @property
     def opaque(self) -> str:

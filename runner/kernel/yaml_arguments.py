@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from runner.bounds.array_expression import ArrayExpression
-from runner.device import Role, Surface
+from runner.device import Form, Role, Surface, form_of
 from runner.errors import UsageError
+from runner.kernel import yaml_form
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, FORMER_NAMES, POINTER, DType, structure
 from runner.kernel.declaration import (
     TEXTURE_MODES,
@@ -275,7 +276,7 @@ def _recipe(d: Reader, given: Mapping[str, Any], where: str) -> Recipe:
     return Recipe(kind, where, numbers, needed_arrays=needs)
 
 
-_LAUNCH = ("function", "arguments", "grid", "block", "shared")
+_LAUNCH = ("source", "function", "arguments", "grid", "block", "shared")
 _MEMSET = ("memset", "value", "byte")
 
 
@@ -328,7 +329,16 @@ def _step(d: Reader, arguments: Sequence[Argument]) -> Step | MemoryStep:
         raise UsageError(f"{d.where}: the key 'grid' is missing")
     grid = d.expressions("grid") if "grid" in d.raw else d.grid
     block = d.expressions("block") if "block" in d.raw else ()
-    return Step(d.function(""), tuple(names), grid, block, d.expression("shared", d.shared))
+    source = _launched_source(d) if "source" in d.raw else None
+    return Step(d.function(""), tuple(names), grid, block, d.expression("shared", d.shared), source)
+
+
+def _launched_source(d: Reader) -> Path:
+    """The source of a launch, which has to be CUDA C++ with a kernel."""
+    path = yaml_form.find(d, d.text("source"))
+    if form_of(path, host=False) is not Form.KERNEL:
+        raise UsageError(f"{d.where}: source: expected CUDA C++ (.cu), not '{path.name}'")
+    return path
 
 
 def _memory_step(d: Reader, arguments: Sequence[Argument]) -> MemoryStep:

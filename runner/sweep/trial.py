@@ -242,7 +242,14 @@ def set_constants(device: Device, program: Program, case: Case, inputs: Contents
     """Write the kernel's `__constant__` arrays."""
     for spec in case.arrays():
         if spec.constant and spec.role not in WRITTEN:
-            device.set_constant(program, spec.name, inputs[spec.name])
+            for one in _declaring(case, program, spec.name):
+                device.set_constant(one, spec.name, inputs[spec.name])
+
+
+def _declaring(case: Case, program: Program, name: str) -> list[Program]:
+    """The programs, one for each source, that have a `__constant__` or `__device__` array."""
+    programs = (program, *program.others)
+    return [one for one, part in zip(programs, case.source().parts, strict=True) if name in part.constants]
 
 
 def upload(
@@ -275,11 +282,14 @@ def upload(
             if not spec.passed:
                 variables.append(arrays[spec.name])
         elif spec.role in WRITTEN:
-            arrays[spec.name] = device.variable(program, spec.name, inputs[spec.name], spec.role)
+            owner, *_ = _declaring(case, program, spec.name)
+            arrays[spec.name] = device.variable(owner, spec.name, inputs[spec.name], spec.role)
             variables.append(arrays[spec.name])
     views = _views(device, case, arrays, stack)
     cache, sizes = str(case.variables["cache"]), {a.name: a.dtype.itemsize for a in case.arrays()}
-    programs = {f: program.sibling(f) if f else program for f in {one.function for one in case.launches}}
+    parts = (program, *program.others)
+    functions = {(one.part, one.function) for one in case.launches}
+    programs = {(part, name): parts[part].sibling(name) if name else parts[part] for part, name in functions}
 
     def launch(one: LaunchSpec | MemorySpec) -> Launch:
         if isinstance(one, MemorySpec):
@@ -287,7 +297,7 @@ def upload(
             written = arrays[one.array.name], given, np.uint64(one.array.nbytes)
             return Launch(device.memory, (1, 1, 1), (1, 1, 1), 0, written)
         passed = tuple(views.get(a.name) or _argument(a, arrays, sizes) for a in one.arguments)
-        return Launch(programs[one.function], one.grid, one.block, one.shared, passed, cache)
+        return Launch(programs[one.part, one.function], one.grid, one.block, one.shared, passed, cache)
 
     first, *others = map(launch, case.steps)
     whole = dataclasses.replace(first, variables=tuple(variables), next_launches=tuple(others), loaded=program)
@@ -336,7 +346,8 @@ def _scalar_argument(scalar: ScalarSpec, arrays: Mapping[str, Array]) -> np.gene
 
 def reset(case: Case, launch: Launch, arrays: Mapping[str, Array]) -> None:
     """Poison the outputs, restore the arrays that a launch changes in place, and zero the state arrays."""
-    launch.module.reset()  # before poisoning: outputs may be variables of the program
+    for program in (launch.module, *launch.module.others):
+        program.reset()  # before poisoning: outputs may be variables of the program
     poison(case, arrays)
     for array in launch.arrays(Role.STATE):
         array.fill_bytes(0)

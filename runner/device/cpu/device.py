@@ -30,6 +30,7 @@ from runner.device import (
     Texture,
     Timed,
     View,
+    parts,
 )
 from runner.device.calls import PythonProgram
 from runner.device.cpu.build import find_toolchain
@@ -85,7 +86,7 @@ class CpuDevice(Device):
         """Make the kernel ready to launch."""
         if source.form is Form.PYTHON:
             return PythonProgram(source, host_view, None)
-        return CpuProgram(source, binary)
+        return parts.loaded(source, binary, CpuProgram)  # type: ignore[no-any-return]
 
     def set_constant(self, program: CpuProgram, name: str, value: NDArray[Any]) -> None:
         """Write a `__constant__` or `__device__` variable of the program."""

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Binary, Inside, Resources, Role, Source, Value, View, elf
+from runner.device import Binary, Inside, Program, Resources, Role, Source, Value, View, elf
 from runner.device.cpu import zones
 from runner.device.cpu.interface import LaunchReport, LaunchRequest, Zone
 from runner.device.cpu.memory import GuardedImage, HostArray, memory_at
@@ -59,6 +59,8 @@ _dlclose.argtypes = [ctypes.c_void_p]
 
 class CpuProgram:
     """A kernel loaded on the CPU device."""
+
+    others: tuple[Program, ...] = ()
 
     def __init__(self, source: Source, binary: Binary) -> None:
         self.function, self.path, self.binary = source.function, source.path, binary.path

@@ -29,6 +29,7 @@ from runner.device import (
     Texture,
     Timed,
     View,
+    parts,
 )
 from runner.device.calls import PythonProgram, calls_host
 from runner.device.cuda import energy
@@ -93,6 +94,9 @@ class CudaDevice(Device):
             return HostProgram(binary.path, source, self.stream)
         if source.form is Form.PYTHON:
             return PythonProgram(source, CudaView, Stream(self.stream.handle))
+        return parts.loaded(source, binary, self._load_kernel)  # type: ignore[no-any-return]
+
+    def _load_kernel(self, source: Source, binary: Binary) -> CudaProgram:
         try:
             content = binary.path.read_bytes()
             program = CudaProgram(content, source.functions, self.stream, cooperative=source.cooperative)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pycuda import driver
 
-from runner.device import Array, Inside, Launch, MemoryProgram, Resources, Role, Value, elf
+from runner.device import Array, Inside, Launch, MemoryProgram, Program, Resources, Role, Value, elf
 from runner.device.cuda.driver_calls import DriverFunction, DriverModule
 from runner.device.cuda.guard import Guard
 from runner.errors import LaunchError
@@ -26,6 +26,8 @@ VARIABLES = (".nv.global", ".nv.constant3")  # the sections of __device__ and __
 
 class CudaProgram:
     """A kernel's function, with the module that it keeps loaded."""
+
+    others: tuple[Program, ...] = ()
 
     def __init__(
         self, cubin: bytes, functions: Sequence[str], stream: driver.Stream, *, cooperative: bool = False
