@@ -87,6 +87,16 @@ MISTAKES = [
     ("scanWithFixUp", '- {function: "fixed', '- {for: {i: 20000}, function: "fixed', "there would be more than 10000 launches"),
     ("scanWithFixUp", '- {function: "fixed', '- {for: {i: j}, function: "fixed', "names 'j', which is not a parameter"),
     ("scanWithFixUp", "arguments: [data, sums, counted, n]", "arguments: [data]", r"launches: 'fixed::addBefore' takes 4 arguments \(T\* data, const T\* sums, int\* counted, int n\), the launch passes 1: data$"),
+    # an array of pointers that cannot be meant
+    ("joinLists", "[short, null, long]", "[short, null, lon]", r"arguments\[2\]: pointers\[2\]: expected null or the name of an array, not 'lon'; known: short, long, lengths, out$"),
+    ("joinLists", "pointers: [short, null, long]", "pointers: []", r"arguments\[2\]: pointers: expected a list of arrays, such as \[a, b\]$"),
+    ("joinLists", "pointers: [short, null, long]", "pointers: short", r"arguments\[2\]: pointers: expected a list, not 'short'"),
+    ("joinLists", "[short, null, long]}", "[short, null, long], at: 1}", r"arguments\[2\]: 'at' is not a valid key; allowed: name, pointers$"),
+    ("joinLists", "role: out, dtype: float32, shape: size", "role: out, dtype: float32, shape: size, pointers: 1", r"arguments\[4\]: pointers: expected true or false, not '1'"),
+    ("batchedProduct", "{name: n,", "{name: again, pointer: a}\n  - {name: n,", "again: 'a' has 'pointers: true', so it has no address of its own; a pointer cannot refer to it"),
+    ("batchedProduct", "batch: 7", "batch: 5000", "the array 'a' would be 5000 arrays; 'pointers: true' is for 1 to 4096"),
+    ("batchedProduct", "grid: batch", "grid: batch\nlaunches: [{memset: c}, {grid: batch}]", r"launches\[0\]: memset: 'c' is an array of pointers; expected an array with a plain pointer"),
+    ("batchedProduct", "fill: random, pointers: true", "fill: random, lead: 1, pointers: true", r"arguments\[0\]: lead: not allowed with 'pointers: true'"),
     # a source that cannot be meant
     ("twoFiles", "second/finish.cu", "second/finis.cu", r"launches\[1\]: source: the file 'second/finis.cu' was not found in"),
     ("twoFiles", "second/finish.cu, function: step", "second/finish.cu, function: half", "has no __global__ function 'half'; its kernels are step"),

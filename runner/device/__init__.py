@@ -420,6 +420,19 @@ class View:
 
 
 @dataclass(frozen=True)
+class Pointers:
+    """An array of pointers (`float**`) to arrays."""
+
+    table: Array  # of their addresses; the kernel may only read it
+    arrays: tuple[Array, ...]
+
+    @property
+    def pointer(self) -> int:
+        """The address that a kernel receives."""
+        return self.table.pointer
+
+
+@dataclass(frozen=True)
 class Launch:
     """One kernel launch with all that a device needs for it; `next_launches` are timed as one with it."""
 
@@ -427,7 +440,8 @@ class Launch:
     grid: Dim3  # blocks in x, y, z
     block: Dim3  # threads of a block in x, y, z
     shared: int  # dynamic shared memory per block, in bytes
-    arguments: tuple[Array | np.generic | Value | Inside | View, ...]  # NumPy scalars have the kernel's own types
+    # NumPy scalars have the kernel's own types.
+    arguments: tuple[Array | np.generic | Value | Inside | View | Pointers, ...]
     cache: str = "none"  # preferred split of on-chip memory: shared, l1, equal, or percent of it as shared memory; none
     order: int = Order.USUAL  # the order of lanes, warps and blocks, for the CPU device; see `Order`
     variables: tuple[Array, ...] = ()  # `__device__` arrays that the kernel writes
@@ -453,8 +467,12 @@ class Launch:
         """The arrays among the arguments and variables that have one of `roles`."""
         import numpy as np  # noqa: PLC0415  (see the top)
 
-        passed = (a.array if isinstance(a, View) else a for launch in self.sequence for a in launch.arguments)
-        arrays = [a for a in passed if not isinstance(a, np.generic | Value | Inside)]
+        arrays: list[Array] = []
+        for a in (a for launch in self.sequence for a in launch.arguments):
+            if isinstance(a, Pointers):
+                arrays += (a.table, *a.arrays)
+            elif not isinstance(a, np.generic | Value | Inside):
+                arrays.append(a.array if isinstance(a, View) else a)
         return [a for a in {id(a): a for a in (*arrays, *self.variables)}.values() if a.role in roles]
 
 

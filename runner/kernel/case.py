@@ -63,6 +63,7 @@ class ArraySpec:
     refill: bool = True  # whether the check may give it other contents of the same kind
     image: Texture | Surface | None = None  # the object that the kernel gets in place of a pointer
     passed: bool = True  # whether it is an argument itself, not only a structure's member
+    split: bool = False  # whether its parts along the first axis are arrays, and the kernel gets pointers to them
 
     @property
     def nbytes(self) -> int:
@@ -86,12 +87,13 @@ class ArraySpec:
 
 @dataclass(frozen=True)
 class PointerSpec:
-    """A pointer to an element of another array, a texture object of it (with `texture`), or a null pointer."""
+    """A pointer to an element of another array, a texture object of it, a null pointer, or pointers to arrays."""
 
     name: str
     array: str
     index: int  # elements from the array's first one
     texture: Texture | None = None
+    arrays: tuple[str, ...] = ()  # of an array of pointers; an empty name is null
 
 
 @dataclass(frozen=True)
@@ -248,7 +250,7 @@ class Case:
         if isinstance(a, ArrayArgument):
             return self._array(a)
         if isinstance(a, PointerArgument):
-            return PointerSpec(a.name, a.array, int(a.index(known)), self._texture(a.name, a.texture))
+            return PointerSpec(a.name, a.array, int(a.index(known)), self._texture(a.name, a.texture), a.arrays)
         pointed = (
             PointerSpec(v.name, v.array, 0) if isinstance(v, PointerArgument) else _number(v, known) for v in a.values
         )
@@ -308,7 +310,9 @@ class Case:
         shape, offset, lead = tuple(int(e(known)) for e in a.shape), int(a.offset(known)), int(a.lead(known))
         image = self._texture(a.name, a.image) if isinstance(a.image, DeclaredTexture) else a.image
         dtype, fill = self.resolve_dtype(a.dtype), self._fill(a.fill)
-        spec = ArraySpec(a.name, a.role, dtype, shape, fill, offset, lead, a.constant, a.refill, image, a.passed)
+        spec = ArraySpec(
+            a.name, a.role, dtype, shape, fill, offset, lead, a.constant, a.refill, image, a.passed, a.split
+        )
         for column in spec.leaf_arrays():
             if not isinstance(column.fill, tuple):
                 continue

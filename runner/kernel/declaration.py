@@ -250,6 +250,7 @@ class ArrayArgument:
     refill: bool = True  # whether the check may give it other contents of the same kind
     image: DeclaredTexture | Surface | None = None  # the texture or surface object that replaces the pointer
     passed: bool = True  # whether it is an argument itself, not only a structure's member
+    split: bool = False  # whether its parts along the first axis are arrays, and the kernel gets pointers to them
 
 
 @dataclass(frozen=True)
@@ -263,12 +264,13 @@ class ScalarArgument:
 
 @dataclass(frozen=True)
 class PointerArgument:
-    """A null pointer, or a pointer into (or texture object of) an array that is also an argument itself."""
+    """A null pointer, a pointer into (or texture object of) another argument's array, or pointers to several."""
 
     name: str
     array: str  # empty: null
     index: Expression  # elements from the array's first one
     texture: DeclaredTexture | None = None
+    arrays: tuple[str, ...] = ()  # of an array of pointers; an empty name is null
 
 
 # The C++ name of a function: pieces of text, and parameters as template arguments.

@@ -32,6 +32,7 @@ from runner.kernel.recipes import Recipe, file_mismatch
 # CUDA's limits for every launch (CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability").
 MAX_THREADS = 1024
 MAX_BLOCK_Z = 64
+MAX_POINTERS = 4096  # arrays of one array of pointers; each is an allocation of its own
 MAX_LAUNCHES = 10_000  # of a program
 MAX_GRID = (2**31 - 1, 65535, 65535)
 TEXELS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "float16", "float32")  # of a texture or surface
@@ -167,8 +168,10 @@ def _launch_error(launch: LaunchSpec, arrays: Mapping[str, ArraySpec]) -> str:
     for s in launch.arguments:
         if isinstance(s, ScalarSpec) and (reason := _scalar_error(s)):
             return reason
-        if isinstance(s, PointerSpec) and s.array and (reason := _pointer_error(s, arrays[s.array])):
-            return f"{s.name}: {reason}"
+        if isinstance(s, PointerSpec):
+            pointed = filter(None, (s.array, *s.arrays))
+            if reason := next(filter(None, (_pointer_error(s, arrays[name]) for name in pointed)), ""):
+                return f"{s.name}: {reason}"
     return ""
 
 
@@ -177,6 +180,10 @@ def _pointer_error(s: PointerSpec, array: ArraySpec) -> str:
         return _view_error(s.texture, array)
     if array.image:
         return f"'{array.name}' is a texture or a surface; a pointer cannot refer to it"
+    if array.split:
+        return f"'{array.name}' has 'pointers: true', so it has no address of its own; a pointer cannot refer to it"
+    if s.arrays and array.constant:
+        return f"'{array.name}' is a __constant__ or __device__ array; a pointer cannot refer to it"
     size = math.prod(array.shape)
     return "" if 0 <= s.index <= size else f"element {s.index} is not within '{array.name}' of {size} elements"
 
@@ -188,6 +195,8 @@ def _array_error(a: ArraySpec) -> str:
         return f"the array '{a.name}' would have the shape {a.shape} at offset {a.offset}; expected {allowed}"
     if not 0 <= a.lead <= math.prod(a.shape):
         return f"the array '{a.name}' of {math.prod(a.shape)} elements cannot have {a.lead} of them before its pointer"
+    if a.split and not 1 <= a.shape[0] <= MAX_POINTERS:
+        return f"the array '{a.name}' would be {a.shape[0]} arrays; 'pointers: true' is for 1 to {MAX_POINTERS}"
     if a.image and (reason := _image_error(a.image, a.dtype, a.shape)):
         return f"{a.name}: {reason}"
     for column in a.leaf_arrays():

@@ -84,12 +84,12 @@ def argument(d: Reader, counters: Collection[str]) -> Argument:
     if "scalar" in d.raw:
         d.counters = counters
         return _scalar(d.exactly("name", "scalar", "value"))
-    if "pointer" in d.raw or "of" in d.raw:
+    if "pointer" in d.raw or "of" in d.raw or ("pointers" in d.raw and "shape" not in d.raw):
         return _pointer(d, counters)
     if "value" in d.raw and "shape" not in d.raw:
         raise UsageError(f"{d.where}: a value needs its type, as in {{name: n, scalar: int32, value: size}}")
     own = ("name", "role", "dtype", "shape", "fill", "offset", "lead", "constant", "refill", "passed")
-    d.only((*own, "texture", "surface"))
+    d.only((*own, "texture", "surface", "pointers"))
     d.need("role", "dtype", "shape")
     role = _role(d)
     constant, refill = d.flag("constant", default=False), d.flag("refill", default=True)
@@ -101,14 +101,24 @@ def argument(d: Reader, counters: Collection[str]) -> Argument:
             raise UsageError(f"{d.where}: {unfit[0]}: not allowed with a texture or a surface")
         if isinstance(image, DeclaredTexture) and role is not Role.IN:
             raise UsageError(f"{d.where}: role: a kernel only reads a texture: expected in, not {role}")
+    split = _split(d)
     shape, offset, lead = d.expressions("shape"), d.expression("offset", 0), d.expression("lead", 0)
     word, fill = d.text("dtype"), d.raw.get("fill", "zeros")
     if word in d.structs and any(kind == POINTER for kind in _members(d.structs[word])):
         raise UsageError(f"{d.where}: dtype: {word} has a pointer; such a structure can only be passed by value")
     filled, passed = _fill(d, fill, f"{d.where}: fill", d.structs.get(word)), d.flag("passed", default=True)
     return ArrayArgument(
-        d.text("name"), role, word, shape, filled, offset, lead, constant, refill, image, passed=passed
+        d.text("name"), role, word, shape, filled, offset, lead, constant, refill, image, passed=passed, split=split
     )
+
+
+def _split(d: Reader) -> bool:
+    """Read the key `pointers` of an array: whether its parts are arrays of their own."""
+    split = d.flag("pointers", default=False)
+    for key in ("constant", "offset", "lead", "texture", "surface"):
+        if split and key in d.raw:
+            raise UsageError(f"{d.where}: {key}: not allowed with 'pointers: true'")
+    return split
 
 
 def _image(d: Reader) -> DeclaredTexture | Surface | None:
@@ -171,7 +181,9 @@ def _numbers(d: Reader, key: str, value: Any, dtype: DType | None) -> Iterator[E
 
 
 def _pointer(d: Reader, counters: Collection[str]) -> PointerArgument:
-    """Read `pointer: null`, `pointer: ARRAY` with `at`, or a `texture` `of` an array."""
+    """Read `pointer: null`, `pointer: ARRAY` with `at`, a `texture` `of` an array, or `pointers: [ARRAY, ...]`."""
+    if "pointers" in d.raw:
+        return _pointers(d.exactly("name", "pointers"))
     if "of" in d.raw:
         d.only(("name", "of", "texture"))
         d.need("texture")
@@ -180,6 +192,14 @@ def _pointer(d: Reader, counters: Collection[str]) -> PointerArgument:
     d.only(("name", "pointer", "at"))
     d.counters = counters
     return PointerArgument(d.text("name"), _target(d, "pointer", d.raw["pointer"]), d.expression("at", 0))
+
+
+def _pointers(d: Reader) -> PointerArgument:
+    """Read `pointers: [ARRAY, ...]`, an array of pointers."""
+    arrays = tuple(_target(d, f"pointers[{i}]", array) for i, array in enumerate(d.sequence("pointers")))
+    if not arrays:
+        raise UsageError(f"{d.where}: pointers: expected a list of arrays, such as [a, b]")
+    return PointerArgument(d.text("name"), "", d.as_expression("at", 0), arrays=arrays)
 
 
 def _target(d: Reader, key: str, array: Any, expected: str = "null or the name of an array") -> str:
@@ -364,8 +384,9 @@ def _plain_array(d: Reader, key: str, arguments: Sequence[Argument]) -> ArrayArg
     """The array that a memset or a copy names, which has to be memory that a pointer reaches."""
     name = _target(d, key, d.raw[key], "the name of an array")
     array = next(a for a in arguments if isinstance(a, ArrayArgument) and a.name == name)
-    if array.image or array.constant:
+    if array.image or array.constant or array.split:
         kind = "a texture or a surface" if array.image else "a __constant__ or __device__ array"
+        kind = "an array of pointers" if array.split else kind
         raise UsageError(f"{d.where}: {key}: '{name}' is {kind}; expected an array with a plain pointer")
     return array
 

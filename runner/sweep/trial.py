@@ -19,7 +19,21 @@ from numpy.typing import NDArray
 from runner.bounds.expected import ExpectedArray
 from runner.bounds.power import Power
 from runner.bounds.rounding import is_float, is_half
-from runner.device import NULL, Array, Binary, Device, Inside, Launch, LaunchDiagnostics, Program, Role, Value, View
+from runner.device import (
+    NULL,
+    Array,
+    Binary,
+    Device,
+    Inside,
+    Launch,
+    LaunchDiagnostics,
+    Pointers,
+    Program,
+    Role,
+    Value,
+    View,
+)
+from runner.device.batch import Batch, table
 from runner.errors import CaseError, OutOfMemory, UsageError
 from runner.kernel.arrays import part_types, with_parts
 from runner.kernel.branches import TIES_HINT, explain_by_ties
@@ -285,7 +299,8 @@ def upload(
             owner, *_ = _declaring(case, program, spec.name)
             arrays[spec.name] = device.variable(owner, spec.name, inputs[spec.name], spec.role)
             variables.append(arrays[spec.name])
-    views = _views(device, case, arrays, stack)
+    objects: dict[str, View | Pointers] = {**_views(device, case, arrays, stack)}
+    objects |= _pointers(device, case, arrays, stack)
     cache, sizes = str(case.variables["cache"]), {a.name: a.dtype.itemsize for a in case.arrays()}
     parts = (program, *program.others)
     functions = {(one.part, one.function) for one in case.launches}
@@ -296,7 +311,7 @@ def upload(
             given = arrays[one.origin.name] if one.origin else Value(one.pattern, 1, "")
             written = arrays[one.array.name], given, np.uint64(one.array.nbytes)
             return Launch(device.memory, (1, 1, 1), (1, 1, 1), 0, written)
-        passed = tuple(views.get(a.name) or _argument(a, arrays, sizes) for a in one.arguments)
+        passed = tuple(objects.get(a.name) or _argument(a, arrays, sizes) for a in one.arguments)
         return Launch(programs[one.part, one.function], one.grid, one.block, one.shared, passed, cache)
 
     first, *others = map(launch, case.steps)
@@ -306,7 +321,10 @@ def upload(
 
 def _place(device: Device, spec: ArraySpec, content: NDArray[Any], stack: ExitStack) -> Array:
     numbers = spec.dtype.numbers  # of an element
-    if spec.image:
+    array: Array
+    if spec.split:
+        array = Batch(device.place, spec.name, content, spec.role)
+    elif spec.image:
         array = device.image(spec.name, content, spec.role, numbers, spec.image)
     else:
         array = device.place(spec.name, content, spec.role, spec.offset * numbers, spec.lead * numbers)
@@ -322,6 +340,18 @@ def _views(device: Device, case: Case, arrays: Mapping[str, Array], stack: ExitS
         if isinstance(a, PointerSpec) and a.texture and a.name not in found:
             found[a.name] = device.view(a.name, arrays[a.array], channels[a.array], a.texture)
             stack.callback(device.release, found[a.name])
+    return found
+
+
+def _pointers(device: Device, case: Case, arrays: Mapping[str, Array], stack: ExitStack) -> dict[str, Pointers]:
+    """The arrays of pointers among the arguments, by name."""
+    found = {name: Pointers(a.table, a.parts) for name, a in arrays.items() if isinstance(a, Batch)}
+    for a in (a for one in case.launches for a in one.arguments):
+        if isinstance(a, PointerSpec) and a.arrays and a.name not in found:
+            pointed = [arrays[name] if name else None for name in a.arrays]
+            addresses = table(device.place, a.name, pointed)
+            stack.callback(addresses.free)
+            found[a.name] = Pointers(addresses, tuple(filter(None, pointed)))
     return found
 
 

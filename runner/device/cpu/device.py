@@ -26,6 +26,7 @@ from runner.device import (
     Launch,
     LaunchCallback,
     LaunchDiagnostics,
+    Pointers,
     Source,
     Texture,
     Timed,
@@ -151,8 +152,7 @@ class PreparedLaunch:
         assert isinstance(program, CpuProgram)  # noqa: S101  (launches are made from what this device loaded)
         _check_shape(program, launch)
         self.program, self.launch = program, launch
-        passed = [a.array if isinstance(a, Inside | View) else a for a in launch.arguments]
-        self.arrays = [argument for argument in passed if isinstance(argument, GuardedArray)]
+        self.arrays = _arrays(launch)
         self._values = program.pack(launch.arguments)  # kept alive here
         self._pointers = (ctypes.c_void_p * max(1, len(self._values)))(*map(ctypes.addressof, self._values))
         # Pointers to dynamic shared memory at file scope are thread-local, too.
@@ -200,7 +200,7 @@ class PreparedCall:
     def __init__(self, launch: Launch) -> None:
         assert isinstance(launch.program, PythonProgram | HostMemory)  # noqa: S101  (made from what was loaded)
         self._queue = launch.program.queue(launch)
-        self._arrays = [argument for argument in launch.arguments if isinstance(argument, GuardedArray)]
+        self._arrays = _arrays(launch)
 
     def run(self) -> LaunchReport:
         """Call it, and raise the error that occurred."""
@@ -233,6 +233,13 @@ class PreparedSequence:
             text += self._printed.raw[: min(report.printed_bytes, PRINTED_BYTES - 1)]
         self._printed.raw = text[: PRINTED_BYTES - 1]
         return total
+
+
+def _arrays(launch: Launch) -> list[GuardedArray]:
+    """The arrays that the launch passes, and those that it passes pointers to."""
+    passed = [a.array if isinstance(a, Inside | View) else a for a in launch.arguments]
+    pointed = [array for a in launch.arguments if isinstance(a, Pointers) for array in (a.table, *a.arrays)]
+    return [argument for argument in (*passed, *pointed) if isinstance(argument, GuardedArray)]
 
 
 def _check_shape(program: CpuProgram, launch: Launch) -> None:
