@@ -169,6 +169,7 @@ KEYS = {
     "a key of an older version": ({"accesses": "[]"}, "mine.yaml: accesses: "),
     "a misspelt key": ({"argumnets": "[]"}, "mine.yaml: 'argumnets' is not a valid key; did you mean arguments?"),
     "a capital": ({"Grid": "1"}, "mine.yaml: 'Grid' is not a valid key; did you mean grid?"),
+    "a path for a family": ({"family": "../../x"}, "mine.yaml: family: expected a name, such as transpose, not the path"),
     "no grid": ({"grid": None}, "mine.yaml: the key 'grid' is missing"),
     "another name": ({"name": "other"}, "mine.yaml: name: expected 'mine', as the file is named, not 'other'"),
     "an endless device": ({"source": "/dev/zero"}, "mine.yaml: source: the file '/dev/zero' was not found"),

@@ -42,6 +42,8 @@ def require_few_cases(config: DictConfig) -> None:
     if sweeper(config) != BASIC:
         return
     folders, overrides = schema.folders_of(config.hydra), grammar.parse(sweep_overrides(config, resolve=True))
+    for override in overrides:
+        checks.refuse_equal_values(override)
     lengths = {override.get_key_element(): checks.length(override, folders) for override in overrides}
     if (cases := math.prod(lengths.values())) > most:
         product = " x ".join(f"{n:,} of {key}" for key, n in lengths.items() if n > 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import inspect
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -101,9 +101,16 @@ class PythonProgram:
             except Exception as e:  # noqa: BLE001  (the code is the user's, it may raise anything)
                 what = f"{type(e).__name__}: {' '.join(str(e).split())[:MAX_MESSAGE]}"
                 where = _where(e, self._source.path)
-                raise LaunchError(f"{where}: {self._source.function} raised {what}") from None
+                given = f"; it was given {_described(arguments)}" if arguments and isinstance(e, TypeError) else ""
+                raise LaunchError(f"{where}: {self._source.function} raised {what}{given}") from None
 
         return call
+
+
+def _described(arguments: Iterable[Any]) -> str:
+    """Arguments in a few words each, such as `(float32[2, 3], 5, stream=...)`."""
+    words = (f"{a.dtype}{list(a.shape)}" if hasattr(a, "shape") else repr(a) for a in arguments)
+    return f"({', '.join([*words, f'{PARAMETER}=...'])})"
 
 
 def _where(error: Exception, path: Path) -> str:

@@ -131,7 +131,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None, own: Mapping[
         function=d.function(name),
         summary=d.text("summary", ""),
         origin=d.text("origin", ""),
-        family=d.text("family", name),
+        family=_family_name(d, name),
         baseline=d.text("baseline", ""),
         ceiling=d.flag("ceiling", default=False),
         finish=d.choice("finish", ("host", "device"), "device"),
@@ -197,6 +197,13 @@ def _blank(content: Any) -> str:
         found = ((key, below) for key, entry in entries if (below := _blank(entry)))
         return next((f"{key}.{below}".removesuffix(".here").replace(".[", "[") for key, below in found), "")
     return "here" if content == BLANK else ""
+
+
+def _family_name(d: Reader, kernel: str) -> str:
+    name = d.text("family", kernel)
+    if "/" in name or name in (".", ".."):
+        raise UsageError(f"{d.where}: family: expected a name, such as transpose, not the path {shown(name)}")
+    return name
 
 
 def _family(own: Reader, folders: Sequence[Path]) -> Path | None:

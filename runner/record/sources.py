@@ -7,7 +7,6 @@ sources/kernels/    the .cu files, what they include, and the references
 from __future__ import annotations
 
 import functools
-import importlib.util
 import json
 import os
 import re
@@ -23,7 +22,7 @@ from runner.jobs.job import Job, Origin
 from runner.kernel import yaml_form
 from runner.kernel.declaration import Kernel
 from runner.kernel.recipes import files as data_files
-from runner.kernel.reference import module_file
+from runner.kernel.reference_file import installed_file, module_file
 from runner.kernel.yaml_reader import MAX_BYTES
 from runner.record import environment
 from runner.record.folder import RunFolder, copy_file
@@ -40,17 +39,20 @@ def keep(folder: RunFolder, plan: Sequence[Job]) -> None:
     """Copy the sources of the jobs into the folder. Jobs that were restored from this folder are skipped."""
     plan = [job for job in plan if not job.case.kernel.yaml.is_relative_to(folder.sources)]
     jobs = {job.case.kernel.yaml: job for job in plan}.values()
-    environment.note_sources(folder, dict.fromkeys(file for job in jobs for file in _files(job.case.kernel)))
+    files = dict.fromkeys(file for job in jobs for file in _files(job.case.kernel, job.origin))
+    environment.note_sources(
+        folder, files, sorted({str(file) for job in jobs for file in _elsewhere(job.case.kernel, job.origin)})
+    )
     for job in jobs:
         _keep_kernel(folder.sources, job.case.kernel, job.origin)
     conf = folder.sources / "conf"
-    files: dict[Path, Path] = {}
+    configuration: dict[Path, Path] = {}
     for root in dict.fromkeys(root for job in plan for root in job.origin.folders):
         for path in sorted(root.rglob("*.yaml")):
             if path.parent.name != "kernel" and _is_configuration(path, root):
-                files.setdefault(path.relative_to(root), path)  # the first folder with a file counts
+                configuration.setdefault(path.relative_to(root), path)  # the first folder with a file counts
     kernels = sorted(path.stem.encode() for path in (conf / "kernel").glob("*.yaml"))
-    for name, path in files.items():
+    for name, path in configuration.items():
         if name.parts[0] in ("experiment", name.name):
             atomic.write(conf / name, _with_stored_kernel(path.read_bytes(), kernels))
         else:
@@ -62,9 +64,10 @@ def keep(folder: RunFolder, plan: Sequence[Job]) -> None:
         atomic.write_text(conf / EXTRA_PARAMETERS, text)
 
 
-def _files(kernel: Kernel) -> tuple[Path, ...]:
+def _files(kernel: Kernel, origin: Origin) -> tuple[Path, ...]:
     common = [kernel.common] if kernel.common else []
-    return (kernel.yaml, *common, *kernel.sources, *_included(kernel), *_reference_modules(kernel), *_data(kernel))
+    modules = _reference_modules(kernel)
+    return (kernel.yaml, *common, *kernel.sources, *_included(kernel, origin), *modules, *_data(kernel))
 
 
 def _is_configuration(path: Path, root: Path) -> bool:
@@ -88,7 +91,7 @@ def _keep_kernel(target: Path, kernel: Kernel, origin: Origin) -> None:
     with_yaml = [path for path in modules if path.is_relative_to(yaml_folder)]
     if yaml_folder == kernel.source.parent:
         with_yaml = []
-    files = [*kernel.sources, *_included(kernel), *(() if with_yaml else modules)]
+    files = [*kernel.sources, *_included(kernel, origin), *(() if with_yaml else modules)]
     root = Path(os.path.commonpath([*(path.parent for path in files), *kernel.include]))
     kernels = target / "kernels"
     copies = [kernels / path.relative_to(root) for path in files]
@@ -168,11 +171,26 @@ def _data(kernel: Kernel) -> list[Path]:
     return list(dict.fromkeys(path for array in kernel.arrays for path in data_files(array.fill)))
 
 
-def _included(kernel: Kernel) -> list[Path]:
-    return _headers(kernel.sources, kernel.include)
+def _included(kernel: Kernel, origin: Origin) -> list[Path]:
+    """The included files that are kept: those below a configuration folder, or below a folder that the YAML names.
+
+    Run folders are shown and passed on, so `#include "/etc/passwd"` must not put that file into one.
+    """
+    named = (*origin.folders, kernel.yaml.parent, *(source.parent for source in kernel.sources), *kernel.include)
+    roots = [folder.resolve() for folder in named]
+    return [p for p in _headers(kernel.sources, kernel.include) if any(p.resolve().is_relative_to(r) for r in roots)]
+
+
+def _elsewhere(kernel: Kernel, origin: Origin) -> list[Path]:
+    """The included files that stay where they are."""
+    kept = _included(kernel, origin)
+    return [path for path in _headers(kernel.sources, kernel.include) if path not in kept]
 
 
 def _headers(sources: Sequence[Path], include: Sequence[Path]) -> list[Path]:
+    """The headers that the sources include; of a Python source, the modules beside it that it imports."""
+    if sources[0].suffix == ".py":
+        return [path for path in _with_imported(sources[0]) if path != sources[0]]
     found = (path for source in sources for path in cache.includes(cache.read(source), [source.parent, *include]))
     return list(dict.fromkeys(found))
 
@@ -197,5 +215,5 @@ def _with_imported(module: Path) -> list[Path]:
 
 
 def _installed(reference: object) -> list[Path]:
-    spec = importlib.util.find_spec(reference.rpartition(".")[0]) if isinstance(reference, str) else None
-    return [Path(spec.origin)] if spec and spec.origin and Path(spec.origin).is_file() else []
+    found = installed_file(reference.rpartition(".")[0]) if isinstance(reference, str) else None
+    return [found] if found else []

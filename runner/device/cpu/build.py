@@ -27,7 +27,7 @@ from runner.device.limits import Limited, Limits
 from runner.device.parts import joined
 from runner.device.uncompiled import uncompiled
 from runner.errors import CompileError, CompileLimit
-from runner.files import atomic
+from runner.files import atomic, scratch
 
 COMMON_FLAGS = (
     *("-std=c++17", "-O2", "-g1", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-semantic-interposition"),
@@ -326,7 +326,7 @@ class CpuCompiler(Compiler):
             linking = [*self._tools.command, *flags, f"-Wl,-soname,{target}"]
             try:
                 with (
-                    tempfile.TemporaryDirectory(dir=self._cache, prefix=".new-") as folder,
+                    scratch.folder(self._cache) as folder,
                     ThreadPoolExecutor() as pool,
                 ):
                     objects = [f"{folder}/{number}.o" for number in range(len(units))]
