@@ -21,7 +21,7 @@ from runner.device import cache, syntax
 from runner.errors import UsageError
 from runner.files import scratch
 from runner.jobs.job import read_kernel
-from runner.kernel import from_yaml
+from runner.kernel import from_yaml, yaml_form
 from runner.kernel.declaration import Kernel
 from runner.kernel.recipes import files as data_files
 from runner.kernel.reference_file import module_file
@@ -107,7 +107,10 @@ class _Template:
         include = [str(path) for path in (*self.kernel.include, *([folder] if beside else []))]
         content |= {"source": str(source.resolve()), **({"include": include} if include else {})}
         content |= {"summary": f"a candidate that shares the YAML of {self.kernel.name}", "family": self.kernel.family}
-        if "launches" not in content:
+        if "launches" in content:
+            beside_yaml = self.kernel.yaml.parent
+            content["launches"] = yaml_form.moved(content["launches"], lambda name: str((beside_yaml / name).resolve()))
+        else:
             content["function"] = self._function(text, source.stem)
         return content
 

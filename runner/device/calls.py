@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from runner.device import Inside, Launch, Resources, Source, Value, View
+from runner.device import Inside, Launch, Pointers, Program, Resources, Source, Value, View
 from runner.errors import LaunchError, NotInstalled
 from runner.files import modules
 
@@ -41,6 +41,7 @@ class PythonProgram:
     """
 
     calls_host = True
+    others: tuple[Program, ...] = ()
 
     def __init__(self, source: Source, argument: Callable[[Any], Any], stream: object) -> None:
         self._source, self._argument, self._stream = source, argument, stream
@@ -86,6 +87,8 @@ class PythonProgram:
                 f"{self._source.path.name}: a Python function gets arrays and numbers, "
                 f"not {getattr(argument, 'name', '') or 'a pointer'}"
             )
+        if isinstance(argument, Pointers):
+            return [self._argument(array) for array in argument.arrays]
         return argument.item() if isinstance(argument, np.generic) else self._argument(argument)
 
     def _guarded(self, function: Callable[..., Any], *arguments: Any, named: bool = True) -> Queue:

@@ -129,6 +129,7 @@ class Kernel:
     parameters: tuple[Parameter, ...]
     line: int
     has_body: bool
+    is_clear: bool  # whether the text gives the number of its parameters: no macro and no pack stands for several
     node: tree_sitter.Node = field(repr=False, compare=False, kw_only=True)
 
     def __str__(self) -> str:
@@ -383,9 +384,13 @@ def _kernel(node: tree_sitter.Node, scope: tuple[str, ...], marks: frozenset[str
     template = node.child_by_field_name("parameters") if node.type == "template_declaration" else None
     template_parameters = tuple(text_of(c) for c in template.named_children if c.type != "comment") if template else ()
     declared = declarator.child_by_field_name("parameters")
-    parameters = tuple(_parameter(c) for c in declared.named_children if c.type in _LOCAL) if declared else ()
+    listed = [c for c in declared.named_children if c.type != "comment"] if declared else []
+    if [text_of(c) for c in listed] == ["void"]:
+        listed = []
+    parameters = tuple(_parameter(c) for c in listed if c.type in _LOCAL)
+    is_clear = len(parameters) == len(listed) and all(p.name for p in parameters) and not declarator.has_error
     line, full_name = name.start_point[0] + 1, "::".join((*scope, text_of(name)))
-    return Kernel(full_name, template_parameters, parameters, line, has_body, node=node)
+    return Kernel(full_name, template_parameters, parameters, line, has_body, is_clear, node=node)
 
 
 def _head(node: tree_sitter.Node, inner: tree_sitter.Node) -> set[str]:

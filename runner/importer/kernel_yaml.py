@@ -150,9 +150,13 @@ class _Description:
             "inout": "; or in, if the kernel only reads it; or out, if no earlier content is read",
             "in": "; {range: [0, end]}, if these are indices" * dtype.startswith(("int", "uint")),
         }[role]
-        if pointers > 1:  # its elements are addresses, which cannot be filled
-            dtype, doubt = _QUOTED, "; an array of pointers is not supported"
-        return f"  - {{name: {name}, role: {role}, dtype: {dtype}, shape: size{content}}}{note}{doubt}"
+        shape = "size"
+        if pointers == 2:  # the length of each part is guessed, their number is not
+            shape, content = f"[{_QUOTED}, size]", f"{content}, pointers: true"
+            doubt = f"; or {{name: {name}, pointers: [first, second]}} of arrays with different lengths"
+        elif pointers > 2:
+            dtype, doubt = _QUOTED, "; an array of arrays of pointers is not supported"
+        return f"  - {{name: {name}, role: {role}, dtype: {dtype}, shape: {shape}{content}}}{note}{doubt}"
 
     def length(self, name: str, value: float | None) -> str:
         """The expression of a scalar that is a length of the problem, such as `size` or `cols`; empty for others."""

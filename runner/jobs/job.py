@@ -79,10 +79,8 @@ def read_kernel(name: str, content: Any, path: Path, folders: Sequence[Path] = (
     One of the configuration folders has its family. Raises UsageError if the YAML, source or reference is invalid.
     """
     kernel = from_yaml.read(name, content, path, folders)
-    if not cache.read(kernel.source).strip():
-        raise UsageError(
-            f"{path.name}: source: '{kernel.source.name}' is empty; it must define the __global__ function {name}"
-        )
+    if empty := next((source for source in kernel.sources if not cache.read(source).strip()), None):
+        raise UsageError(f"{path.name}: source: '{empty.name}' is empty; it must define the __global__ function {name}")
     if isinstance(kernel.reference, str):
         try:
             reference_file.check(kernel)

@@ -14,10 +14,10 @@ from runner.bounds.array_expression import ArrayExpression
 from runner.bounds.expected import Tolerance
 from runner.bounds.formula import called, named, parse
 from runner.columns import RESERVED
-from runner.device import Role, cache
+from runner.device import Form, Role
 from runner.errors import UsageError
 from runner.files.limited_yaml import LOADER
-from runner.kernel import metrics, yaml_form
+from runner.kernel import metrics, signatures, yaml_form
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, part_types
 from runner.kernel.declaration import (
     NEUTRAL,
@@ -94,7 +94,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None, own: Mapping[
     result = () if "no_output" in d.raw else ("reference",)
     d.need("parameters", "arguments", *result)
     d.folder = yaml.parent
-    source = _source(yaml, name, d)
+    source = _source(name, d)
     form = yaml_form.read(d, source, own)
     if "launches" not in d.raw and not form.calls_host:
         d.need("grid")
@@ -221,6 +221,8 @@ def _family(own: Reader, folders: Sequence[Path]) -> Path | None:
 def _content(common: Path, loader: Any = LOADER) -> dict[str, Any]:
     d = Reader(read_yaml(common, loader), f"family/{common.name}")
     d.only(KEYS - _OWN_KEYS)
+    if next(yaml_form.further(d.raw.get("launches")), None):
+        raise UsageError(f"{d.where}: launches: source: not allowed in a family; write 'launches' in the kernel's YAML")
     return d.raw
 
 
@@ -408,19 +410,10 @@ def _undefined_where(d: Reader) -> tuple[tuple[str, ArrayExpression], ...]:
     return d.array_expressions("undefined_where")
 
 
-def _source(yaml: Path, name: str, d: Reader) -> Path:
-    """The `.cu` that the YAML names, or NAME.cu beside the YAML or in ../../kernels."""
-    candidates = [d.text("source")] if "source" in d.raw else [f"{name}.cu", f"../../kernels/{name}.cu"]
-    where = f"{d.where}: source"
-    for text in candidates:
-        try:
-            source = (yaml.parent / text).resolve()
-            if source.is_file():
-                cache.read(source)
-                return source
-        except (OSError, RuntimeError, ValueError) as e:  # no permission, a link to itself, a name too long or with NUL
-            raise UsageError(f"{where}: '{text}' cannot be read: {getattr(e, 'strerror', None) or e}") from None
-    raise UsageError(f"{where}: the file '{candidates[0]}' was not found in {yaml.parent}")
+def _source(name: str, d: Reader) -> Path:
+    """The source that the YAML names, or NAME.cu beside the YAML or in ../../kernels."""
+    names = [d.text("source")] if "source" in d.raw else [f"{name}.cu", f"../../kernels/{name}.cu"]
+    return yaml_form.find(d, *names)
 
 
 def _include(yaml: Path, d: Reader) -> Iterator[Path]:
@@ -502,6 +495,10 @@ def _require_sound(kernel: Kernel) -> None:
             raise UsageError(f"{file}: argument '{name}': fill: '{fill}' is not a fill; allowed: {allowed}")
     if kernel.shuffle:
         _require_shuffle(kernel, f"{file}: shuffle")
+    if len(kernel.sources) > 1 and kernel.form is not Form.KERNEL:
+        what = f"{kernel.form.label} ({kernel.source.name})"
+        raise UsageError(f"{file}: launches: source: {what} has no further sources; remove the key")
+    signatures.require_counts(kernel)
 
 
 def _require_shuffle(kernel: Kernel, where: str) -> None:

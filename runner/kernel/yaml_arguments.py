@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from runner.bounds.array_expression import ArrayExpression
-from runner.device import Role, Surface
+from runner.device import Form, Role, Surface, form_of
 from runner.errors import UsageError
+from runner.kernel import yaml_form
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, FORMER_NAMES, POINTER, DType, structure
 from runner.kernel.declaration import (
     TEXTURE_MODES,
     ArrayArgument,
     DeclaredTexture,
+    Entry,
     Kind,
     Loop,
+    MemoryStep,
     Parameter,
     PointerArgument,
     ScalarArgument,
@@ -81,12 +84,12 @@ def argument(d: Reader, counters: Collection[str]) -> Argument:
     if "scalar" in d.raw:
         d.counters = counters
         return _scalar(d.exactly("name", "scalar", "value"))
-    if "pointer" in d.raw or "of" in d.raw:
+    if "pointer" in d.raw or "of" in d.raw or ("pointers" in d.raw and "shape" not in d.raw):
         return _pointer(d, counters)
     if "value" in d.raw and "shape" not in d.raw:
         raise UsageError(f"{d.where}: a value needs its type, as in {{name: n, scalar: int32, value: size}}")
     own = ("name", "role", "dtype", "shape", "fill", "offset", "lead", "constant", "refill", "passed")
-    d.only((*own, "texture", "surface"))
+    d.only((*own, "texture", "surface", "pointers"))
     d.need("role", "dtype", "shape")
     role = _role(d)
     constant, refill = d.flag("constant", default=False), d.flag("refill", default=True)
@@ -98,14 +101,24 @@ def argument(d: Reader, counters: Collection[str]) -> Argument:
             raise UsageError(f"{d.where}: {unfit[0]}: not allowed with a texture or a surface")
         if isinstance(image, DeclaredTexture) and role is not Role.IN:
             raise UsageError(f"{d.where}: role: a kernel only reads a texture: expected in, not {role}")
+    split = _split(d)
     shape, offset, lead = d.expressions("shape"), d.expression("offset", 0), d.expression("lead", 0)
     word, fill = d.text("dtype"), d.raw.get("fill", "zeros")
     if word in d.structs and any(kind == POINTER for kind in _members(d.structs[word])):
         raise UsageError(f"{d.where}: dtype: {word} has a pointer; such a structure can only be passed by value")
     filled, passed = _fill(d, fill, f"{d.where}: fill", d.structs.get(word)), d.flag("passed", default=True)
     return ArrayArgument(
-        d.text("name"), role, word, shape, filled, offset, lead, constant, refill, image, passed=passed
+        d.text("name"), role, word, shape, filled, offset, lead, constant, refill, image, passed=passed, split=split
     )
+
+
+def _split(d: Reader) -> bool:
+    """Read the key `pointers` of an array: whether its parts are arrays of their own."""
+    split = d.flag("pointers", default=False)
+    for key in ("constant", "offset", "lead", "texture", "surface"):
+        if split and key in d.raw:
+            raise UsageError(f"{d.where}: {key}: not allowed with 'pointers: true'")
+    return split
 
 
 def _image(d: Reader) -> DeclaredTexture | Surface | None:
@@ -168,7 +181,9 @@ def _numbers(d: Reader, key: str, value: Any, dtype: DType | None) -> Iterator[E
 
 
 def _pointer(d: Reader, counters: Collection[str]) -> PointerArgument:
-    """Read `pointer: null`, `pointer: ARRAY` with `at`, or a `texture` `of` an array."""
+    """Read `pointer: null`, `pointer: ARRAY` with `at`, a `texture` `of` an array, or `pointers: [ARRAY, ...]`."""
+    if "pointers" in d.raw:
+        return _pointers(d.exactly("name", "pointers"))
     if "of" in d.raw:
         d.only(("name", "of", "texture"))
         d.need("texture")
@@ -177,6 +192,14 @@ def _pointer(d: Reader, counters: Collection[str]) -> PointerArgument:
     d.only(("name", "pointer", "at"))
     d.counters = counters
     return PointerArgument(d.text("name"), _target(d, "pointer", d.raw["pointer"]), d.expression("at", 0))
+
+
+def _pointers(d: Reader) -> PointerArgument:
+    """Read `pointers: [ARRAY, ...]`, an array of pointers."""
+    arrays = tuple(_target(d, f"pointers[{i}]", array) for i, array in enumerate(d.sequence("pointers")))
+    if not arrays:
+        raise UsageError(f"{d.where}: pointers: expected a list of arrays, such as [a, b]")
+    return PointerArgument(d.text("name"), "", d.as_expression("at", 0), arrays=arrays)
 
 
 def _target(d: Reader, key: str, array: Any, expected: str = "null or the name of an array") -> str:
@@ -273,6 +296,10 @@ def _recipe(d: Reader, given: Mapping[str, Any], where: str) -> Recipe:
     return Recipe(kind, where, numbers, needed_arrays=needs)
 
 
+_LAUNCH = ("source", "function", "arguments", "grid", "block", "shared")
+_MEMSET = ("memset", "value", "byte")
+
+
 def loop_names(entries: Any) -> set[str]:
     """The names of the counters of loops in `launches`, which arguments need before launches are read."""
     inner = [e for e in entries if isinstance(e, dict)] if isinstance(entries, list) else []
@@ -280,14 +307,14 @@ def loop_names(entries: Any) -> set[str]:
     return own.union(*(loop_names(e.get("launches")) for e in inner))
 
 
-def launches(d: Reader, arguments: Sequence[Argument]) -> tuple[Step | Loop, ...]:
+def launches(d: Reader, arguments: Sequence[Argument]) -> tuple[Entry, ...]:
     """Read the key `launches`."""
     return tuple(step for entry in d.each("launches") for step in _steps(entry, arguments))
 
 
-def _steps(d: Reader, arguments: Sequence[Argument]) -> tuple[Step | Loop, ...]:
+def _steps(d: Reader, arguments: Sequence[Argument]) -> tuple[Entry, ...]:
     """Read an entry of `launches`: a step, or loops around steps."""
-    d.only(("for", "launches", "function", "arguments", "grid", "block", "shared"))
+    d.only(("for", "launches", *_LAUNCH, *_MEMSET, "copy"))
     if "for" not in d.raw:
         return (_step(d, arguments),)
     level = d.level("for", d.raw["for"])
@@ -310,8 +337,10 @@ def _steps(d: Reader, arguments: Sequence[Argument]) -> tuple[Step | Loop, ...]:
     return steps
 
 
-def _step(d: Reader, arguments: Sequence[Argument]) -> Step:
-    d.only(("function", "arguments", "grid", "block", "shared"))
+def _step(d: Reader, arguments: Sequence[Argument]) -> Step | MemoryStep:
+    if "memset" in d.raw or "copy" in d.raw:
+        return _memory_step(d, arguments)
+    d.only(_LAUNCH)
     passed = [a.name for a in arguments if not isinstance(a, ArrayArgument) or (a.passed and not a.constant)]
     names = [str(name) for name in d.sequence("arguments")] or passed
     if unknown := [name for name in names if name not in passed]:
@@ -320,4 +349,49 @@ def _step(d: Reader, arguments: Sequence[Argument]) -> Step:
         raise UsageError(f"{d.where}: the key 'grid' is missing")
     grid = d.expressions("grid") if "grid" in d.raw else d.grid
     block = d.expressions("block") if "block" in d.raw else ()
-    return Step(d.function(""), tuple(names), grid, block, d.expression("shared", d.shared))
+    source = _launched_source(d) if "source" in d.raw else None
+    return Step(d.function(""), tuple(names), grid, block, d.expression("shared", d.shared), source)
+
+
+def _launched_source(d: Reader) -> Path:
+    """The source of a launch, which has to be CUDA C++ with a kernel."""
+    path = yaml_form.find(d, d.text("source"))
+    if form_of(path, host=False) is not Form.KERNEL:
+        raise UsageError(f"{d.where}: source: expected CUDA C++ (.cu), not '{path.name}'")
+    return path
+
+
+def _memory_step(d: Reader, arguments: Sequence[Argument]) -> MemoryStep:
+    """Read `memset: ARRAY` with a `value` or a `byte`, or `copy: {from: ARRAY, to: ARRAY}`."""
+    if "copy" in d.raw:
+        d.only(("copy",))
+        level = d.level("copy", d.raw["copy"]).exactly("from", "to")
+        origin, array = (_plain_array(level, key, arguments) for key in ("from", "to"))
+        if origin.name == array.name:
+            raise UsageError(f"{level.where}: from and to are the same array, '{array.name}'")
+        return MemoryStep(_written(level, "to", array), origin.name)
+    d.only(_MEMSET)
+    array = _plain_array(d, "memset", arguments)
+    if "value" in d.raw and "byte" in d.raw:
+        raise UsageError(f"{d.where}: a memset has a value or a byte, not both")
+    key = "byte" if "byte" in d.raw else "value"
+    value, is_float = d.raw.get(key, 0), any(dtype.is_float for dtype in d.arrays[array.name])
+    number = value if isinstance(value, float) else d.as_expression(key, value, real=is_float and key == "value")
+    return MemoryStep(_written(d, "memset", array), "", number, key == "byte")
+
+
+def _plain_array(d: Reader, key: str, arguments: Sequence[Argument]) -> ArrayArgument:
+    """The array that a memset or a copy names, which has to be memory that a pointer reaches."""
+    name = _target(d, key, d.raw[key], "the name of an array")
+    array = next(a for a in arguments if isinstance(a, ArrayArgument) and a.name == name)
+    if array.image or array.constant or array.split:
+        kind = "a texture or a surface" if array.image else "a __constant__ or __device__ array"
+        kind = "an array of pointers" if array.split else kind
+        raise UsageError(f"{d.where}: {key}: '{name}' is {kind}; expected an array with a plain pointer")
+    return array
+
+
+def _written(d: Reader, key: str, array: ArrayArgument) -> str:
+    if array.role is Role.IN:
+        raise UsageError(f"{d.where}: {key}: '{array.name}' has the role in, so nothing may write it; use another role")
+    return array.name

@@ -24,6 +24,7 @@ from runner.device.cpu.zones import CHECKED_BYTES, add_zones, add_zones_of_varia
 from runner.device.excerpt import Excerpt, excerpt, explain_missing, missing_function
 from runner.device.kinds import CPU
 from runner.device.limits import Limited, Limits
+from runner.device.parts import joined
 from runner.device.uncompiled import uncompiled
 from runner.errors import CompileError, CompileLimit
 from runner.files import atomic, scratch
@@ -179,6 +180,8 @@ class CpuCompiler(Compiler):
         """Compile, or take the binary from the cache. A cache that is deleted meanwhile is filled again."""
         if source.form is Form.PYTHON:
             return uncompiled(source)
+        if source.others:
+            return joined([self.compile(part) for part in source.parts])
         for tries_left in reversed(range(MAX_TRIES)):
             runtime = None
             try:

@@ -23,6 +23,7 @@ from runner.device.cuda.nvrtc import Nvrtc, first_error, toolkits
 from runner.device.excerpt import excerpt, explain_missing, missing_function, system_headers
 from runner.device.kinds import CUDA
 from runner.device.limits import Limited, Limits
+from runner.device.parts import joined
 from runner.device.uncompiled import uncompiled
 from runner.errors import CompileError, CompileLimit, MissingLibrary
 from runner.files import atomic
@@ -49,6 +50,8 @@ class CudaCompiler(Compiler):
 
     def compile(self, source: Source) -> Binary:
         """Compile, or take the cubin from the cache."""
+        if source.others:
+            return joined([self.compile(part) for part in source.parts])
         started = time.perf_counter()
         if source.form in (Form.BINARY, Form.PYTHON):
             return uncompiled(source)
