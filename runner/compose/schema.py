@@ -25,11 +25,11 @@ from runner.device.kinds import KINDS, is_gpu, kind_of
 from runner.errors import KernelMistake, UsageError
 from runner.jobs.job import Job, Origin, read_kernel
 from runner.jobs.settings import LINES_DEFAULT, RACES_DEFAULT, ProfileConfig, TimingConfig, lines_setting
-from runner.kernel import from_yaml
 from runner.kernel.case import Case
 from runner.kernel.declaration import VOCABULARY, Kernel, canonical
 from runner.kernel.metrics import TIME, Metric, merged, require_rankable
 from runner.kernel.resolve import make
+from runner.kernel.yaml_parameters import require_parameter_name
 from runner.kernel.yaml_reader import MAX_PARAMETERS, read_parameters
 from runner.record.sources import EXTRA_PARAMETERS
 
@@ -98,9 +98,10 @@ def _declared(search_path: Sequence[Path]) -> Iterator[str]:
             continue  # reported if the kernel is chosen
         if not isinstance(parameters, dict) or (len(parameters) > MAX_PARAMETERS and path.name != EXTRA_PARAMETERS):
             continue
-        for name, value in parameters.items():
+        for name in parameters:
             with contextlib.suppress(UsageError):  # reported if the kernel is chosen
-                yield from_yaml.parameter(f"{path.name}: parameters", name, value).name
+                require_parameter_name(f"{path.name}: parameters", name)
+                yield name
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,7 @@ def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: Ru
                 launcher.begin(plan[0], session)  # while the rest is read
         if not plan:
             raise next(iter(mistakes.values()))
+        _refuse_similar_names(plan)
         session.left_out = {name: str(mistake) for name, mistake in mistakes.items()}
         _report_left_out_and_replaced(job_overrides, plan, mistakes, progress)
         if dry:
@@ -88,6 +89,16 @@ def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: Ru
             times = is_gpu(kind_ahead(plan[0].device.kind))
             session.renderers = report.prepare(times=times, figures=times and len(plan) > 1)
             launcher.run(plan, folder, progress, session)
+
+
+def _refuse_similar_names(plan: Sequence[Job]) -> None:
+    """Raise UsageError if parameters of two kernels differ only by case: columns and files would, too."""
+    owners = {p.name: job.case.kernel.name for job in plan for p in job.case.kernel.parameters}
+    by_lower: dict[str, str] = {}
+    for name, kernel in owners.items():
+        if (other := by_lower.setdefault(name.lower(), name)) != name:
+            instead = "a sweep cannot have both, as filters and file names do not tell them apart"
+            raise UsageError(f"parameters '{other}' of {owners[other]} and '{name}' of {kernel}: {instead}")
 
 
 def sweep_overrides(config: DictConfig, *, resolve: bool = False) -> list[str]:

@@ -19,6 +19,7 @@ from typing import Any
 
 from runner.device import Dim3, Role, Source, Surface, Texture, cache, options
 from runner.errors import UsageError
+from runner.kernel import computed
 from runner.kernel.arrays import DTYPES, FORMER_NAMES, DType
 from runner.kernel.declaration import (
     NEUTRAL,
@@ -132,6 +133,11 @@ class Case:
         chosen = {n: int(v) if isinstance(v, float) and v.is_integer() else v for n, v in chosen.items()}
         text = json.dumps([self.kernel.name, chosen, self.seed], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @functools.cached_property
+    def independent(self) -> dict[str, Canonical]:
+        """The parameters without those whose values follow from others; a case of another size starts from them."""
+        return computed.independent(self.kernel.parameters, dict(self.parameters))
 
     @property
     def hazard(self) -> str:

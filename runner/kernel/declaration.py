@@ -205,6 +205,7 @@ class Parameter:
     kind: Kind
     default: Canonical
     allowed: tuple[Canonical, ...] = ()
+    computed: tuple[Expression, ...] = ()  # the default of each case, in x, y, z (`runner.kernel.computed`)
 
 
 TEXTURE_MODES = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import keyword
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,14 +12,12 @@ from typing import Any
 from runner.bounds.array_expression import ArrayExpression
 from runner.bounds.expected import Tolerance
 from runner.bounds.formula import called, named, parse
-from runner.columns import RESERVED
 from runner.device import Role, cache
 from runner.errors import UsageError
 from runner.files.limited_yaml import LOADER
-from runner.kernel import metrics, yaml_form
+from runner.kernel import metrics, yaml_form, yaml_parameters
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, part_types
 from runner.kernel.declaration import (
-    NEUTRAL,
     VOCABULARY,
     ArrayArgument,
     Constraint,
@@ -31,9 +28,8 @@ from runner.kernel.declaration import (
     PointerArgument,
     ScalarArgument,
     Shuffle,
-    canonical,
 )
-from runner.kernel.expression import FUNCTIONS, Expression
+from runner.kernel.expression import Expression
 from runner.kernel.lanes import INTRINSICS
 from runner.kernel.recipes import KINDS, leaves
 from runner.kernel.reference import missing_names
@@ -50,10 +46,6 @@ ACCESSES = "the cost of accesses is now counted from the kernel itself (lines.cs
 
 BLANK = "???"  # what runner.importer leaves to be filled in
 _TAKEN = "'{}' is also the name of another value or array; choose another name"
-
-# Values of the parameter `cache`: a preferred split of on-chip memory (cudaFuncSetCacheConfig), or the percentage of
-# shared memory (cudaFuncAttributePreferredSharedMemoryCarveout).
-CACHES = ("none", "shared", "l1", "equal", "0", "25", "50", "75", "100")
 
 
 def read(name: str, content: Any, yaml: Path, folders: Sequence[Path] = ()) -> Kernel:
@@ -104,16 +96,13 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None, own: Mapping[
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", name):
         allowed = "up to 64 letters, digits and _, not starting with a digit"
         raise UsageError(f"{d.where}: '{name}' is not a valid kernel name; allowed: {allowed}")
-    parameters = tuple(parameter(f"{d.where}: parameters", n, v) for n, v in d.items("parameters"))
-    declared = {p.name for p in parameters}
-    parameters += tuple(
-        Parameter(n, VOCABULARY[n], v, CACHES if n == "cache" else ()) for n, v in NEUTRAL.items() if n not in declared
-    )
-    d.known = _names(parameters)
+    parameters = yaml_parameters.read(d)
+    d.known = yaml_parameters.names(parameters)
     d.choices = {p.name: p.allowed for p in parameters if p.kind is Kind.CHOICE and p.allowed}
     d.structs = structs(d)
     d.arrays = array_types(d, parameters)
     d.let = _definitions(d)
+    parameters = yaml_parameters.read_expressions(d, parameters)
     counters = loop_names(d.raw.get("launches"))
     if taken := sorted(counters & ({*d.known, *d.let, *d.arrays})):
         raise UsageError(f"{d.where}: launches: {_TAKEN.format(taken[0])}")
@@ -173,7 +162,8 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None, own: Mapping[
     # A number that an expression needs as an integer is one.
     integers = {p.name: Kind.INTEGER for p in parameters if p.kind is Kind.NUMBER and p.name in d.integers}
     parameters = tuple(dataclasses.replace(p, kind=integers.get(p.name, p.kind)) for p in parameters)
-    implied = _block_dimensions(d, parameters)  # depends on all expressions that were read
+    parameters = yaml_parameters.compute_defaults(d.where, parameters)
+    implied = yaml_parameters.block_dimensions(d, parameters)  # depends on all expressions that were read
     return dataclasses.replace(kernel, parameters=parameters, constraints=(*implied, *kernel.constraints))
 
 
@@ -237,18 +227,11 @@ def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]
     return merged
 
 
-def _names(parameters: Sequence[Parameter]) -> frozenset[str]:
-    """The names that any expression may use."""
-    known = {p.name for p in parameters} | {"grid", "grid_x", "grid_y", "grid_z"}
-    known |= {"rows", "cols"} if any(p.kind is Kind.SIZE for p in parameters) else set()
-    return frozenset(known | {f"{p.name}_{axis}" for p in parameters if p.kind is Kind.BLOCK for axis in "xyz"})
-
-
 def _definitions(d: Reader) -> dict[str, str]:
     """The definitions under `let` by name: over the parameters, and for references also over the arrays."""
     level = Reader(d.raw.get("let") or {}, f"{d.where}: let")
     for name in level.raw:
-        _require_name(level.where, name)
+        yaml_parameters.require_name(level.where, name)
         if name in d.known or name in d.arrays:
             raise UsageError(f"{level.where}: {_TAKEN.format(name)}")
     texts = {n: str(text) for n, text in level.raw.items()}
@@ -257,14 +240,6 @@ def _definitions(d: Reader) -> dict[str, str]:
     for name in level.let:
         level.expression(name, real=True)
     return dict(level.let)
-
-
-def _require_name(where: str, name: Any) -> None:
-    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
-        allowed = "up to 32 characters from a-z, 0-9 and _, starting with a letter"
-        raise UsageError(f"{where}: '{name}' is not a valid name; allowed: {allowed}")
-    if keyword.iskeyword(name) or name in FUNCTIONS:
-        raise UsageError(f"{where}: '{name}' is a keyword or a function of expressions; choose another name")
 
 
 def _array_definitions(texts: Mapping[str, str], arrays: set[str], where: str) -> dict[str, str]:
@@ -277,56 +252,13 @@ def _array_definitions(texts: Mapping[str, str], arrays: set[str], where: str) -
     return {name: text for name, text in texts.items() if name in found}
 
 
-def parameter(where: str, name: Any, content: Any) -> Parameter:
-    """Read one entry of `parameters:`; a plain value is its default."""
-    _require_name(where, name)
-    if name in RESERVED:
-        raise UsageError(
-            f"{where}: '{name}' is reserved for a column of results.csv or a configuration key; choose another name"
-        )
-    d = Reader(content if isinstance(content, dict) else {"default": content}, f"{where}.{name}")
-    d.only(("default", "allowed", "kind"))
-    if d.raw.get("default") in (None, ""):
-        raise UsageError(f"{d.where}: a default value is missing")
-    kind = VOCABULARY.get(name) or (
-        Kind(d.choice("kind", [k for k in Kind if k is not Kind.OPTIONS])) if "kind" in d.raw else _kind(d)
-    )
-    allowed = tuple(canonical(f"{d.where}.allowed", kind, v) for v in d.sequence("allowed"))
-    default = canonical(f"{d.where}.default", kind, d.raw["default"])
-    if name == "cache":
-        if unknown := [c for c in (default, *allowed) if c not in CACHES]:
-            raise UsageError(f"{d.where}: '{unknown[0]}' is not a cache preference; allowed: {', '.join(CACHES)}")
-        allowed = allowed or CACHES
-    if allowed and default not in allowed:
-        raise UsageError(f"{d.where}: the default {default} is not one of the allowed values")
-    return Parameter(name, kind, default, allowed)
-
-
-def _kind(d: Reader) -> Kind:
-    """Derive the kind of a parameter without the key `kind` from its values."""
-    values = [d.raw["default"], *d.sequence("allowed")]
-    if all(isinstance(v, bool) for v in values):
-        return Kind.BOOLEAN
-    try:
-        numbers = [canonical(d.where, Kind.NUMBER, v) for v in values]
-    except UsageError:
-        if len(values) > 1:
-            return Kind.CHOICE
-        raise UsageError(
-            f"{d.where}: {shown(values[0])} is neither a number nor true or false; a parameter whose values "
-            "are words must list them under 'allowed'"
-        ) from None
-    if any(isinstance(n, float) for n in numbers):
-        return Kind.REAL
-    return Kind.INTEGER if len(numbers) > 1 else Kind.NUMBER
-
-
 def _macros(d: Reader) -> Iterator[tuple[str, Expression]]:
-    """Read the key `macros`: names of upper-cased parameters (SCALAR for `dtype`), or `NAME: expression`."""
+    """Read the key `macros`: names of parameters, also upper-cased (SCALAR for `dtype`), or `NAME: expression`."""
     entries = d.raw.get("macros") or {}
     for entry in entries if isinstance(entries, list) else [entries]:
         if isinstance(entry, str):
-            content = {entry: "dtype" if entry == "SCALAR" else entry.lower()}
+            plain = {"SCALAR": "dtype"}.get(entry, entry.lower())
+            content = {entry: entry if entry in d.known else plain}
         else:
             content = d.level("macros", entry).raw
         for name, value in content.items():
@@ -344,17 +276,6 @@ def _constraints(d: Reader) -> Iterator[Constraint]:
     for entry in d.each("constraints"):
         entry.exactly("require", "reason")
         yield Constraint(entry.expression("require", real=True), entry.text("reason"))
-
-
-def _block_dimensions(d: Reader, parameters: Sequence[Parameter]) -> Iterator[Constraint]:
-    """Constrain blocks to one dimension, unless the default has more or an expression uses `block_y` or `block_z`."""
-    for p in parameters:
-        if p.kind is not Kind.BLOCK:
-            continue
-        axes = 1 + max(str(p.default).count("x"), *(i for i, a in enumerate("xyz") if f"{p.name}_{a}" in d.used), 0)
-        if unused := [f"{p.name}_{axis}" for axis in "xyz"[axes:]]:
-            reason = f"the kernel numbers its threads in {'x alone' if axes == 1 else 'x and y alone'}"
-            yield Constraint(d.as_expression("block", f"{' * '.join(unused)} == 1"), reason)
 
 
 def _reference(d: Reader, arguments: Sequence[Argument]) -> str | tuple[tuple[str, ArrayExpression], ...]:

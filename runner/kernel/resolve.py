@@ -24,6 +24,7 @@ from runner.kernel.case import (
     to_dim3,
     unroll,
 )
+from runner.kernel.computed import settle
 from runner.kernel.declaration import VOCABULARY, Canonical, Kernel, Kind, canonical, value_text
 from runner.kernel.recipes import Recipe, file_mismatch
 
@@ -52,15 +53,14 @@ def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
     ignored. Raises UsageError if a value cannot be read, or if an expression of the kernel cannot be evaluated.
     """
     order = {name: i for i, name in enumerate(VOCABULARY)}
-    values: dict[str, Canonical] = {}
-    for p in sorted(kernel.parameters, key=lambda p: order.get(p.name, len(order))):
-        given = requested.get(p.name)
-        values[p.name] = p.default if given is None else canonical(p.name, p.kind, given)
-        if p.name == "fill" and values[p.name] not in FILLS:
-            raise UsageError(f"fill={values[p.name]}: expected one of {', '.join(FILLS)}")
+    parameters = sorted(kernel.parameters, key=lambda p: order.get(p.name, len(order)))
+    given = {p.name: canonical(p.name, p.kind, v) for p in parameters if (v := requested.get(p.name)) is not None}
+    values, fraction = settle(parameters, given)
+    if (fill := values.get("fill", "zeros")) not in FILLS:
+        raise UsageError(f"fill={fill}: expected one of {', '.join(FILLS)}")
     known = known_values(kernel, values)
     block = own_block(kernel, values)
-    excluded = _excluded(kernel, values, known, block)
+    excluded = fraction or _excluded(kernel, values, known, block)
     grid, shared = (0, 0, 0), 0
     if not excluded:
         first = next(unroll(kernel.launches, known), None)

@@ -293,8 +293,8 @@ def _steps(d: Reader, arguments: Sequence[Argument]) -> tuple[Step | Loop, ...]:
     level = d.level("for", d.raw["for"])
     ends: list[tuple[str, Expression]] = []
     for name, end in level.raw.items():
-        if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", str(name)) or name in level.counters:
-            allowed = "up to 32 characters from a-z, 0-9 and _, starting with a letter, and not used by an outer loop"
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,31}", str(name)) or name in level.counters:
+            allowed = "up to 32 letters, digits and _, starting with a letter, and not used by an outer loop"
             raise UsageError(f"{level.where}: {shown(name)} is not a valid name; allowed: {allowed}")
         ends.append((name, level.as_expression(name, end)))
         level.counters = (*level.counters, name)
