@@ -33,7 +33,8 @@ from runner.kernel.expression import Expression
 from runner.kernel.lanes import INTRINSICS
 from runner.kernel.recipes import KINDS, leaves
 from runner.kernel.reference import missing_names
-from runner.kernel.yaml_arguments import Argument, argument, array_types, launches, loop_names, structs
+from runner.kernel.strides import with_strides
+from runner.kernel.yaml_arguments import Argument, argument, array_shapes, array_types, launches, loop_names, structs
 from runner.kernel.yaml_reader import Reader, read_yaml, require_few_parameters, shown
 
 _OWN_KEYS = frozenset(("name", "family"))
@@ -101,6 +102,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None, own: Mapping[
     d.choices = {p.name: p.allowed for p in parameters if p.kind is Kind.CHOICE and p.allowed}
     d.structs = structs(d)
     d.arrays = array_types(d, parameters)
+    d.shapes = array_shapes(d)
     d.let = _definitions(d)
     parameters = yaml_parameters.read_expressions(d, parameters)
     counters = loop_names(d.raw.get("launches"))
@@ -234,7 +236,7 @@ def _definitions(d: Reader) -> dict[str, str]:
         yaml_parameters.require_name(level.where, name)
         if name in d.known or name in d.arrays:
             raise UsageError(f"{level.where}: {_TAKEN.format(name)}")
-    texts = {n: str(text) for n, text in level.raw.items()}
+    texts = {n: with_strides(str(text), d.shapes, f"{level.where}.{n}") for n, text in level.raw.items()}
     d.helpers = _array_definitions(texts, d.array_names, level.where)
     level.known, level.let = d.known, {n: text for n, text in texts.items() if n not in d.helpers}
     for name in level.let:

@@ -200,6 +200,8 @@ def _image_error(texture: Texture | Surface, dtype: DType, shape: tuple[int, ...
     if dtype.fields or dtype.number not in TEXELS or dtype.numbers not in (1, 2, 4):
         return f"a texel has 1, 2 or 4 numbers of {', '.join(TEXELS)}, not {dtype.name}"
     resource = texture.resource if isinstance(texture, Texture) else "surface"
+    if len(shape) > len(MAX_IMAGE[resource]):
+        return f"a texture or a surface has 1 to {len(MAX_IMAGE[resource])} axes, not {len(shape)}"
     limits = MAX_IMAGE[resource][len(shape) - 1]
     if not limits:
         dimensions = "1 dimension" if resource == "linear" else "2 dimensions"

@@ -28,6 +28,7 @@ from runner.kernel.recipes import NUMBERS, WORDS, Fill, MemberFills, Recipe
 from runner.kernel.yaml_reader import Reader, shown
 
 Argument = ArrayArgument | ScalarArgument | PointerArgument
+MAX_AXES = 4  # of an array
 INDICES = ("index", "index0", "index1", "index2", "index3")  # names for a fill's expression
 
 
@@ -72,6 +73,13 @@ def array_types(d: Reader, parameters: Sequence[Parameter]) -> dict[str, tuple[D
     }
 
 
+def array_shapes(d: Reader) -> dict[str, list[str]]:
+    """The lengths of each array among `arguments` as text, which `stride` needs before arguments are read."""
+    arrays = [a for a in d.sequence("arguments") if isinstance(a, dict) and "shape" in a]
+    lengths = [a["shape"] if isinstance(a["shape"], list) else [a["shape"]] for a in arrays]
+    return {str(a.get("name")): list(map(str, each)) for a, each in zip(arrays, lengths, strict=True)}
+
+
 def argument(d: Reader, counters: Collection[str]) -> Argument:
     """Read an entry of `arguments:`: an array, a scalar, or a pointer into another array.
 
@@ -98,7 +106,7 @@ def argument(d: Reader, counters: Collection[str]) -> Argument:
             raise UsageError(f"{d.where}: {unfit[0]}: not allowed with a texture or a surface")
         if isinstance(image, DeclaredTexture) and role is not Role.IN:
             raise UsageError(f"{d.where}: role: a kernel only reads a texture: expected in, not {role}")
-    shape, offset, lead = d.expressions("shape"), d.expression("offset", 0), d.expression("lead", 0)
+    shape, offset, lead = d.expressions("shape", MAX_AXES), d.expression("offset", 0), d.expression("lead", 0)
     word, fill = d.text("dtype"), d.raw.get("fill", "zeros")
     if word in d.structs and any(kind == POINTER for kind in _members(d.structs[word])):
         raise UsageError(f"{d.where}: dtype: {word} has a pointer; such a structure can only be passed by value")

@@ -10,7 +10,7 @@ import dataclasses
 import difflib
 import re
 import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,7 @@ from runner.files.limited_yaml import LOADER, check_yaml
 from runner.kernel.arrays import DType, part_types
 from runner.kernel.declaration import FunctionName
 from runner.kernel.expression import Expression, RealExpression
+from runner.kernel.strides import with_strides
 
 # Hydra composes a configuration file several times, a millisecond per node each.
 MAX_BYTES, MAX_NODES = 2**18, 10_000
@@ -119,6 +120,7 @@ class Reader:
     arrays: Mapping[str, tuple[DType, ...]] = field(default_factory=dict)  # possible types, by array
     helpers: Mapping[str, str] = field(default_factory=dict)  # definitions over arrays, by name
     structs: Mapping[str, DType] = field(default_factory=dict)
+    shapes: Mapping[str, Sequence[str]] = field(default_factory=dict)  # the lengths as expressions, by array
     grid: tuple[Expression, ...] = ()  # the default of launches, as is `shared`
     shared: Any = 0
     folder: Path = Path()  # that contains the YAML
@@ -205,7 +207,7 @@ class Reader:
         where = f"{self.where}: {key}"
         if isinstance(value, bool) or not isinstance(value, int | str | (float if real else int)):
             raise UsageError(f"{where}: expected an expression, not {shown(value)}")
-        code = expanded(str(value), self.let, where)
+        code = expanded(with_strides(str(value), self.shapes, where), self.let, where)
         kind = RealExpression if real else Expression
         e = kind(str(value), where, "" if code == str(value) else code, number)
         known = {*self.known, *self.counters}
@@ -231,12 +233,12 @@ class Reader:
         """The expression under `key`; `None` if `key` is missing."""
         return None if self.raw.get(key) is None else self.expression(key)
 
-    def expressions(self, key: str) -> tuple[Expression, ...]:
-        """The expression, or the list of one to three, under `key`."""
+    def expressions(self, key: str, most: int = 3) -> tuple[Expression, ...]:
+        """The expression, or the list of one to `most`, under `key`."""
         value = self.raw.get(key)
         values = value if isinstance(value, list) else [value]
-        if not 1 <= len(values) <= 3:
-            raise UsageError(f"{self.where}: {key}: expected 1 to 3 expressions, not {len(values)}")
+        if not 1 <= len(values) <= most:
+            raise UsageError(f"{self.where}: {key}: expected 1 to {most} expressions, not {len(values)}")
         return tuple(self.as_expression(key, v) for v in values)
 
     @property
