@@ -275,7 +275,7 @@ class Case:
             if count != (needed := math.prod(dtype.host_shape(column.shape))):
                 what = f"{needed} numbers for the shape {column.shape} of {dtype.name}"
                 raise UsageError(f"{where}: expected {what}, not {count}")
-            if wrong := [n for n in column.fill if not dtype.holds(n)]:
+            if wrong := [n for n in column.fill if not dtype.stores(n)]:
                 raise UsageError(f"{where}: {wrong[0]} is not a valid {dtype.name}")
         return spec
 

@@ -40,7 +40,11 @@ class Recipe:
     def resolved(self, variables: Mapping[str, Value]) -> Recipe:
         """The recipe with the values of a case's parameters inserted."""
         numbers = tuple(n(variables) if isinstance(n, Expression) else n for n in self.numbers)
-        if wrong := [n for n in numbers if not isinstance(n, int | float) or not abs(n) < 2**63]:  # also NaN
+        endless = self.kind == "constant"  # infinity and NaN are contents, but no range or mean
+        bad = (
+            n for n in numbers if not (isinstance(n, int | float) and (abs(n) < 2**63 or endless > math.isfinite(n)))
+        )
+        if wrong := list(bad):
             raise UsageError(f"{self.where}: {wrong[0]} is not a number between -2**63 and 2**63")
         if self.kind == "normal" and numbers and numbers[1] < 0:
             raise UsageError(f"{self.where}: expected a mean and a deviation of 0 or more, not {numbers[1]}")

@@ -186,6 +186,9 @@ def _scalar_error(s: ScalarSpec) -> str:
 
 def _fill_error(a: ArraySpec) -> str:
     """Why the array's type cannot hold the numbers of its fill; empty if it can."""
+    if isinstance(a.fill, Recipe) and a.fill.kind == "constant":
+        value = a.fill.constants[0]
+        return "" if math.isfinite(value) or a.dtype.stores(value) else f"{a.fill.where}: {a.dtype.name} has no {value}"
     if a.fill not in COUNTING or not a.dtype.is_float:
         return ""
     most = float(ml_dtypes.finfo(a.dtype.numpy).max)  # type: ignore[no-untyped-call]

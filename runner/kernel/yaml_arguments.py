@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -28,6 +29,8 @@ from runner.kernel.recipes import NUMBERS, WORDS, Fill, MemberFills, Recipe
 from runner.kernel.yaml_reader import Reader, shown
 
 Argument = ArrayArgument | ScalarArgument | PointerArgument
+NOT_FINITE = {"inf": math.inf, "+inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+"""Contents that are no numbers of an expression, as text; YAML's `.inf` and `.nan` read the same."""
 MAX_AXES = 4  # of an array
 INDICES = ("index", "index0", "index1", "index2", "index3")  # names for a fill's expression
 
@@ -225,21 +228,30 @@ def _fill(d: Reader, given: Any, where: str, struct: DType | None) -> Fill | Mem
             return _recipe(d, given, where)
         case list():
             try:
-                numbers = [Fraction(str(n)) for n in given]
-                return tuple(int(n) if n.denominator == 1 else float(n) for n in numbers)
+                return tuple(map(_number, given))
             except (ValueError, ZeroDivisionError, OverflowError):
-                raise UsageError(f"{where}: expected numbers such as 0.5 or -1/280, not {given}") from None
+                raise UsageError(f"{where}: expected numbers such as 0.5, -1/280 or -inf, not {given}") from None
         case bool() | None:
             raise UsageError(f"{where}: expected text, a number, a list or a recipe, not {shown(given)}")
         case int() | float():
-            return Recipe("constant", where, (given,))
+            return Recipe("constant", where, (NOT_FINITE.get(str(given), given),))
     return _text_fill(d, str(given), where)
+
+
+def _number(given: Any) -> int | float:
+    """A number of a list of contents, such as `-1/280` or `-inf`. Raises ValueError or ArithmeticError otherwise."""
+    if str(given) in NOT_FINITE:
+        return NOT_FINITE[str(given)]
+    n = Fraction(str(given))
+    return int(n) if n.denominator == 1 else float(n)
 
 
 def _text_fill(d: Reader, text: str, where: str) -> Fill:
     """Read a fill given as text: a word, a file, or an expression over the indices and other arrays."""
     if text in WORDS:
         return Recipe(text, where)
+    if text in NOT_FINITE and text not in d.known:
+        return Recipe("constant", where, (NOT_FINITE[text],))
     if text.endswith(".npy"):
         return Recipe("file", where, file=_file(d, text, where))
     if re.fullmatch(r"\w+", text) and text not in d.arrays:
@@ -277,6 +289,8 @@ def _recipe(d: Reader, given: Mapping[str, Any], where: str) -> Recipe:
             )
     if len(values) != NUMBERS[kind]:
         raise UsageError(f"{where}: {kind}: expected {NUMBERS[kind]} numbers, not {len(values)}")
+    if kind == "constant" and str(values[0]) in NOT_FINITE:
+        return Recipe(kind, where, (NOT_FINITE[str(values[0])],))
     numbers = tuple(v if isinstance(v, float) else d.as_expression(f"fill.{kind}", v, real=True) for v in values)
     return Recipe(kind, where, numbers, needed_arrays=needs)
 

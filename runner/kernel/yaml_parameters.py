@@ -158,8 +158,8 @@ def _constant(d: Reader, name: str, kind: Kind) -> Parameter:
     if name == "cache":
         if unknown := [c for c in (default, *allowed) if c not in CACHES]:
             raise UsageError(
-                f"{d.where}: '{unknown[0]}' is not a cache preference, which `cache` is in every kernel; allowed: "
-                f"{', '.join(CACHES)}; a parameter of your own needs another name"
+                f"{d.where}: '{unknown[0]}' is not a cache preference; allowed: {', '.join(CACHES)}; every kernel has "
+                "the parameter 'cache', so one of your own needs another name"
             )
         allowed = allowed or CACHES
     if allowed and default not in allowed:
