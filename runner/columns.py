@@ -181,7 +181,7 @@ NAMES = tuple(BY_NAME)
 _COMMON_PARAMETERS = frozenset(("block", "size", "width", "mask", "unroll", "dtype"))
 _FURTHER = (
     *"timing profile experiment hydra schema record_host on_cpu metrics".split(),  # of a configuration
-    *"rank_by max_cases lines racecheck search".split(),
+    *"rank_by max_cases lines racecheck search zip".split(),
     *("grid_x", "grid_y"),  # in expressions
     *("emulated", "row", "cost"),  # added when a run is read
 )

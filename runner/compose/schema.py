@@ -50,6 +50,7 @@ _FIELDS: list[tuple[str, Any, Any]] = [
     ("lines", Any, LINES_DEFAULT),
     ("racecheck", str, RACES_DEFAULT),
     ("search", dict[str, Any], field(default_factory=dict)),
+    ("zip", Any, None),  # a dictionary; of this type, `zip={...}` on the command line would need a +
 ]
 KEYS = ("experiment", *(name for name, *_ in _FIELDS))  # those that are no parameter
 
@@ -150,6 +151,8 @@ def read(config: DictConfig, hydra: DictConfig) -> Composed:
         raise UsageError(f"{unknown[0]}: no kernel on the search path declares a parameter of that name")
     origin = Origin(folders, tuple(n for n in names if n not in VOCABULARY), values["kernel"])
     swept = frozenset(map(str, OmegaConf.select(hydra, "sweeper.params") or ()))
+    if not any(grammar.key_of(text).partition(".")[0] == "zip" for text in overrides):  # an experiment's
+        swept |= frozenset(map(str, values["zip"] or ()))
     try:
         kernel = read_kernel(name, values["kernel"], path, folders)
     except UsageError as e:

@@ -101,6 +101,8 @@ class _Searching:
             raise UsageError(f"hydra.sweeper.batch={given['batch']}: expected 1 to 1024")
         if given["seed"] not in SEEDS:
             raise UsageError(f"hydra.sweeper.seed={given['seed']}: expected {SEEDS[0]} to {SEEDS[-1]}")
+        if self._config.zip:
+            raise UsageError("zip: a search varies each parameter by itself; a constraint excludes combinations")
         fixed, axes = split(
             grammar.parse(sweeps.sweep_overrides(self._config, resolve=True)),
             declared(OmegaConf.to_container(self._config.search, resolve=True)),

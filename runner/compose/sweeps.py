@@ -11,7 +11,7 @@ from hydra.core.config_loader import ConfigLoader
 from omegaconf import DictConfig, OmegaConf
 
 from runner import report
-from runner.compose import checks, schema
+from runner.compose import checks, schema, zipped
 from runner.compose import overrides as grammar
 from runner.compose.composer import Composer, kernel_of
 from runner.compose.launchers import Launcher
@@ -43,6 +43,7 @@ def require_few_cases(config: DictConfig) -> None:
         return
     folders, overrides = schema.folders_of(config.hydra), grammar.parse(sweep_overrides(config, resolve=True))
     lengths = {override.get_key_element(): checks.length(override, folders) for override in overrides}
+    lengths[zipped.KEY] = len(zipped.rows(config, overrides))
     if (cases := math.prod(lengths.values())) > most:
         product = " x ".join(f"{n:,} of {key}" for key, n in lengths.items() if n > 1)
         raise UsageError(f"the sweep has {cases:,} cases ({product}), above max_cases={most}; sweep fewer values")
@@ -55,7 +56,10 @@ def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: Ru
 
     Raises UsageError if a value is invalid, or the sweep is empty.
     """
-    job_overrides = grammar.product(grammar.parse(sweep_overrides(config), loader))
+    parsed = grammar.parse(sweep_overrides(config), loader)
+    pairs = zipped.rows(config, parsed)
+    combined = grammar.product(override for override in parsed if not zipped.is_zip(override))
+    job_overrides = [[*one, *pair] for one in combined for pair in pairs]
     folder.write(folder.multirun, OmegaConf.to_yaml(config))
     if not job_overrides:
         parsed = grammar.parse(grammar.as_written(config.hydra.overrides.task))
