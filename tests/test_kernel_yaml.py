@@ -193,6 +193,18 @@ KEYS = {
     "another cache": ({"parameters": "{cache: l2}"}, "'l2' is not a cache preference; allowed: none, shared, l1, equal"),
     "a hazard without a rule": ({"hazard": "{when: size > 0}"}, "mine.yaml: hazard: the key 'reason' is missing"),
     "a GPU without a word": ({"gpu_only": ""}, "mine.yaml: gpu_only: expected a reason, not 'null'"),
+    "a parameter in the place of a key": ({"block": "16x16"}, "mine.yaml: 'block' is not a valid key; a parameter goes under 'parameters': parameters: {block: 16x16}"),
+    "a parameter of its own in the place of a key": ({"bm": "64"}, "mine.yaml: 'bm' is not a valid key; a parameter goes under 'parameters': parameters: {bm: 64}"),
+    "threads": ({"threads_per_block": "64"}, "a parameter goes under 'parameters': parameters: {block: 64}"),
+    "an axis of the grid": ({"grid_x": "64"}, "mine.yaml: 'grid_x' is not a valid key; write grid: [x, y, z]"),
+    "arguments by another name": ({"args": "[]"}, "mine.yaml: 'args' is not a valid key; did you mean arguments?"),
+    "restrictions of Kernel Tuner": ({"restrictions": "[]"}, "did you mean constraints?"),
+    "macros as options": ({"macros": "[BLOCK=block]"}, "expected a name of letters, digits and _, or {NAME: expression}"),
+    "parameters in a list": ({"parameters": "[block]"}, "mine.yaml: parameters: expected a mapping (key: value), not '['block']'"),
+    "values of a parameter": ({"parameters": "{mine: {default: 1, values: [1]}}"}, "'values' is not a valid key; did you mean allowed?"),
+    "conditions without reasons": ({"constraints": "[size > 0]"}, "mine.yaml: constraints: expected {condition: reason}, such as"),
+    "a condition": ({"constraints": "size > 0"}, "mine.yaml: constraints: expected {condition: reason}, such as"),
+    "a torn mapping": ({"bytes": "{read: ceil_div(size, 2)}"}, "mine.yaml: bytes: '2)' is not a valid key; a comma ends a value in [] and {}, so quote it"),
     "loads that are a list": ({"in_flight": "[16]"}, "mine.yaml: in_flight: expected an expression, not '[16]'"),
 }  # fmt: skip
 
@@ -229,12 +241,20 @@ GRIDS = {
     "text": ("dtype", "'dtype' gives the text 'int32'; expected a number"),
     "an unknown dtype": ("itemsize(size)", "itemsize: '1000' is not a dtype; allowed: int32"),
     "a call into Python": ("'__import__(\"os\").abort()'", "calls an unknown function; allowed: ceil_div"),
+    "a shape": ("16x16", "grid: expected an expression or a list, such as [16, 16], not '16x16'"),
+    "a tuple": ("(size // block, 2)", "grid: expected an expression or a list, such as [size // block, 2], not"),
+    "axes by name": ("{x: size, z: 3}", "grid: expected an expression or a list, such as [size, 1, 3], not"),
+    "a torn list": (
+        "[ceil_div(size, block), 1]",
+        "grid: 'ceil_div(size' is not a valid expression; a comma ends a value",
+    ),
     "a choice": ("size if block else 1", "uses IfExp"),
     "other digits": ("\u0661\u0662", "is not a valid expression"),
 }
 
 REFERENCES = {
     "a word": ("nope", "mine.yaml: reference: 'nope' is not a dotted path"),
+    "an expression for no output": ("in + 1", "write an expression as {OUTPUT: expression}"),
     "a module that is not there": ("no.such", "mine.yaml: reference no.such: cannot be imported: ModuleNotFoundError"),
     "a function that is not there": ("wanted.nope", "the module 'wanted' has no function 'nope'"),
     "a module that does not load": (

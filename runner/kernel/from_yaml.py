@@ -15,7 +15,7 @@ from runner.bounds.formula import called, named, parse
 from runner.device import Role, cache
 from runner.errors import UsageError
 from runner.files.limited_yaml import LOADER
-from runner.kernel import metrics, yaml_form, yaml_parameters
+from runner.kernel import metrics, yaml_form, yaml_keys, yaml_parameters
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, part_types
 from runner.kernel.declaration import (
     VOCABULARY,
@@ -35,16 +35,13 @@ from runner.kernel.recipes import KINDS, leaves
 from runner.kernel.reference import missing_names
 from runner.kernel.strides import with_strides
 from runner.kernel.yaml_arguments import Argument, argument, array_shapes, array_types, launches, loop_names, structs
-from runner.kernel.yaml_reader import Reader, read_yaml, require_few_parameters, shown
+from runner.kernel.yaml_reader import Reader, near, read_yaml, require_few_parameters, shown
 
-_OWN_KEYS = frozenset(("name", "family"))
-KEYS = _OWN_KEYS | frozenset(
-    "source function summary origin baseline ceiling finish min_arch gpu_only cooperative parameters let macros "
-    "arguments grid shared constraints bytes operations in_flight reference value depth compute fast_math tolerance "
-    "shuffle hazard structs no_output undefined_where launches include metrics host libraries".split()
-)
+KEYS = frozenset(yaml_keys.KEYS)
 ACCESSES = "the cost of accesses is now counted from the kernel itself (lines.csv); remove the key"
 
+THREADS = re.compile(r"block_?(size|dim)?(_?x)?|threads(_?per_?block)?|num_?threads", re.IGNORECASE)
+"""What people call the threads of a block."""
 BLANK = "???"  # what runner.importer leaves to be filled in
 _TAKEN = "'{}' is also the name of another value or array; choose another name"
 
@@ -60,7 +57,7 @@ def read(name: str, content: Any, yaml: Path, folders: Sequence[Path] = ()) -> K
     own = Reader(content, yaml.name)
     if "accesses" in own.raw:  # a key of older versions
         raise UsageError(f"{own.where}: accesses: {ACCESSES}")
-    own.only(KEYS)
+    _require_keys(own, yaml_keys.KEYS)
     if blank := _blank(content):
         raise UsageError(f"{yaml.name}: {blank}: {BLANK} is still to be filled in")
     common = _family(own, folders or [yaml.parent.parent])
@@ -113,7 +110,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None, own: Mapping[
     d.shared = d.raw.get("shared", 0)
     _require_distinct(d, arguments, [p.name for p in parameters])
     amount = d.below("bytes")
-    amount.only(("read", "written"))
+    amount.only(yaml_keys.BYTES)
     kernel = Kernel(
         name=name,
         yaml=yaml,
@@ -146,10 +143,10 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None, own: Mapping[
         fast_math=d.flag("fast_math", default=False),
         tolerance=_tolerance(d),
         shuffle=Shuffle(s.choice("operation", list(INTRINSICS)), s.expression("argument"))
-        if (s := d.section("shuffle", "operation", "argument"))
+        if (s := d.section("shuffle", *yaml_keys.SHUFFLE))
         else None,
         hazard=DeclaredHazard(h.expression("when", real=True), h.text("reason"))
-        if (h := d.section("hazard", "when", "reason"))
+        if (h := d.section("hazard", *yaml_keys.HAZARD))
         else None,
         common=common,
         structs=tuple(d.structs.values()),
@@ -191,6 +188,22 @@ def _blank(content: Any) -> str:
     return "here" if content == BLANK else ""
 
 
+def _require_keys(d: Reader, keys: yaml_keys.Level) -> None:
+    """Raise UsageError for a key that the level lacks; a parameter in the place of a key is told where it belongs."""
+    for key, value in d.raw.items():
+        if key not in keys and re.fullmatch(r"grid_?[xyz]", str(key)):
+            raise UsageError(f"{d.where}: {shown(key)} is not a valid key; write grid: [x, y, z]")
+        if key in keys or (key not in VOCABULARY and near(str(key), keys)):
+            continue
+        if key in VOCABULARY or isinstance(value, int | float) or THREADS.fullmatch(str(key)):
+            name = "block" if THREADS.fullmatch(str(key)) else key
+            example = f"parameters: {{{name}: {shown(value)[1:-1]}}}"
+            raise UsageError(
+                f"{d.where}: {shown(key)} is not a valid key; a parameter goes under 'parameters': {example}"
+            )
+    d.only(keys)
+
+
 def _family(own: Reader, folders: Sequence[Path]) -> Path | None:
     """The file with the keys that the kernels of a family share; `None` if the YAML names no family."""
     name = own.raw.get("family")
@@ -205,7 +218,7 @@ def _family(own: Reader, folders: Sequence[Path]) -> Path | None:
 
 def _content(common: Path, loader: Any = LOADER) -> dict[str, Any]:
     d = Reader(read_yaml(common, loader), f"family/{common.name}")
-    d.only(KEYS - _OWN_KEYS)
+    _require_keys(d, {key: schema for key, schema in yaml_keys.KEYS.items() if key not in yaml_keys.OWN})
     return d.raw
 
 
@@ -238,7 +251,8 @@ def _definitions(d: Reader) -> dict[str, str]:
             raise UsageError(f"{level.where}: {_TAKEN.format(name)}")
     texts = {n: with_strides(str(text), d.shapes, f"{level.where}.{n}") for n, text in level.raw.items()}
     d.helpers = _array_definitions(texts, d.array_names, level.where)
-    level.known, level.let = d.known, {n: text for n, text in texts.items() if n not in d.helpers}
+    level.known, level.shapes = d.known, d.shapes
+    level.let = {n: text for n, text in texts.items() if n not in d.helpers}
     for name in level.let:
         level.expression(name, real=True)
     return dict(level.let)
@@ -265,18 +279,25 @@ def _macros(d: Reader) -> Iterator[tuple[str, Expression]]:
             content = d.level("macros", entry).raw
         for name, value in content.items():
             if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
-                raise UsageError(f"{d.where}: macros: {shown(name)}: expected a name of letters, digits and _")
+                raise UsageError(
+                    f"{d.where}: macros: {shown(name)}: expected a name of letters, digits and _, or "
+                    "{NAME: expression}"
+                )
             yield name, d.as_expression(f"macros.{name}", value, number=False)
 
 
 def _constraints(d: Reader) -> Iterator[Constraint]:
     """Read the key `constraints`: `condition: reason`, or a list of `{require, reason}`."""
-    if isinstance(given := d.raw.get("constraints"), dict):
+    given = d.raw.get("constraints")
+    if isinstance(given, str) or (isinstance(given, list) and any(isinstance(entry, str) for entry in given)):
+        expected = "expected {condition: reason}, such as {size % 4 == 0: the kernel reads whole vectors}"
+        raise UsageError(f"{d.where}: constraints: {expected}, not {shown(given)}")
+    if isinstance(given, dict):
         level = d.level("constraints", given)
         yield from (Constraint(d.as_expression("constraints", c, real=True), level.text(c)) for c in given)
         return
     for entry in d.each("constraints"):
-        entry.exactly("require", "reason")
+        entry.exactly(*yaml_keys.CONSTRAINT)
         yield Constraint(entry.expression("require", real=True), entry.text("reason"))
 
 
@@ -292,7 +313,10 @@ def _reference(d: Reader, arguments: Sequence[Argument]) -> str | tuple[tuple[st
     value = d.raw["reference"]
     if isinstance(value, str):
         if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", value):
-            raise UsageError(f"{d.where}: reference: '{value}' is not a dotted path such as my_references.expected")
+            raise UsageError(
+                f"{d.where}: reference: '{value}' is not a dotted path such as my_references.expected; write an "
+                "expression as {OUTPUT: expression}"
+            )
         return value
     given = d.level("reference", value)
     if not outputs:
@@ -362,7 +386,7 @@ def _tolerance(d: Reader) -> Tolerance | None:
     if "tolerance" not in d.raw:
         return None
     level = d.level("tolerance", d.raw["tolerance"])
-    level.only(("rtol", "atol", "ulp"))
+    level.only(yaml_keys.TOLERANCE)
     if not level.raw:
         raise UsageError(f"{level.where}: expected one or more of rtol, atol and ulp")
     numbers: dict[str, float] = {}

@@ -12,6 +12,7 @@ from typing import Any
 from runner.bounds.array_expression import ArrayExpression
 from runner.device import Role, Surface
 from runner.errors import UsageError
+from runner.kernel import yaml_keys
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, FORMER_NAMES, POINTER, DType, structure
 from runner.kernel.declaration import (
     TEXTURE_MODES,
@@ -29,9 +30,9 @@ from runner.kernel.recipes import NUMBERS, WORDS, Fill, MemberFills, Recipe
 from runner.kernel.yaml_reader import Reader, shown
 
 Argument = ArrayArgument | ScalarArgument | PointerArgument
-NOT_FINITE = {"inf": math.inf, "+inf": math.inf, "-inf": -math.inf, "nan": math.nan}
-"""Contents that are no numbers of an expression, as text; YAML's `.inf` and `.nan` read the same."""
-MAX_AXES = 4  # of an array
+NOT_FINITE = {
+    text: math.nan if text == "nan" else float(text) for text in yaml_keys.NOT_FINITE
+}  # one NaN: it is itself
 INDICES = ("index", "index0", "index1", "index2", "index3")  # names for a fill's expression
 
 
@@ -91,13 +92,12 @@ def argument(d: Reader, counters: Collection[str]) -> Argument:
     d.need("name")
     if "scalar" in d.raw:
         d.counters = counters
-        return _scalar(d.exactly("name", "scalar", "value"))
+        return _scalar(d.exactly(*yaml_keys.SCALAR_ARGUMENT))
     if "pointer" in d.raw or "of" in d.raw:
         return _pointer(d, counters)
     if "value" in d.raw and "shape" not in d.raw:
         raise UsageError(f"{d.where}: a value needs its type, as in {{name: n, scalar: int32, value: size}}")
-    own = ("name", "role", "dtype", "shape", "fill", "offset", "lead", "constant", "refill", "passed")
-    d.only((*own, "texture", "surface"))
+    d.only(yaml_keys.ARRAY)
     d.need("role", "dtype", "shape")
     role = _role(d)
     constant, refill = d.flag("constant", default=False), d.flag("refill", default=True)
@@ -109,7 +109,7 @@ def argument(d: Reader, counters: Collection[str]) -> Argument:
             raise UsageError(f"{d.where}: {unfit[0]}: not allowed with a texture or a surface")
         if isinstance(image, DeclaredTexture) and role is not Role.IN:
             raise UsageError(f"{d.where}: role: a kernel only reads a texture: expected in, not {role}")
-    shape, offset, lead = d.expressions("shape", MAX_AXES), d.expression("offset", 0), d.expression("lead", 0)
+    shape, offset, lead = d.expressions("shape", yaml_keys.MAX_AXES), d.expression("offset", 0), d.expression("lead", 0)
     word, fill = d.text("dtype"), d.raw.get("fill", "zeros")
     if word in d.structs and any(kind == POINTER for kind in _members(d.structs[word])):
         raise UsageError(f"{d.where}: dtype: {word} has a pointer; such a structure can only be passed by value")
@@ -129,7 +129,7 @@ def _image(d: Reader) -> DeclaredTexture | Surface | None:
 
 def _texture(d: Reader) -> DeclaredTexture:
     level = d.level("texture", d.raw["texture"])
-    level.only((*TEXTURE_MODES, "normalized_coords", "border_color"))
+    level.only(yaml_keys.TEXTURE)
     words = []
     for key, allowed in TEXTURE_MODES.items():
         given = level.raw.get(key, allowed[0])
@@ -181,11 +181,11 @@ def _numbers(d: Reader, key: str, value: Any, dtype: DType | None) -> Iterator[E
 def _pointer(d: Reader, counters: Collection[str]) -> PointerArgument:
     """Read `pointer: null`, `pointer: ARRAY` with `at`, or a `texture` `of` an array."""
     if "of" in d.raw:
-        d.only(("name", "of", "texture"))
+        d.only(yaml_keys.VIEW)
         d.need("texture")
         array = _target(d, "of", d.raw["of"], "the name of an array")
         return PointerArgument(d.text("name"), array, d.expression("at", 0), _texture(d))
-    d.only(("name", "pointer", "at"))
+    d.only(yaml_keys.POINTER)
     d.counters = counters
     return PointerArgument(d.text("name"), _target(d, "pointer", d.raw["pointer"]), d.expression("at", 0))
 
@@ -309,20 +309,20 @@ def launches(d: Reader, arguments: Sequence[Argument]) -> tuple[Step | Loop, ...
 
 def _steps(d: Reader, arguments: Sequence[Argument]) -> tuple[Step | Loop, ...]:
     """Read an entry of `launches`: a step, or loops around steps."""
-    d.only(("for", "launches", "function", "arguments", "grid", "block", "shared"))
+    d.only((*yaml_keys.LOOP, *yaml_keys.LAUNCH))
     if "for" not in d.raw:
         return (_step(d, arguments),)
     level = d.level("for", d.raw["for"])
     ends: list[tuple[str, Expression]] = []
     for name, end in level.raw.items():
-        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,31}", str(name)) or name in level.counters:
+        if not re.fullmatch(yaml_keys.NAME, str(name)) or name in level.counters:
             allowed = "up to 32 letters, digits and _, starting with a letter, and not used by an outer loop"
             raise UsageError(f"{level.where}: {shown(name)} is not a valid name; allowed: {allowed}")
         ends.append((name, level.as_expression(name, end)))
         level.counters = (*level.counters, name)
     d.counters = level.counters
     if "launches" in d.raw:
-        d.only(("for", "launches"))
+        d.only(yaml_keys.LOOP)
         steps = launches(d, arguments)
     else:
         d.raw = {key: value for key, value in d.raw.items() if key != "for"}
@@ -333,7 +333,7 @@ def _steps(d: Reader, arguments: Sequence[Argument]) -> tuple[Step | Loop, ...]:
 
 
 def _step(d: Reader, arguments: Sequence[Argument]) -> Step:
-    d.only(("function", "arguments", "grid", "block", "shared"))
+    d.only(yaml_keys.LAUNCH)
     passed = [a.name for a in arguments if not isinstance(a, ArrayArgument) or (a.passed and not a.constant)]
     names = [str(name) for name in d.sequence("arguments")] or passed
     if unknown := [name for name in names if name not in passed]:

@@ -12,16 +12,16 @@ from typing import Any
 from runner.bounds.formula import named, parse
 from runner.columns import BY_NAME, RESERVED
 from runner.errors import UsageError
+from runner.kernel import yaml_keys
 from runner.kernel.computed import settle
 from runner.kernel.declaration import NEUTRAL, VOCABULARY, Constraint, Kind, Parameter, canonical, variables
 from runner.kernel.expression import FUNCTIONS
+from runner.kernel.yaml_keys import NAME, PARTS
 from runner.kernel.yaml_reader import Reader, shown
 
 # Values of the parameter `cache`: a preferred split of on-chip memory (cudaFuncSetCacheConfig), or the percentage of
 # shared memory (cudaFuncAttributePreferredSharedMemoryCarveout).
 CACHES = ("none", "shared", "l1", "equal", "0", "25", "50", "75", "100")
-PARTS = ("rows", "cols")
-"""Names and columns of the parts of a size; parameters of a kernel that has no size."""
 NOT_COMPUTED = (Kind.DTYPE, Kind.CHOICE, Kind.OPTIONS)  # kinds whose values are words
 GRID = frozenset(("grid", "grid_x", "grid_y", "grid_z"))  # names of what follows from the parameters
 _ITEMS = {Kind.BLOCK: 3, Kind.SIZE: 2}  # the longest list of expressions
@@ -77,7 +77,7 @@ def names(parameters: Sequence[Parameter]) -> frozenset[str]:
 
 def require_name(where: str, name: Any) -> None:
     """Raise UsageError for a name that no expression could use."""
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,31}", name):
+    if not isinstance(name, str) or not re.fullmatch(NAME, name):
         allowed = "up to 32 letters, digits and _, starting with a letter"
         raise UsageError(f"{where}: {shown(name)} is not a valid name; allowed: {allowed}")
     if keyword.iskeyword(name) or name in FUNCTIONS:
@@ -132,7 +132,7 @@ def _parameter(where: str, name: Any, content: Any, known: Collection[str]) -> P
     """Read one entry of `parameters:`; a plain value is its default."""
     require_parameter_name(where, name)
     d = Reader(content if isinstance(content, dict) else {"default": content}, f"{where}.{name}")
-    d.only(("default", "allowed", "kind"))
+    d.only(yaml_keys.PARAMETER)
     given = d.raw.get("default")
     if given in (None, ""):
         raise UsageError(f"{d.where}: a default value is missing")
@@ -140,6 +140,11 @@ def _parameter(where: str, name: Any, content: Any, known: Collection[str]) -> P
     if kind is None and "kind" in d.raw:
         kind = Kind(d.choice("kind", [k for k in Kind if k is not Kind.OPTIONS]))
     declared = Parameter(name, kind or Kind.NUMBER, 0)
+    if isinstance(given, list) and kind is not Kind.OPTIONS and not _is_computed(given, declared, known):
+        values = ", ".join(map(str, given))
+        shape = f", or {'x'.join(map(str, given))} for a shape" if kind in _ITEMS else ""
+        example = f"{{default: {given[0]}, allowed: [{values}]}}" if given else "one value"
+        raise UsageError(f"{d.where}: expected a default, not [{values}]; write {example}{shape}")
     if not _is_computed(given, declared, known) or given in d.sequence("allowed"):
         return _constant(d, name, kind or _kind(d))
     allowed = tuple(canonical(f"{d.where}.allowed", declared.kind, v) for v in d.sequence("allowed"))
@@ -147,12 +152,6 @@ def _parameter(where: str, name: Any, content: Any, known: Collection[str]) -> P
 
 
 def _constant(d: Reader, name: str, kind: Kind) -> Parameter:
-    if kind in _ITEMS and isinstance(given := d.raw["default"], list):
-        values = ", ".join(map(str, given))
-        raise UsageError(
-            f"{d.where}: [{values}] holds no expression; write {{default: {given[0] if given else 64}, "
-            f"allowed: [{values}]}} for allowed values, or {'x'.join(map(str, given)) or '16x16'} for a shape"
-        )
     allowed = tuple(canonical(f"{d.where}.allowed", kind, v) for v in d.sequence("allowed"))
     default = canonical(f"{d.where}.default", kind, d.raw["default"])
     if name == "cache":

@@ -19,18 +19,20 @@ from typing import Any
 import yaml
 
 from runner.bounds.array_expression import ArrayExpression
-from runner.bounds.formula import expanded, shortened
+from runner.bounds.formula import expanded, parse, shortened
 from runner.errors import UsageError
 from runner.files.limited_yaml import LOADER, check_yaml
 from runner.kernel.arrays import DType, part_types
 from runner.kernel.declaration import FunctionName
 from runner.kernel.expression import Expression, RealExpression
 from runner.kernel.strides import with_strides
+from runner.kernel.yaml_keys import MEANT
 
 # Hydra composes a configuration file several times, a millisecond per node each.
 MAX_BYTES, MAX_NODES = 2**18, 10_000
 MAX_REFERENCES = 24  # ${...} in a file: each may expand to several others, so the expansion grows exponentially
 MAX_PARAMETERS = 256  # of a kernel
+QUOTE = 'a comma ends a value in [] and {}, so quote it: "ceil_div(size, block)"'
 _PARAMETERS = re.compile(r"^parameters:.*(?:\n(?:[ \t#].*)?)*", re.MULTILINE)  # up to the next key
 
 
@@ -105,6 +107,31 @@ def shown(value: Any) -> str:
     return f"'{shortened(text, 60)}'"
 
 
+def near(key: str, allowed: Iterable[str]) -> str:
+    """The key that a misspelt one, or a word of another tool, stands for; empty if there is none."""
+    allowed = list(allowed)
+    if (meant := MEANT.get(key.lower())) in allowed:
+        return str(meant)
+    return next(iter(difflib.get_close_matches(key, allowed, n=1)), "")
+
+
+def _is_torn(text: Any) -> bool:
+    """Whether a text is a part of an expression that YAML has split at a comma."""
+    return str(text).count("(") != str(text).count(")")
+
+
+def _meant_list(value: Any) -> str:
+    """The list of x, y, z that people mean by `16x16`, `(a, b)` or `{x: a, y: b}`; empty for anything else."""
+    if isinstance(value, dict) and value and set(value) <= set("xyz"):
+        return f"[{', '.join(str(value.get(axis, 1)) for axis in 'xyz'[: 1 + max(map('xyz'.index, value))])}]"
+    if isinstance(value, str) and re.fullmatch(r"\s*\d+(\s*x\s*\d+){1,2}\s*", value):
+        return f"[{', '.join(re.findall(r'[0-9]+', value))}]"
+    with suppress(UsageError):
+        body = parse(value, "").body if isinstance(value, str) else None
+        return f"[{', '.join(map(ast.unparse, body.elts))}]" if isinstance(body, ast.Tuple) else ""
+    return ""
+
+
 @dataclass
 class Reader:
     """One level of a YAML: its content, its path for messages, and what it shares with the levels above and below."""
@@ -156,8 +183,9 @@ class Reader:
         allowed = sorted(allowed)
         for key in self.raw:
             if key not in allowed:
-                near = difflib.get_close_matches(str(key), allowed, n=1)
-                hint = f"; did you mean {near[0]}?" if near else ""
+                if self.raw[key] is None and _is_torn(key):
+                    raise UsageError(f"{self.where}: {shown(key)} is not a valid key; {QUOTE}")
+                hint = f"; did you mean {meant}?" if (meant := near(str(key), allowed)) else ""
                 raise UsageError(f"{self.where}: {shown(key)} is not a valid key{hint}; allowed: {', '.join(allowed)}")
 
     def need(self, *keys: str) -> None:
@@ -236,7 +264,13 @@ class Reader:
     def expressions(self, key: str, most: int = 3) -> tuple[Expression, ...]:
         """The expression, or the list of one to `most`, under `key`."""
         value = self.raw.get(key)
+        if meant := _meant_list(value):
+            raise UsageError(
+                f"{self.where}: {key}: expected an expression or a list, such as {meant}, not {shown(value)}"
+            )
         values = value if isinstance(value, list) else [value]
+        if isinstance(value, list) and (torn := next(filter(_is_torn, value), None)):
+            raise UsageError(f"{self.where}: {key}: {shown(torn)} is not a valid expression; {QUOTE}")
         if not 1 <= len(values) <= most:
             raise UsageError(f"{self.where}: {key}: expected 1 to {most} expressions, not {len(values)}")
         return tuple(self.as_expression(key, v) for v in values)
