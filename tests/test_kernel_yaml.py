@@ -1,6 +1,7 @@
 """A kernel's YAML: what it may say, what it may leave out, and the sentence for each mistake in it."""
 
 import re
+import shlex
 
 import pytest
 from support import KERNELS as SHIPPED
@@ -317,16 +318,24 @@ def test_every_example_of_the_page_runs(runner, tmp_path, device):
         path = tmp_path / re.search(r"^(?:#|//) (my_kernels/\S+)$", block, re.MULTILINE)[1]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(block)
-    commands = [line.split() for line in re.findall(r"^    python -m runner (.*)$", page, re.MULTILINE)]
-    assert (len(blocks), len(commands)) == (25, 7)
-    first, six, *single, experiment = commands
+    commands = [shlex.split(line) for line in re.findall(r"^    python -m runner (.*)$", page, re.MULTILINE)]
+    assert (len(blocks), len(commands)) == (28, 10)
+    first, six, tiled, *single, experiment, tiles, pairs = commands
     names = ",".join(command[-1].removeprefix("kernel=") for command in single)
-    sweeps = [first, [*six, "size=40x100", "inner=50"], [*single[0][:-1], f"kernel={names}"], experiment]
+    sweeps = [
+        first,
+        [*six, "size=40x100", "inner=50"],
+        [*single[0][:-1], f"kernel={names}"],
+        experiment,
+        tiled,
+        tiles,
+        pairs,
+    ]
     for n, command in enumerate(sweeps):
         done = runner(*command, f"device={device}", f"hydra.sweep.dir={n}")
         assert done.code == 0, done.out
-    counts = {n: (tmp_path / str(n) / "results.csv").read_text(encoding="utf-8").count(",ok,") for n in range(4)}
-    assert counts == {0: 2, 1: 6, 2: 4, 3: 4}
+    counts = {n: (tmp_path / str(n) / "results.csv").read_text(encoding="utf-8").count(",ok,") for n in range(7)}
+    assert counts == {0: 2, 1: 6, 2: 4, 3: 4, 4: 4, 5: 4, 6: 4}
     kept = {p.name for p in (tmp_path / "3" / "sources").rglob("*") if p.is_file()}
     assert {"axpy.py", "saxpyVector.yaml", "saxpyVector.cu"} <= kept
     again = runner("--config-path", str(tmp_path / "3" / "sources" / "conf"), "kernel=saxpyVector", f"device={device}")

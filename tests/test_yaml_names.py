@@ -73,7 +73,7 @@ def test_a_judge_sets_capitals(runner, tmp_path):
     (folder / "other.yaml").write_text(f"source: tiledGemm.cu\nfunction: tiledGemm\n{text}")
     words = ("--kernel", "other", "--baseline", "tiledGemm", "--config-dir", "gemm", "device=cpu", "BM=64")
     done = runner(*words, module="runner.judge")
-    assert done.code == 0, done.err
+    assert done.code == 4, "both are right; the CPU device does not judge times"
     assert {row["BM"] for row in table(done.folder)} == {"64"}
 
 
