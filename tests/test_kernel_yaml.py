@@ -205,6 +205,8 @@ KEYS = {
     "values of a parameter": ({"parameters": "{mine: {default: 1, values: [1]}}"}, "'values' is not a valid key; did you mean allowed?"),
     "conditions without reasons": ({"constraints": "[size > 0]"}, "mine.yaml: constraints: expected {condition: reason}, such as"),
     "a condition": ({"constraints": "size > 0"}, "mine.yaml: constraints: expected {condition: reason}, such as"),
+    "a torn default": ({"parameters": "{block: min(size, 64), size: 9}"}, "mine.yaml: parameters: '64)' is not a valid name; a comma ends a value"),
+    "a word of YAML": ({"parameters": "{ON: 3}"}, "'true' is not a valid name; allowed: up to 32 letters, digits and _, starting with a letter; in YAML, on, off"),
     "a torn mapping": ({"bytes": "{read: ceil_div(size, 2)}"}, "mine.yaml: bytes: '2)' is not a valid key; a comma ends a value in [] and {}, so quote it"),
     "loads that are a list": ({"in_flight": "[16]"}, "mine.yaml: in_flight: expected an expression, not '[16]'"),
 }  # fmt: skip
@@ -263,6 +265,10 @@ REFERENCES = {
         "mine.yaml: reference spoilt.expected: cannot be imported: SyntaxError",
     ),
     "no output": ("{}", "mine.yaml: reference: expected expressions for out; found: none"),
+    "a torn expression": (
+        "{out: sum(in, axis=0)}",
+        "found: out, axis=0); a comma ends a value in [] and {}, so quote it",
+    ),
     "another output": ("{other: in + 1}", "expected expressions for out; found: other"),
     "a misspelt array": ("{out: ni + 1}", "reference.out: 'ni + 1' names 'ni', which is neither an array nor"),
     "an attribute": ("{out: in.T}", "mine.yaml: reference.out: 'in.T' names 'in.T', which is neither"),

@@ -135,3 +135,13 @@ def test_a_kernel_without_a_size_may_have_rows_and_columns(runner, tmp_path):
     assert set(run.varying) == {"kernel", "rows", "cols"}
     assert run.own_parameters == ["rows", "cols"]
     assert "4 same" in runner(str(done.folder), module="runner.repeat").out
+
+
+def test_the_filter_of_a_report_takes_capitals(runner, browser):
+    """As they are and in small letters, for a column of the table and for one that the table does not show."""
+    done = runner(*CPU, "kernel=tiledGemm", "BM=32,64", "lines=none", "racecheck=none")
+    page = browser.new_page()
+    page.goto((done.folder / "report.html").as_uri())
+    for words, number in (("BM=64", 1), ("bm=64", 1), ("BK=8", 2), ("bk<8", 0)):
+        page.locator("#filter").fill(words)
+        assert page.locator(".filter output").inner_text() == f"{number} of 2 cases"

@@ -35,7 +35,7 @@ from runner.kernel.recipes import KINDS, leaves
 from runner.kernel.reference import missing_names
 from runner.kernel.strides import with_strides
 from runner.kernel.yaml_arguments import Argument, argument, array_shapes, array_types, launches, loop_names, structs
-from runner.kernel.yaml_reader import Reader, near, read_yaml, require_few_parameters, shown
+from runner.kernel.yaml_reader import QUOTE, Reader, is_torn, near, read_yaml, require_few_parameters, shown
 
 KEYS = frozenset(yaml_keys.KEYS)
 ACCESSES = "the cost of accesses is now counted from the kernel itself (lines.csv); remove the key"
@@ -332,7 +332,8 @@ def _reference(d: Reader, arguments: Sequence[Argument]) -> str | tuple[tuple[st
     if not given.raw or lacking or not set(given.raw) <= allowed:
         required = lacking or [n for name, dtype in written for n in missing_names(name, dtype, ())] or outputs
         found = ", ".join(map(str, given.raw)) or "none"
-        raise UsageError(f"{given.where}: expected expressions for {', '.join(required)}; found: {found}")
+        hint = f"; {QUOTE}" if any(map(is_torn, given.raw)) else ""
+        raise UsageError(f"{given.where}: expected expressions for {', '.join(required)}; found: {found}{hint}")
     return d.array_expressions("reference")
 
 

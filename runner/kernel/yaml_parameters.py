@@ -17,7 +17,7 @@ from runner.kernel.computed import settle
 from runner.kernel.declaration import NEUTRAL, VOCABULARY, Constraint, Kind, Parameter, canonical, variables
 from runner.kernel.expression import FUNCTIONS
 from runner.kernel.yaml_keys import NAME, PARTS
-from runner.kernel.yaml_reader import Reader, shown
+from runner.kernel.yaml_reader import QUOTE, Reader, is_torn, shown
 
 # Values of the parameter `cache`: a preferred split of on-chip memory (cudaFuncSetCacheConfig), or the percentage of
 # shared memory (cudaFuncAttributePreferredSharedMemoryCarveout).
@@ -33,6 +33,8 @@ def read(d: Reader) -> tuple[Parameter, ...]:
     Defaults that are expressions are read by `read_expressions`, once all names are known.
     """
     where, known = f"{d.where}: parameters", _own_names(d)
+    for name, _ in d.items("parameters"):
+        require_parameter_name(where, name)
     parameters = tuple(_parameter(where, name, content, known) for name, content in d.items("parameters"))
     _require_distinct(where, parameters)
     declared = {p.name for p in parameters}
@@ -78,8 +80,9 @@ def names(parameters: Sequence[Parameter]) -> frozenset[str]:
 def require_name(where: str, name: Any) -> None:
     """Raise UsageError for a name that no expression could use."""
     if not isinstance(name, str) or not re.fullmatch(NAME, name):
-        allowed = "up to 32 letters, digits and _, starting with a letter"
-        raise UsageError(f"{where}: {shown(name)} is not a valid name; allowed: {allowed}")
+        allowed = "allowed: up to 32 letters, digits and _, starting with a letter"
+        allowed += "; in YAML, on, off, yes and no need quotes" if isinstance(name, bool) else ""
+        raise UsageError(f"{where}: {shown(name)} is not a valid name; {QUOTE if is_torn(name) else allowed}")
     if keyword.iskeyword(name) or name in FUNCTIONS:
         raise UsageError(f"{where}: '{name}' is a keyword or a function of expressions; choose another name")
 
@@ -130,7 +133,6 @@ def _own_names(d: Reader) -> frozenset[str]:
 
 def _parameter(where: str, name: Any, content: Any, known: Collection[str]) -> Parameter:
     """Read one entry of `parameters:`; a plain value is its default."""
-    require_parameter_name(where, name)
     d = Reader(content if isinstance(content, dict) else {"default": content}, f"{where}.{name}")
     d.only(yaml_keys.PARAMETER)
     given = d.raw.get("default")

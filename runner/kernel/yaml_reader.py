@@ -115,7 +115,7 @@ def near(key: str, allowed: Iterable[str]) -> str:
     return next(iter(difflib.get_close_matches(key, allowed, n=1)), "")
 
 
-def _is_torn(text: Any) -> bool:
+def is_torn(text: Any) -> bool:
     """Whether a text is a part of an expression that YAML has split at a comma."""
     return str(text).count("(") != str(text).count(")")
 
@@ -183,7 +183,7 @@ class Reader:
         allowed = sorted(allowed)
         for key in self.raw:
             if key not in allowed:
-                if self.raw[key] is None and _is_torn(key):
+                if self.raw[key] is None and is_torn(key):
                     raise UsageError(f"{self.where}: {shown(key)} is not a valid key; {QUOTE}")
                 hint = f"; did you mean {meant}?" if (meant := near(str(key), allowed)) else ""
                 raise UsageError(f"{self.where}: {shown(key)} is not a valid key{hint}; allowed: {', '.join(allowed)}")
@@ -269,7 +269,7 @@ class Reader:
                 f"{self.where}: {key}: expected an expression or a list, such as {meant}, not {shown(value)}"
             )
         values = value if isinstance(value, list) else [value]
-        if isinstance(value, list) and (torn := next(filter(_is_torn, value), None)):
+        if isinstance(value, list) and (torn := next(filter(is_torn, value), None)):
             raise UsageError(f"{self.where}: {key}: {shown(torn)} is not a valid expression; {QUOTE}")
         if not 1 <= len(values) <= most:
             raise UsageError(f"{self.where}: {key}: expected 1 to {most} expressions, not {len(values)}")
