@@ -12,6 +12,7 @@ from runner.commands.kernel_yaml import kernel_text
 from runner.errors import UsageError
 from runner.files.limited_yaml import load_yaml
 from runner.kernel.declaration import Kind
+from runner.kernel.extra_inputs import extra_inputs
 from runner.kernel.sizes import other_sizes
 
 GEMM = ROOT / "tests" / "kernels" / "gemm" / "kernel" / "tiledGemm.yaml"
@@ -56,7 +57,7 @@ def test_computed_values_may_need_each_other_and_definitions(kernel):
         "block": "32x8", "size": 8448, "wide": 32, "tile": 16, "steps": 33, "area": 48, "big": True,
         "cache": "none", "compile_options": "none",
     }  # fmt: skip
-    assert mine.parameter("tile").kind is Kind.NUMBER
+    assert mine.parameter("tile").kind is Kind.INTEGER, "an integer is computed from it"
     assert case_of(mine, tile=8).block == (16, 4, 1)
     assert not case_of(mine).excluded, "two dimensions, as the default has two"
 
@@ -75,6 +76,27 @@ def test_a_computed_value_follows_to_other_sizes(kernel):
     for other in others:
         values = dict(other.parameters)
         assert values["size"] == values["high"] * values["wide"]
+
+
+def test_other_sizes_meet_constraints_on_computed_values(kernel):
+    """The nearest values that the constraint allows replace the edges, although it names none of the varied ones."""
+    mine = kernel("{block: 64, wide: 4096, size: 3 * wide}", constraints="{size % 96 == 0: whole warps of three}")
+    found = [dict(other.parameters)["wide"] for other in other_sizes(case_of(mine), 0.0).cases]
+    assert len(found) > 5
+    assert all(wide % 32 == 0 for wide in found)
+
+
+def test_the_branches_of_a_reference_are_searched_at_a_smaller_computed_size(kernel):
+    """A smaller size takes with it what is computed from it, so the search is quick and finds numbers above 7."""
+    mine = kernel(
+        "{block: 64, size: 1Mi, wide: size // 1024}",
+        arguments="""
+  - {name: in, role: in, dtype: float32, shape: [1024, wide], fill: random}
+  - {name: out, role: out, dtype: float32, shape: [1024, wide]}
+  - {name: n, scalar: int32, value: size}""",
+        reference="{out: 'where(in > 7, 7, in)'}",
+    )
+    assert any("hold" in each.label and "'in'" in each.label for each in extra_inputs(case_of(mine)).sets)
 
 
 def test_a_right_kernel_with_a_computed_size_is_right_everywhere(bench, kernel):

@@ -48,8 +48,10 @@ class Case:
         texts = {name: value_of(name, row) for name in run.parameters}
         texts |= {"gpu": run.model(row), "status": str(row["status"]), "median_us": us}
         texts |= {"commit": run.commit, "experiment": run.experiment, "folder": run.name}
-        filled = dict(sorted(texts.items(), key=lambda entry: bool(entry[1])))  # of such two, one is empty
-        return {name.lower(): text.lower() for name, text in filled.items()}
+        found: dict[str, str] = {}
+        for name, text in texts.items():  # of such two, one is empty
+            found[name.lower()] = found.get(name.lower()) or text.lower()
+        return found
 
     @cached_property
     def text(self) -> str:

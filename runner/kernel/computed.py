@@ -31,7 +31,7 @@ def settle(parameters: Sequence[Parameter], given: Mapping[str, Canonical]) -> t
     reason, known = "", dict[str, Canonical]()
     waiting = list(parameters)
     while waiting:
-        p = next((p for p in waiting if p.name in given or _needs(p) <= known.keys()), None)
+        p = next((p for p in waiting if p.name in given or p.needs <= known.keys()), None)
         if p is None:
             raise UsageError(_circle(waiting))
         if p.name in given or not p.computed:
@@ -60,13 +60,9 @@ def affected(parameters: Iterable[Parameter], names: Iterable[str], given: Itera
     """The names, and those of the parameters that are computed from them and not `given`, with their parts."""
     found, fixed = frozenset(names), frozenset(given)
     computed = [p for p in parameters if p.computed and p.name not in fixed]
-    while more := {n for p in computed if _needs(p) & found for n in variables(p.name, p.kind, p.default)} - found:
+    while more := {n for p in computed if p.needs & found for n in variables(p.name, p.kind, p.default)} - found:
         found |= more
     return found
-
-
-def _needs(p: Parameter) -> frozenset[str]:
-    return frozenset[str]().union(*(e.names for e in p.computed))
 
 
 def _computed(p: Parameter, known: Mapping[str, Canonical]) -> tuple[Canonical, str]:
@@ -90,7 +86,7 @@ def _circle(waiting: Sequence[Parameter]) -> str:
     owner = {name: p for p in waiting for name in variables(p.name, p.kind, p.default)}
     path = [waiting[0]]
     while path[-1] not in path[:-1]:
-        path.append(next(owner[name] for name in sorted(_needs(path[-1])) if name in owner))
+        path.append(next(owner[name] for name in sorted(path[-1].needs) if name in owner))
     circle = path[path.index(path[-1]) :]
     chain = " -> ".join(p.name for p in circle)
     return f"{circle[0].computed[0].shown}: '{circle[0].name}' is computed from itself: {chain}"

@@ -207,6 +207,11 @@ class Parameter:
     allowed: tuple[Canonical, ...] = ()
     computed: tuple[Expression, ...] = ()  # the default of each case, in x, y, z (`runner.kernel.computed`)
 
+    @property
+    def needs(self) -> frozenset[str]:
+        """The names from which the default is computed."""
+        return frozenset[str]().union(*(e.names for e in self.computed))
+
 
 TEXTURE_MODES = {
     "resource": ("array", "linear", "pitch2d"),

@@ -158,10 +158,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None, own: Mapping[
         libraries=tuple(yaml_form.libraries(d, form)),
     )
     _require_sound(kernel)
-    # A number that an expression needs as an integer is one.
-    integers = {p.name: Kind.INTEGER for p in parameters if p.kind is Kind.NUMBER and p.name in d.integers}
-    parameters = tuple(dataclasses.replace(p, kind=integers.get(p.name, p.kind)) for p in parameters)
-    parameters = yaml_parameters.compute_defaults(d.where, parameters)
+    parameters = yaml_parameters.compute_defaults(d.where, yaml_parameters.with_integers(parameters, d.integers))
     implied = yaml_parameters.block_dimensions(d, parameters)  # depends on all expressions that were read
     return dataclasses.replace(kernel, parameters=parameters, constraints=(*implied, *kernel.constraints))
 

@@ -13,7 +13,7 @@ from runner.bounds.formula import named, parse
 from runner.columns import BY_NAME, RESERVED
 from runner.errors import UsageError
 from runner.kernel import yaml_keys
-from runner.kernel.computed import settle
+from runner.kernel.computed import WHOLE, settle
 from runner.kernel.declaration import NEUTRAL, VOCABULARY, Constraint, Kind, Parameter, canonical, variables
 from runner.kernel.expression import FUNCTIONS
 from runner.kernel.yaml_keys import NAME, PARTS
@@ -57,6 +57,20 @@ def read_expressions(d: Reader, parameters: Sequence[Parameter]) -> tuple[Parame
         return dataclasses.replace(p, computed=tuple(level.as_expression(key, t, real=True) for t in texts))
 
     return tuple(map(with_expressions, parameters))
+
+
+def with_integers(parameters: Sequence[Parameter], needed: Collection[str]) -> tuple[Parameter, ...]:
+    """Make a number an integer if an expression needs it as one, or computes an integer from it.
+
+    Args:
+        parameters: Those of a kernel.
+        needed: The names in expressions that must give integers.
+    """
+    needed = frozenset(needed)
+    while more := {n for p in parameters if p.kind in WHOLE or p.name in needed for n in p.needs} - needed:
+        needed |= more
+    numbers = {p.name for p in parameters if p.kind is Kind.NUMBER}
+    return tuple(dataclasses.replace(p, kind=Kind.INTEGER) if p.name in numbers & needed else p for p in parameters)
 
 
 def compute_defaults(where: str, parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
