@@ -39,6 +39,13 @@ def test_a_block_follows_from_its_tiles():
     assert "a block of 4096 threads" in case_of(gemm, BM=128, BN=128, TM=2, TN=2).excluded
 
 
+def test_a_block_may_be_other_parameters(kernel):
+    """The names that another tool gives to the threads of a block stay."""
+    mine = kernel("{block: [block_size_x, block_size_y], block_size_x: 32, block_size_y: 4, size: 1000}")
+    assert case_of(mine, block_size_y=2).block == (32, 2, 1)
+    assert case_of(kernel("{block: block_size_x, block_size_x: 32, size: 1000}")).block == (32, 1, 1)
+
+
 def test_a_fraction_skips_the_case():
     """A block of 85 1/3 threads is no mistake of the file: the case says so, and others run."""
     excluded = case_of(read_kernel(GEMM), TM=3).excluded

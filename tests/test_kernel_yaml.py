@@ -219,6 +219,7 @@ ARGUMENTS = {
     "no name": ("[{role: in}]", "mine.yaml: arguments[0]: the key 'name' is missing"),
     "an unknown role": (f"\n  {A.replace('role: in', 'role: input')}", "arguments[0]: role: 'input' is not a valid role; allowed: in, out"),
     "an unknown dtype": (f"\n  {A.replace('int32', 'int')}{OUT}", "argument 'in': 'int' is not a dtype"),
+    "a pointer of C": (f"\n  {A.replace('int32', 'const float*')}{OUT}", "'const float*' is not a dtype; did you mean float32?"),
     "no fill": (f"\n  {A.replace(', fill: index', '')}", "arguments[0]: the key 'fill' is missing"),
     "an unknown fill": (f"\n  {A.replace('fill: index', 'fill: randon')}{OUT}", "argument 'in': fill: 'randon' is not a fill; allowed: zeros"),
     "a name twice": (f"\n  {A}\n  {A}", "arguments: 'in' is already the name of another argument"),

@@ -114,7 +114,8 @@ class _Searching:
             fixed = [*fixed, f"lines={LINES_ALL}"]
             base = self._composer.job(fixed, 0, None)
             _require_countable(base, counts)
-        own = {name: value for name, value in base.case.independent.items() if name not in axes}
+        chosen = {*base.case.independent, *map(grammar.key_of, fixed)} - {*axes}
+        own = {name: value for name, value in base.case.parameters if name in chosen}
         space = kernel_space(base.case.kernel, own, axes)
         legal = _Legal(self._composer, fixed, base, space)
         sampler = samplers.make_sampler(given["sampler"], space, given["seed"])

@@ -431,7 +431,9 @@ def _require_sound(kernel: Kernel) -> None:
         if kernel.dtype(a.dtype) is None and a.dtype not in words:
             allowed = ", ".join((*DTYPES, *(s.name for s in kernel.structs), *words))
             in_c = {d.c_name: d.name for d in DTYPES.values() if d.c_name not in DTYPES} | DTYPE_ALIASES
-            hint = f"; did you mean {in_c[a.dtype]}?" if a.dtype in in_c else ""
+            plain = re.sub(r"\bconst\b|[*&]", "", a.dtype).strip()  # of the function's own parameter
+            meant = in_c.get(plain, plain if plain in DTYPES else "")
+            hint = f"; did you mean {meant}?" if meant else ""
             raise UsageError(f"{file}: argument '{a.name}': '{a.dtype}' is not a dtype{hint}; allowed: {allowed}")
     fills = {*FILLS, *(p.name for p in kernel.parameters if p.kind is Kind.CHOICE)}
     for name, fill in ((a.name, fill) for a in kernel.arrays for fill in leaves(a.fill)):
