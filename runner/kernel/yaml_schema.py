@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import Any
 
 from runner.kernel import yaml_keys
 from runner.kernel.yaml_keys import about, level, listed, one
 
-DRAFT = "http://json-schema.org/draft-07/schema#"  # the newest that yaml-language-server knows in all its versions
+DRAFT = "http://json-schema.org/draft-07/schema#"  # which every version of yaml-language-server takes
 
 
 def show() -> None:
@@ -33,4 +34,13 @@ def text() -> str:
                   {"allOf": [{"required": ["parameters", "arguments"]}, result]}],
         "definitions": dict(yaml_keys.DEFINITIONS),
     }  # fmt: skip
-    return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
+    return _lines(schema, 2) + "\n"
+
+
+def _lines(content: Any, levels: int) -> str:
+    """JSON with a line for each entry of the first levels, so that a changed key is a changed line."""
+    if not levels or not isinstance(content, dict):
+        return json.dumps(content, ensure_ascii=False)
+    indent = " " * (3 - levels)
+    entries = (f"{indent}{json.dumps(key)}: {_lines(value, levels - 1)}" for key, value in content.items())
+    return "{\n" + ",\n".join(entries) + f"\n{indent[1:]}}}"
