@@ -46,6 +46,14 @@ def test_a_block_may_be_other_parameters(kernel):
     assert case_of(kernel("{block: block_size_x, block_size_x: 32, size: 1000}")).block == (32, 1, 1)
 
 
+def test_a_given_value_needs_no_expression(kernel):
+    """A case whose expression has no value runs with the value that it is given, and at other sizes, too."""
+    mine = kernel("{block: 128 // tile, tile: 2, size: 1000}")
+    case = case_of(mine, tile=0, block=32)
+    assert (case.block, case.excluded) == ((32, 1, 1), "")
+    assert {other.block for other in other_sizes(case, 0.0).cases} == {(32, 1, 1)}
+
+
 def test_a_fraction_skips_the_case():
     """A block of 85 1/3 threads is no mistake of the file: the case says so, and others run."""
     excluded = case_of(read_kernel(GEMM), TM=3).excluded

@@ -6,6 +6,7 @@ Each case computes such a value, unless it is given. So a value that follows oth
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from runner.errors import UsageError
 from runner.kernel.declaration import Canonical, Kind, Parameter, canonical, variables
@@ -51,8 +52,9 @@ def independent(parameters: Sequence[Parameter], values: Mapping[str, Canonical]
     following = set()
     for p in (p for p in parameters if p.computed):
         others = {name: value for name, value in values.items() if name != p.name}
-        if settle(parameters, others)[0][p.name] == values[p.name]:
-            following.add(p.name)
+        with suppress(UsageError):  # its expression may have no value here
+            if settle(parameters, others)[0][p.name] == values[p.name]:
+                following.add(p.name)
     return {name: value for name, value in values.items() if name not in following}
 
 
