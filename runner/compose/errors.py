@@ -99,7 +99,9 @@ def _unknown_key(key: str, known: Sequence[str]) -> str:
         return f"{key}: unknown group; in a list of defaults write 'override /kernel: NAME'"
     if group.partition(".")[0] == "hydra":
         return f"{key}: unknown key of Hydra; --cfg hydra shows its keys"
-    if key.partition(".")[0] in ("metrics", "search"):
+    if key == "zip":
+        return "zip: the experiment does not pair this parameter; +zip.NAME=[1,2] adds it"
+    if key.partition(".")[0] in ("metrics", "search", "zip"):
         return f"{key}: not set yet; write +{key}=... to add it"
     if key in known:
         return f"{key}: config.yaml does not declare this key, or an experiment lacks '# @package _global_'"

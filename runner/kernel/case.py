@@ -20,6 +20,7 @@ from typing import Any
 from runner.device import Dim3, Role, Source, Surface, Texture, cache, options
 from runner.device.excerpt import parsed_files
 from runner.errors import UsageError
+from runner.kernel import computed
 from runner.kernel.arrays import DTYPES, FORMER_NAMES, DType
 from runner.kernel.declaration import (
     NEUTRAL,
@@ -158,6 +159,11 @@ class Case:
         chosen = {n: int(v) if isinstance(v, float) and v.is_integer() else v for n, v in chosen.items()}
         text = json.dumps([self.kernel.name, chosen, self.seed], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @functools.cached_property
+    def independent(self) -> dict[str, Canonical]:
+        """The parameters without those whose values follow from others; a case of another size starts from them."""
+        return computed.independent(self.kernel.parameters, dict(self.parameters))
 
     @property
     def hazard(self) -> str:
@@ -320,7 +326,7 @@ class Case:
             if count != (needed := math.prod(dtype.host_shape(column.shape))):
                 what = f"{needed} numbers for the shape {column.shape} of {dtype.name}"
                 raise UsageError(f"{where}: expected {what}, not {count}")
-            if wrong := [n for n in column.fill if not dtype.holds(n)]:
+            if wrong := [n for n in column.fill if not dtype.stores(n)]:
                 raise UsageError(f"{where}: {wrong[0]} is not a valid {dtype.name}")
         return spec
 

@@ -205,6 +205,12 @@ class Parameter:
     kind: Kind
     default: Canonical
     allowed: tuple[Canonical, ...] = ()
+    computed: tuple[Expression, ...] = ()  # the default of each case, in x, y, z (`runner.kernel.computed`)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The names from which the default is computed."""
+        return frozenset[str]().union(*(e.names for e in self.computed))
 
 
 TEXTURE_MODES = {

@@ -26,6 +26,7 @@ from runner.kernel.case import (
     to_dim3,
     unroll,
 )
+from runner.kernel.computed import settle
 from runner.kernel.declaration import VOCABULARY, Canonical, Kernel, Kind, Step, canonical, value_text
 from runner.kernel.recipes import Recipe, file_mismatch
 
@@ -55,15 +56,14 @@ def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
     ignored. Raises UsageError if a value cannot be read, or if an expression of the kernel cannot be evaluated.
     """
     order = {name: i for i, name in enumerate(VOCABULARY)}
-    values: dict[str, Canonical] = {}
-    for p in sorted(kernel.parameters, key=lambda p: order.get(p.name, len(order))):
-        given = requested.get(p.name)
-        values[p.name] = p.default if given is None else canonical(p.name, p.kind, given)
-        if p.name == "fill" and values[p.name] not in FILLS:
-            raise UsageError(f"fill={values[p.name]}: expected one of {', '.join(FILLS)}")
+    parameters = sorted(kernel.parameters, key=lambda p: order.get(p.name, len(order)))
+    given = {p.name: canonical(p.name, p.kind, v) for p in parameters if (v := requested.get(p.name)) is not None}
+    values, fraction = settle(parameters, given)
+    if (fill := values.get("fill", "zeros")) not in FILLS:
+        raise UsageError(f"fill={fill}: expected one of {', '.join(FILLS)}")
     known = known_values(kernel, values)
     block = own_block(kernel, values)
-    excluded = _excluded(kernel, values, known, block)
+    excluded = fraction or _excluded(kernel, values, known, block)
     grid, shared = (0, 0, 0), 0
     if not excluded:
         steps = unroll(kernel.launches, known)
@@ -220,6 +220,9 @@ def _scalar_error(s: ScalarSpec) -> str:
 
 def _fill_error(a: ArraySpec) -> str:
     """Why the array's type cannot hold the numbers of its fill; empty if it can."""
+    if isinstance(a.fill, Recipe) and a.fill.kind == "constant":
+        value = a.fill.constants[0]
+        return "" if math.isfinite(value) or a.dtype.stores(value) else f"{a.fill.where}: {a.dtype.name} has no {value}"
     if a.fill not in COUNTING or not a.dtype.is_float:
         return ""
     most = float(ml_dtypes.finfo(a.dtype.numpy).max)  # type: ignore[no-untyped-call]
@@ -234,6 +237,8 @@ def _image_error(texture: Texture | Surface, dtype: DType, shape: tuple[int, ...
     if dtype.fields or dtype.number not in TEXELS or dtype.numbers not in (1, 2, 4):
         return f"a texel has 1, 2 or 4 numbers of {', '.join(TEXELS)}, not {dtype.name}"
     resource = texture.resource if isinstance(texture, Texture) else "surface"
+    if len(shape) > len(MAX_IMAGE[resource]):
+        return f"a texture or a surface has 1 to {len(MAX_IMAGE[resource])} axes, not {len(shape)}"
     limits = MAX_IMAGE[resource][len(shape) - 1]
     if not limits:
         dimensions = "1 dimension" if resource == "linear" else "2 dimensions"
