@@ -42,6 +42,13 @@ def test_dynamic_shared_memory_in_rows_and_under_several_names(bench, out):
     assert (out.read() == 2).all()
 
 
+@pytest.mark.parametrize("kernel", ["dynamicAsReferences", "dynamicAsReferencesAtFileScope", "dynamicInALambda"])
+def test_a_cast_of_a_dynamic_shared_array_means_the_array(bench, out, kernel):
+    """To a reference, in a template, too, and of its address: not the pointer that may stand for it here."""
+    bench.launch(bench.load(bench.source(FILE, kernel)), out, block=N, shared=8 * N)
+    assert (out.read() == 4).all()
+
+
 @pytest.mark.parametrize(
     ("kernel", "shift", "expected"),
     [
@@ -130,26 +137,26 @@ def test_a_reset_brings_back_variables_and_leaves_the_shim_alone(bench):
 
 
 REWRITTEN = {
-    "extern __shared__ int s[];": "int *s = ::simt::dynamic_shared<int>();",
-    "extern __shared__ float4 tile[];": "float4 *tile = ::simt::dynamic_shared<float4>();",
-    "extern __shared__ unsigned char raw[];": "unsigned char *raw = ::simt::dynamic_shared<unsigned char>();",
-    "extern  __shared__  T  s [ ] ;": "T *s = ::simt::dynamic_shared<T>();",
-    "extern __shared__ Pair<int, float> s[];": "Pair<int, float> *s = ::simt::dynamic_shared<Pair<int, float>>();",
-    "extern __shared__ volatile int s[];": "volatile int *s = ::simt::dynamic_shared<int>();",
-    "extern volatile __shared__ int s[];": "volatile int *s = ::simt::dynamic_shared<int>();",
-    "extern __shared__ __align__(16) char s[];": "char *s = ::simt::dynamic_shared<char>();",
-    "extern __align__(16) __shared__ char s[];": "char *s = ::simt::dynamic_shared<char>();",
-    "extern __shared__ char __align__(16) s[];": "char *s = ::simt::dynamic_shared<char>();",
-    "extern __shared__ alignas(16) char s[];": "char *s = ::simt::dynamic_shared<char>();",
-    "__shared__ extern int s[];": "int *s = ::simt::dynamic_shared<int>();",
-    "extern int __shared__ s[];": "int *s = ::simt::dynamic_shared<int>();",
-    "extern __shared__ __align__(sizeof(T)) T s[];": "T *s = ::simt::dynamic_shared<T>();",
-    "extern __shared__ __attribute__((aligned(16))) T s[];": "T *s = ::simt::dynamic_shared<T>();",
-    "extern __shared__ int s[] __attribute__((aligned(16)));": "int *s = ::simt::dynamic_shared<int>();",
-    "extern __shared__ int *s[];": "int* *s = ::simt::dynamic_shared<int*>();",
-    "extern __shared__ int s[][N + 1];": "int (*s)[N+1] = ::simt::dynamic_shared<int[N+1]>();",
+    "extern __shared__ int s[];": "int (&s)[] = ::simt::dynamic_array<int>();",
+    "extern __shared__ float4 tile[];": "float4 (&tile)[] = ::simt::dynamic_array<float4>();",
+    "extern __shared__ unsigned char raw[];": "unsigned char (&raw)[] = ::simt::dynamic_array<unsigned char>();",
+    "extern  __shared__  T  s [ ] ;": "T (&s)[] = ::simt::dynamic_array<T>();",
+    "extern __shared__ Pair<int, float> s[];": "Pair<int, float> (&s)[] = ::simt::dynamic_array<Pair<int, float>>();",
+    "extern __shared__ volatile int s[];": "volatile int (&s)[] = ::simt::dynamic_array<volatile int>();",
+    "extern volatile __shared__ int s[];": "volatile int (&s)[] = ::simt::dynamic_array<volatile int>();",
+    "extern __shared__ __align__(16) char s[];": "char (&s)[] = ::simt::dynamic_array<char>();",
+    "extern __align__(16) __shared__ char s[];": "char (&s)[] = ::simt::dynamic_array<char>();",
+    "extern __shared__ char __align__(16) s[];": "char (&s)[] = ::simt::dynamic_array<char>();",
+    "extern __shared__ alignas(16) char s[];": "char (&s)[] = ::simt::dynamic_array<char>();",
+    "__shared__ extern int s[];": "int (&s)[] = ::simt::dynamic_array<int>();",
+    "extern int __shared__ s[];": "int (&s)[] = ::simt::dynamic_array<int>();",
+    "extern __shared__ __align__(sizeof(T)) T s[];": "T (&s)[] = ::simt::dynamic_array<T>();",
+    "extern __shared__ __attribute__((aligned(16))) T s[];": "T (&s)[] = ::simt::dynamic_array<T>();",
+    "extern __shared__ int s[] __attribute__((aligned(16)));": "int (&s)[] = ::simt::dynamic_array<int>();",
+    "extern __shared__ int *s[];": "int* (&s)[] = ::simt::dynamic_array<int*>();",
+    "extern __shared__ int s[][N + 1];": "int (&s)[][N+1] = ::simt::dynamic_array<int[N+1]>();",
     "extern __shared__ int s[], t[];": (
-        "int *s = ::simt::dynamic_shared<int>(); int *t = ::simt::dynamic_shared<int>();"
+        "int (&s)[] = ::simt::dynamic_array<int>(); int (&t)[] = ::simt::dynamic_array<int>();"
     ),
 }
 LEFT_ALONE = (
@@ -162,7 +169,7 @@ LEFT_ALONE = (
 
 
 @pytest.mark.parametrize("text", REWRITTEN, ids=range(len(REWRITTEN)))
-def test_dynamic_shared_becomes_a_pointer(text):
+def test_dynamic_shared_becomes_a_reference(text):
     """In each form that CUDA accepts."""
     assert rewrite_dynamic_shared(f"void f() {{ {text} // here\n}}") == f"void f() {{ {REWRITTEN[text]} // here\n}}"
 

@@ -1,7 +1,8 @@
 """Translate a kernel's text for the host compiler.
 
 The shim's macros turn CUDA's keywords into plain C++. One construct needs a rewrite: `extern __shared__ T name[];`
-becomes a pointer, because `extern` excludes the storage class that `__shared__` stands for. An `alignas` behind
+becomes a reference to an array, because `extern` excludes the storage class that `__shared__` stands for. Where C++
+allows no reference, it becomes a pointer, and what takes the array's address is rewritten. An `alignas` behind
 `__shared__` changes places with it. Names of the host are marked (`mark_host_only`), and inline PTX becomes calls
 (`ptx.py`). Lines keep their numbers.
 """
@@ -12,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from runner.device import Source, cache, pointer_to
 from runner.device.cpu.ptx import ASM, HEADER, edited, rewrite_ptx, split_outside_brackets
@@ -38,6 +40,11 @@ _DYNAMIC_SHARED = re.compile(
 )
 _ALIGNED_SHARED = re.compile(rf"\b__shared__(\s+)(alignas\s*{_GROUP})")
 _DECLARATOR = re.compile(r"(?P<element>.*?)(?P<name>[A-Za-z_]\w*)\s*\[\s*\]\s*(?P<rows>(?:\[[^][]*\]\s*)*)", re.DOTALL)
+# Where a pointer in place of an array would be taken for the array: in casts to a reference, and behind `&`.
+_ADDRESSED = (
+    r"(?:>\s*\(\s*&?|&\s*\)|\(\s*&\s*\)\s*(?:\[[^][]*\]\s*)+\)|\*\s*\)\s*&|[,=]\s*&)\s*"
+    r"\b(?P<name>{names})\b(?!\s*[]\w[.]|\s*->)"
+)
 # What a brace opens without beginning a function or a class; the literal of `extern "C"` is blank.
 _SCOPE = re.compile(r"(?:\bnamespace(?:\s+[\w:]+)?|\bextern)\s*$")
 
@@ -48,17 +55,24 @@ def blank_comments_and_literals(text: str) -> str:
 
 
 def rewrite_dynamic_shared(text: str) -> str:
-    """Turn each `extern __shared__` array into a pointer, except in comments and literals.
+    """Turn each `extern __shared__` array into a reference or a pointer, except in comments and literals.
 
-    In a function the pointer gets its value where it is declared. At file scope there is no block yet: each OS thread
-    has a pointer of its own, which is set before a block runs.
+    In a function it is a reference, unless a lambda copies it, which C++ forbids for an array without a length. At file
+    scope there is no block yet: each OS thread has a pointer of its own, which is set before a block runs.
     """
     edits, visible = [], blank_comments_and_literals(text)
     for match in _DYNAMIC_SHARED.finditer(visible):
+        arrays = _arrays(re.sub(_ATTRIBUTE, " ", match.group()[:-1]))
+        names = "|".join(array.name for array in arrays)
         at_file_scope = _is_file_scope(visible[: match.start()])
-        if pointers := _pointers(re.sub(_ATTRIBUTE, " ", match.group()[:-1]), at_file_scope=at_file_scope):
-            edits.append((*match.span(), pointers + "\n" * match.group().count("\n")))
-    return edited(text, edits)
+        is_pointer = at_file_scope or re.search(rf"\[\s*=\s*[],]|\[(?:[^][()]*,)?\s*(?:{names})\s*[],]", visible)
+        how = _Array.global_pointer if at_file_scope else _Array.pointer if is_pointer else _Array.reference
+        if arrays:
+            edits.append((*match.span(), " ".join(map(how, arrays)) + "\n" * match.group().count("\n")))
+        if arrays and is_pointer:
+            addressed = re.finditer(_ADDRESSED.format(names=names), visible)
+            edits += [(*m.span("name"), f"::simt::array({m['name']})") for m in addressed]
+    return edited(text, sorted(set(edits)))
 
 
 def rewrite(text: str) -> str:
@@ -72,32 +86,53 @@ def rewrite(text: str) -> str:
     return rewrite_dynamic_shared(rewrite_ptx(text, blank_comments_and_literals(text)))
 
 
-def _pointers(declaration: str, *, at_file_scope: bool) -> str:
-    """The declaration of the pointers that replace the arrays; empty if it declares anything else."""
+class _Array(NamedTuple):
+    """A dynamic shared array of a declaration."""
+
+    element: str  # its type, with `volatile`
+    name: str
+    rows: str  # the lengths behind the first one
+
+    def reference(self) -> str:
+        """Its declaration as a reference, which behaves like the array."""
+        return f"{self.element} (&{self.name})[]{self.rows} = ::simt::dynamic_array<{self.element}{self.rows}>();"
+
+    def pointer(self) -> str:
+        """Its declaration as a pointer to its first element."""
+        return f"{self._target} = {self._first};"
+
+    def global_pointer(self) -> str:
+        """Its declaration as a pointer at file scope."""
+        setter = f"static const ::simt::BlockSetter set_{self.name}{{[] {{ {self.name} = {self._first}; }}}};"
+        own = f"namespace {DYNAMIC} {{ static thread_local {self._target}; {setter} }}"
+        return f"{own} using {DYNAMIC}::{self.name};"
+
+    @property
+    def _target(self) -> str:
+        return f"{self.element} (*{self.name}){self.rows}" if self.rows else f"{self.element} *{self.name}"
+
+    @property
+    def _first(self) -> str:
+        return f"::simt::dynamic_shared<{self.element}{self.rows}>()"
+
+
+def _arrays(declaration: str) -> list[_Array]:
+    """The arrays of a declaration; none if it declares anything else."""
     is_volatile = "volatile" in re.findall(r"\w+", declaration)
     plain = re.sub(r"\b(?:extern|static|volatile|__shared__)\b", " ", declaration)
     first, *others = split_outside_brackets(plain, plain, ",", ("([<", ")]>"))
     head = _DECLARATOR.fullmatch(first.strip())
     if head is None or not head["element"].strip(" *"):
-        return ""
+        return []
     base = " ".join(head["element"].rstrip("* \n").split())
-    declarations = []
+    arrays = []
     for declarator in (first.strip()[len(head["element"].rstrip("* \n")) :], *others):
         parts = _DECLARATOR.fullmatch(declarator.strip())
         if parts is None or parts["element"].strip("* \n"):
-            return ""
+            return []
         stars, rows = parts["element"].count("*") * "*", "".join(parts["rows"].split())
-        element, name = f"{base}{stars}", parts["name"]
-        kind = f"{'volatile ' * is_volatile}{element} "
-        target = f"{kind}(*{name}){rows}" if rows else f"{kind}*{name}"
-        value = f"::simt::dynamic_shared<{element}{rows}>()"
-        if at_file_scope:
-            setter = f"static const ::simt::BlockSetter set_{name}{{[] {{ {name} = {value}; }}}};"
-            own = f"namespace {DYNAMIC} {{ static thread_local {target}; {setter} }}"
-            declarations.append(f"{own} using {DYNAMIC}::{name};")
-        else:
-            declarations.append(f"{target} = {value};")
-    return " ".join(declarations)
+        arrays.append(_Array(f"{'volatile ' * is_volatile}{base}{stars}", parts["name"], rows))
+    return arrays
 
 
 def _is_file_scope(before: str) -> bool:

@@ -44,6 +44,20 @@ template <class T>
 inline T* dynamic_shared() {
     return reinterpret_cast<T*>(current_lane->block->dynamic_shared);
 }
+template <class T>
+inline T (&dynamic_array())[] {
+    return reinterpret_cast<T(&)[]>(*dynamic_shared<T>());
+}
+
+// The array that a pointer in its place stands for. Another variable of the same name is itself.
+template <class T>
+inline T (&array(T*& first))[] {
+    return reinterpret_cast<T(&)[]>(*first);
+}
+template <class T>
+inline T& array(T& other) {
+    return other;
+}
 
 // Outside of functions it is rewritten to a thread-local pointer. One of these objects sets it before a block runs.
 struct BlockSetter;
