@@ -186,3 +186,45 @@ def test_at_file_scope_the_pointer_waits_for_a_block(around):
 def test_other_text_stays_as_it_is(text):
     """Other declarations, comments and literals."""
     assert rewrite_dynamic_shared(text) == text
+
+
+CHILD = "__global__ void child(int* o) { o[0] = 1; }\n"
+GROUPS = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
+LACKING = {
+    "a launch": (f"{CHILD}__global__ void kernel(int* o) {{\n    child<<<1, 1>>>(o); }}", 3, "launches from a kernel"),
+    "a launch on a stream": (
+        f"{CHILD}__global__ void kernel(int* o) {{\n    cudaStream_t s;\n"
+        "    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);\n    child<<<1, 1, 0, s>>>(o); }",
+        4,
+        "launches from a kernel",
+    ),
+    "a cluster by its type": (
+        f"{GROUPS}__global__ void kernel(int* o) {{ cg::cluster_group c = cg::this_cluster(); }}",
+        3,
+        "clusters of blocks",
+    ),
+    "a cluster by auto": (
+        f"{GROUPS}__global__ void kernel(int* o) {{ auto c = cg::this_cluster(); c.sync(); }}",
+        3,
+        "clusters of blocks",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", LACKING)
+def test_what_the_cpu_device_lacks_is_named(bench, tmp_path, what):
+    """Launches from a kernel and clusters give a sentence that points to `gpu_only`, at their line."""
+    text, line, feature = LACKING[what]
+    with pytest.raises(CompileError, match=rf"own\.cu:{line}: .*the CPU device lacks {feature}; set gpu_only"):
+        bench.compiler.compile(bench.text(tmp_path, text))
+
+
+def test_the_version_of_the_toolkit_is_known(bench, out, tmp_path):
+    """A file may test it, as many do to choose an include or a function."""
+    text = """
+        #if !defined(CUDART_VERSION) || CUDA_VERSION < 11000 || __CUDACC_VER_MAJOR__ * 10 + __CUDACC_VER_MINOR__ < 110
+        #error no version
+        #endif
+        __global__ void kernel(int* o) { o[threadIdx.x] = CUDART_VERSION == CUDA_VERSION; }"""
+    bench.launch(bench.load(bench.text(tmp_path, text)), out, block=N)
+    assert (out.read() == 1).all()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
-from runner.device import Source
+from runner.device import Source, cache
 from runner.device.cpu.translate import MARK, WRAPPER, is_ours
 from runner.device.excerpt import Excerpt, explain_missing
 from runner.errors import CompileError
@@ -28,10 +29,13 @@ _NO_PTX = "inline PTX cannot run on the CPU device"
 # The text of g++ before the message of the attribute `error`.
 _ATTRIBUTE_ERROR = re.compile(r"^call to '.*?' declared with attribute error: ")
 
+_LAUNCHES = "launches from a kernel"
+_EXPECTED = re.compile(r"expected (?:primary-)?expression")
+
 ADVICE = "set gpu_only: REASON in the kernel's YAML to run it only on GPUs"
 
 # Names in a compiler's message and the features that they belong to, in the order of search.
-_UNSUPPORTED = [(re.compile(rf"'{name}(?:<[^']*>)?'"), feature) for name, feature in (
+_UNSUPPORTED = [(re.compile(rf"'(?:struct |class )?(?:\w+::)*{name}(?:<[^']*>)?(?: \w+)?'"), feature) for name, feature in (
     (r"(?:tex[123]D\w+|texCubemap\w*)", "layered, cubemap and mipmapped textures"),
     (r"surf(?:[123]D\w+|Cubemap\w*)", "layered and cubemap surfaces"),
     (r"(?:__cluster\w*|cluster_group|this_cluster|__cluster_dims__)", "clusters of blocks"),
@@ -39,7 +43,7 @@ _UNSUPPORTED = [(re.compile(rf"'{name}(?:<[^']*>)?'"), feature) for name, featur
     (r"(?:curandState(?:MRG32k3a|Mtgp32|Sobol|Scrambled)\w*|curand_(?:poisson|discrete)\w*)", "this part of cuRAND"),
     (r"(?:bmma_sync|experimental)", "wmma's int4 and single bits"),
     (r"__u128Atomic\w+", "these atomics"),
-    (r"cudaGraph\w+|cudaLaunchDevice\w*|cudaStreamFireAndForget|cudaStreamTailLaunch", "launches from a kernel"),
+    (r"(?:cudaGraph\w+|cudaLaunchDevice\w*|cudaStream\w+|cudaEvent\w+)", _LAUNCHES),
 )]  # fmt: skip
 _CUB_NAME = re.compile(
     r"'(?P<name>\w+)' (?:is not a member of|in namespace|was not declared).*'(?:::)?cub'|"
@@ -66,6 +70,9 @@ def explain(source: Source, log: str, needed: Excerpt | None) -> CompileError:
         where, log = f"{fails}: {first['file']}:{first['line']}", _without_noise(log, first.group())
         if needed and (reason := _host_name(source, first["text"], needed)):
             return HostOnly(f"{where}: {reason}", log)
+        if _EXPECTED.match(text) and _is_launch(source, first):
+            text = f"a launch of another kernel (the CPU device lacks {_LAUNCHES}; {ADVICE})"
+            return CompileError(f"{where}: {text}", log)
         return CompileError(f"{where}: {text}{_missing_feature(text, needed)}", log)
     users = list(filter(_is_users, _INSTANTIATION.finditer(log)))
     if users and errors and is_ours(errors[0]["file"]):  # an assertion of a header of ours, about the kernel's types
@@ -83,6 +90,13 @@ def explain(source: Source, log: str, needed: Excerpt | None) -> CompileError:
 
 def _is_users(location: re.Match[str]) -> bool:
     return location["file"] != WRAPPER and not is_ours(location["file"])
+
+
+def _is_launch(source: Source, error: re.Match[str]) -> bool:
+    """Whether the line of an error launches a kernel."""
+    own = error["file"] in (str(source.path), str(source.path.resolve()))
+    lines = (source.text if own else cache.read(Path(error["file"]))).split("\n")
+    return "<<<" in "".join(lines[int(error["line"]) - 1 : int(error["line"])])
 
 
 def _host_name(source: Source, error: str, needed: Excerpt) -> str:

@@ -3,6 +3,12 @@
 
 #define __CUDACC__ 1
 #define __CUDA_ARCH__ 900
+// The toolkit whose headers these resemble: the last one with cub::Max, and the first one with __nv_atomic_load.
+#define CUDART_VERSION 12080
+#define CUDA_VERSION 12080
+#define __CUDACC_VER_MAJOR__ 12
+#define __CUDACC_VER_MINOR__ 8
+#define __CUDACC_VER_BUILD__ 0
 #define __CUDA_SIMT_HOST__ 1  // ours: a kernel may test whether it is compiled for the CPU device
 
 #ifdef __clang__  // a file's other kernels are not compiled; g++ has -fwhole-program, and minds `inline inline`
