@@ -108,6 +108,31 @@ def test_a_function_of_the_host_is_refused_at_its_line(bench, tmp_path):
     assert MARK not in caught.value.log
 
 
+RELAXED = """
+#include <algorithm>
+#include <limits>
+__global__ void kernel(float* o, int n)
+{
+    o[0] = std::numeric_limits<float>::infinity();
+    o[1] = std::max(n, 4) + std::numeric_limits<int>::min();
+}
+"""
+
+
+def test_constexpr_functions_of_the_host_need_the_option(bench, tmp_path):
+    """As for nvcc; the message names the option. With it a kernel may call them, but no other function of the host."""
+    with pytest.raises(CompileError, match="nvcc refuses it without compile_options=--expt-relaxed-constexpr"):
+        bench.compiler.compile(bench.text(tmp_path, RELAXED))
+    options = ("--expt-relaxed-constexpr",)
+    out = bench.place(np.zeros(2, np.float32))
+    bench.launch(bench.load(bench.text(tmp_path, RELAXED, options=options)), out, np.int32(3), block=1)
+    assert out.read().tolist() == [np.inf, np.float32(4 - 2**31)]
+    with pytest.raises(CompileError, match=r"'sort', a function of the host \(nvcc refuses it\)"):
+        bench.compiler.compile(
+            bench.text(tmp_path, RELAXED.replace("o[0] =", "std::sort(o, o + n); o[0] ="), options=options)
+        )
+
+
 def test_what_the_device_has_too_is_taken(bench, tmp_path):
     """Traits, std::move, mathematical functions, the heap, and names of its own; the host's own functions may stay."""
     taken = 'int* p = (int*)malloc(4 * n); p[0] = 4; o[1] = p[0] + printf(""); free(p); auto rand = [] { return 1; };'
@@ -193,9 +218,8 @@ GROUPS = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
 LACKING = {
     "a launch": (f"{CHILD}__global__ void kernel(int* o) {{\n    child<<<1, 1>>>(o); }}", 3, "launches from a kernel"),
     "a launch on a stream": (
-        f"{CHILD}__global__ void kernel(int* o) {{\n    cudaStream_t s;\n"
-        "    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);\n    child<<<1, 1, 0, s>>>(o); }",
-        4,
+        f"{CHILD}__global__ void kernel(int* o) {{ cudaStream_t s;\n    cudaStreamCreateWithFlags(&s, 1); }}",
+        3,
         "launches from a kernel",
     ),
     "a cluster by its type": (

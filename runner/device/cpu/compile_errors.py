@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from runner.device import Source, cache
-from runner.device.cpu.translate import MARK, WRAPPER, is_ours
+from runner.device import Source, cache, options
+from runner.device.cpu.translate import MARK, RELAXED, WRAPPER, is_ours
 from runner.device.excerpt import Excerpt, explain_missing
 from runner.errors import CompileError
 
@@ -29,13 +29,14 @@ _NO_PTX = "inline PTX cannot run on the CPU device"
 # The text of g++ before the message of the attribute `error`.
 _ATTRIBUTE_ERROR = re.compile(r"^call to '.*?' declared with attribute error: ")
 
-_LAUNCHES = "launches from a kernel"
+_LAUNCH, _LAUNCHES = "a kernel launches another one", "launches from a kernel"
 _EXPECTED = re.compile(r"expected (?:primary-)?expression")
 
 ADVICE = "set gpu_only: REASON in the kernel's YAML to run it only on GPUs"
 
 # Names in a compiler's message and the features that they belong to, in the order of search.
-_UNSUPPORTED = [(re.compile(rf"'(?:struct |class )?(?:\w+::)*{name}(?:<[^']*>)?(?: \w+)?'"), feature) for name, feature in (
+_QUALIFIED = r"'(?:struct |class )?(?:\w+::)*"
+_UNSUPPORTED = [(re.compile(rf"{_QUALIFIED}{name}(?:<[^']*>)?(?: \w+)?'"), feature) for name, feature in (
     (r"(?:tex[123]D\w+|texCubemap\w*)", "layered, cubemap and mipmapped textures"),
     (r"surf(?:[123]D\w+|Cubemap\w*)", "layered and cubemap surfaces"),
     (r"(?:__cluster\w*|cluster_group|this_cluster|__cluster_dims__)", "clusters of blocks"),
@@ -63,16 +64,14 @@ def explain(source: Source, log: str, needed: Excerpt | None) -> CompileError:
     fails = f"{source.path} does not compile"
     for error in errors:
         if marked := _HOST_ONLY.search(error["text"]):
-            text = f"a kernel cannot call '{marked[1]}', a function of the host (nvcc refuses it)"
+            relaxing = f" without compile_options={options.RELAXED}" * (marked[1] in RELAXED)
+            text = f"a kernel cannot call '{marked[1]}', a function of the host (nvcc refuses it{relaxing})"
             return HostOnly(f"{fails}: {error['file']}:{error['line']}: {text}", log.replace(MARK, ""))
     if first := next(filter(_is_users, errors), None):
-        text = _ATTRIBUTE_ERROR.sub("", first["text"])
+        text = _text_of(source, first)
         where, log = f"{fails}: {first['file']}:{first['line']}", _without_noise(log, first.group())
         if needed and (reason := _host_name(source, first["text"], needed)):
             return HostOnly(f"{where}: {reason}", log)
-        if _EXPECTED.match(text) and _is_launch(source, first):
-            text = f"a launch of another kernel (the CPU device lacks {_LAUNCHES}; {ADVICE})"
-            return CompileError(f"{where}: {text}", log)
         return CompileError(f"{where}: {text}{_missing_feature(text, needed)}", log)
     users = list(filter(_is_users, _INSTANTIATION.finditer(log)))
     if users and errors and is_ours(errors[0]["file"]):  # an assertion of a header of ours, about the kernel's types
@@ -92,11 +91,14 @@ def _is_users(location: re.Match[str]) -> bool:
     return location["file"] != WRAPPER and not is_ours(location["file"])
 
 
-def _is_launch(source: Source, error: re.Match[str]) -> bool:
-    """Whether the line of an error launches a kernel."""
-    own = error["file"] in (str(source.path), str(source.path.resolve()))
-    lines = (source.text if own else cache.read(Path(error["file"]))).split("\n")
-    return "<<<" in "".join(lines[int(error["line"]) - 1 : int(error["line"])])
+def _text_of(source: Source, error: re.Match[str]) -> str:
+    """The message of an error. The compiler does not know what `<<<` means."""
+    if _EXPECTED.match(error["text"]):
+        own = error["file"] in (str(source.path), str(source.path.resolve()))
+        lines = (source.text if own else cache.read(Path(error["file"]))).split("\n")
+        if "<<<" in "".join(lines[int(error["line"]) - 1 : int(error["line"])]):
+            return _LAUNCH
+    return _ATTRIBUTE_ERROR.sub("", error["text"])
 
 
 def _host_name(source: Source, error: str, needed: Excerpt) -> str:
@@ -118,6 +120,8 @@ def _missing_feature(error: str, needed: Excerpt | None) -> str:
         feature = ", ".join(f"<{name}>" for name in sorted(needed.headers))
     elif _NO_HEADER.match(error):
         feature = "it"
+    elif error == _LAUNCH:
+        feature = _LAUNCHES
     elif cub := _CUB_NAME.search(error):
         feature = f"cub::{cub['name'] or cub['other'] or cub['third']}"
     else:

@@ -10,12 +10,12 @@ allows no reference, it becomes a pointer, and what takes the array's address is
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from runner.device import Source, cache, pointer_to
+from runner.device import Source, cache, options, pointer_to
 from runner.device.cpu.ptx import ASM, HEADER, edited, rewrite_ptx, split_outside_brackets
 from runner.device.excerpt import system_headers
 from runner.device.syntax import device_functions, parse
@@ -75,11 +75,11 @@ def rewrite_dynamic_shared(text: str) -> str:
     return edited(text, sorted(set(edits)))
 
 
-def rewrite(text: str) -> str:
-    """Apply all rewrites to a text."""
+def rewrite(text: str, *, relaxed: bool = False) -> str:
+    """Apply all rewrites to a text; `relaxed` as for `mark_host_only`."""
     # No macro, which would break the attributes in the host's own headers.
     text = re.sub(r"(?<!\()\b__noinline__\b", "__attribute__((noinline))", text)
-    text = mark_host_only(text, blank_comments_and_literals(text))
+    text = mark_host_only(text, blank_comments_and_literals(text), relaxed=relaxed)
     # C++ wants `alignas` before what `__shared__` stands for.
     aligned = _ALIGNED_SHARED.finditer(blank_comments_and_literals(text))
     text = edited(text, ((*m.span(), f"{text[m.start(2) : m.end()]}{m[1]}__shared__") for m in aligned))
@@ -160,8 +160,9 @@ class Translation:
 class _Translator:
     """Rewrites a kernel and the files that it includes; system headers are left to the compiler."""
 
-    def __init__(self, folders: Sequence[Path], stage: Path, texts: Mapping[Path, str]) -> None:
-        self._folders = folders
+    def __init__(self, source: Source, stage: Path, texts: Mapping[Path, str]) -> None:
+        self._folders = source.folders
+        self._relaxed = options.RELAXED in source.options
         self._stage = stage
         self._texts = texts
         self._translated: dict[Path, Path] = {}
@@ -180,7 +181,10 @@ class _Translator:
             path = cache.find(match["name"], folder, self._folders, quoted=match["open"] == '"')
             return f'{match["head"]}"{self._include(path)}"' if path else match.group()
 
-        return rewrite(cache.INCLUDE.sub(include, text))
+        return self._rewrite(cache.INCLUDE.sub(include, text))
+
+    def _rewrite(self, text: str) -> str:
+        return rewrite(text, relaxed=self._relaxed)
 
     def _include(self, path: Path) -> Path:
         """Translate an included file; return where the compiler finds it."""
@@ -191,7 +195,7 @@ class _Translator:
         needed = self._texts.get(path, original)
         translated = self.translate(needed, path.parent)
         has_quote = '"' in str(path)  # in an #include it cannot be escaped
-        if has_quote or rewrite(needed) != original or str(self._stage) in translated:
+        if has_quote or self._rewrite(needed) != original or str(self._stage) in translated:
             content = f'#line 1 "{_escape(str(path))}"\n{translated}'
             self._translated[path] = self._stage / cache.key(content)[:16] / path.name
             self.staged[self._translated[path]] = content
@@ -204,7 +208,7 @@ def translate(source: Source, stage: Path, texts: Mapping[Path, str] | None = No
     The caller will write the `staged` files below the folder `stage`.
     """
     path, texts = source.path.resolve(), texts or {}
-    translator = _Translator(source.folders, stage, texts)
+    translator = _Translator(source, stage, texts)
     body = translator.translate(texts.get(path, source.text), path.parent)
     headers = system_headers(source, texts) if source.late_macros else ()
     defines = f"#include <{HEADER}>\n" * translator.has_ptx + source.defines(headers)
@@ -265,14 +269,20 @@ make_pair make_tuple tie get function bind thread mutex unique_ptr shared_ptr ma
 stof stringstream ostringstream cout cerr clog cin endl getline random_device mt19937 rand srand qsort getenv system
 puts putchar fprintf strlen strcmp strcpy calloc realloc
 """.split()
+# With --expt-relaxed-constexpr it takes those that C++17 has as constexpr, and std::numeric_limits.
+_CONSTEXPR = """
+min max minmax clamp gcd lcm begin end size data distance advance next prev get make_pair make_tuple tie
+""".split()
 _C_FUNCTIONS = """
 rand srand random qsort getenv system atoi atof strtol puts putchar fopen fprintf strlen strcmp strcpy calloc realloc
 """.split()
 
+_LIMITS = "min max lowest epsilon infinity quiet_NaN signaling_NaN denorm_min round_error".split()
+RELAXED = frozenset((*_CONSTEXPR, *_LIMITS))
+
 _STD_NAME = re.compile(rf"(?<!cuda::)\bstd\s*::\s*(?P<name>{'|'.join(_STD_NAMES)})\b")
 _NUMERIC_LIMIT = re.compile(
-    r"(?<!cuda::)\bstd\s*::\s*numeric_limits\s*<[^;(){}]*>\s*::\s*"
-    r"(?P<name>min|max|lowest|epsilon|infinity|quiet_NaN|signaling_NaN|denorm_min|round_error)\b(?=\s*\()"
+    rf"(?<!cuda::)\bstd\s*::\s*numeric_limits\s*<[^;(){{}}]*>\s*::\s*(?P<name>{'|'.join(_LIMITS)})\b(?=\s*\()"
 )
 _C_CALL = re.compile(rf"(?<![\w.:>])(?:::\s*)?(?P<name>{'|'.join(_C_FUNCTIONS)})\b(?=\s*\()")
 # The macros, functions and variables that a text defines itself.
@@ -283,12 +293,15 @@ _DEFINITION = re.compile(
 _DEVICE_CODE = re.compile(r"\b__(?:global|device)__\b")
 
 
-def mark_host_only(text: str, visible: str) -> str:
-    """Mark names that nvcc refuses in device code; `visible` is the text with blank comments and literals."""
+def mark_host_only(text: str, visible: str, *, relaxed: bool = False) -> str:
+    """Mark names that nvcc refuses in device code; `visible` is the text with blank comments and literals.
+
+    `relaxed` leaves constexpr functions alone, as nvcc's --expt-relaxed-constexpr does.
+    """
     if not _DEVICE_CODE.search(visible):
         return text
     own = {m["macro"] or m["name"] for m in _DEFINITION.finditer(visible)}
-    places, file = set(), parse(text)
+    places, file, taken = set(), parse(text), RELAXED if relaxed else frozenset()
     # nvcc warns of a `__host__ __device__` function that calls one of the host, and goes on.
     for body in (function.child_by_field_name("body") for function in device_functions(file)):
         if body is not None:
@@ -296,5 +309,6 @@ def mark_host_only(text: str, visible: str) -> str:
             begin, end = (len(part.decode(errors="replace")) for part in before)
             for pattern in (_STD_NAME, _NUMERIC_LIMIT, _C_CALL):
                 names = pattern.finditer(visible, begin, end)
-                places |= {m.start("name") for m in names if pattern is not _C_CALL or m["name"] not in own}
+                excluded = own if pattern is _C_CALL else taken
+                places |= {m.start("name") for m in names if m["name"] not in excluded}
     return edited(text, ((place, place, MARK) for place in sorted(places)))
