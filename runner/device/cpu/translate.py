@@ -163,6 +163,9 @@ class _Translator:
     def __init__(self, source: Source, stage: Path, texts: Mapping[Path, str]) -> None:
         self._folders = source.folders
         self._relaxed = options.RELAXED in source.options
+        files = dict.fromkeys(cache.includes(source.text, source.folders))
+        needed = ((str(path), texts.get(path) or cache.read(path)) for path in files)
+        self._identity = cache.key(str(self._relaxed), *(part for file in needed for part in file))
         self._stage = stage
         self._texts = texts
         self._translated: dict[Path, Path] = {}
@@ -190,15 +193,17 @@ class _Translator:
         """Translate an included file; return where the compiler finds it."""
         if path in self._translated:
             return self._translated[path]
-        self._translated[path] = path  # ends the recursion of a file that includes itself
         original = cache.read(path)
         needed = self._texts.get(path, original)
+        # What includes it in a circle must know where it will be, if it is rewritten.
+        staged = self._stage / cache.key(self._identity, str(path), original)[:16] / path.name
+        self._translated[path] = staged
         translated = self.translate(needed, path.parent)
         has_quote = '"' in str(path)  # in an #include it cannot be escaped
         if has_quote or self._rewrite(needed) != original or str(self._stage) in translated:
-            content = f'#line 1 "{_escape(str(path))}"\n{translated}'
-            self._translated[path] = self._stage / cache.key(content)[:16] / path.name
-            self.staged[self._translated[path]] = content
+            self.staged[staged] = f'#line 1 "{_escape(str(path))}"\n{translated}'
+        else:
+            self._translated[path] = path
         return self._translated[path]
 
 

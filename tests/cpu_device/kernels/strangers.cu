@@ -50,7 +50,7 @@ extern "C" __global__ void dynamicTwice(int *o) {
 // A cast to a reference, and an address, mean the array, whatever stands for it: in a function, at file scope, and where a
 // lambda copies it.
 extern __shared__ char bytesAtFileScope[];
-struct Pair {
+struct TwoArrays {
     int first[N], second[N];
 };
 template <class T, class Bytes>
@@ -60,25 +60,25 @@ __device__ T &as(Bytes &bytes) {
 extern "C" __global__ void dynamicAsReferences(int *o) {
     extern __shared__ char bytes[];
     auto &tile = reinterpret_cast<int (&)[N]>(bytes);
-    Pair &pair = as<Pair>(bytes);
+    TwoArrays &pair = as<TwoArrays>(bytes);
     int *address = (int *)&bytes;
     tile[threadIdx.x] = 1;
     pair.second[threadIdx.x] = 2;
     __syncthreads();
-    o[threadIdx.x] = pair.first[N - 1 - threadIdx.x] + reinterpret_cast<Pair &>(bytes).second[0] + address[0];
+    o[threadIdx.x] = pair.first[N - 1 - threadIdx.x] + reinterpret_cast<TwoArrays &>(bytes).second[0] + address[0];
 }
 extern "C" __global__ void dynamicAsReferencesAtFileScope(int *o) {
     auto &tile = reinterpret_cast<int (&)[N]>(bytesAtFileScope);
-    Pair &pair = (Pair &)bytesAtFileScope;
+    TwoArrays &pair = (TwoArrays &)bytesAtFileScope;
     int *address = (int *)&bytesAtFileScope;
     tile[threadIdx.x] = 1;
     pair.second[threadIdx.x] = 2;
     __syncthreads();
-    o[threadIdx.x] = pair.first[N - 1 - threadIdx.x] + reinterpret_cast<Pair &>(bytesAtFileScope).second[0] + address[0];
+    o[threadIdx.x] = pair.first[N - 1 - threadIdx.x] + reinterpret_cast<TwoArrays &>(bytesAtFileScope).second[0] + address[0];
 }
 extern "C" __global__ void dynamicInALambda(int *o) {
     extern __shared__ int copied[];
-    auto &pair = reinterpret_cast<Pair &>(copied);
+    auto &pair = reinterpret_cast<TwoArrays &>(copied);
     auto put = [=](int value) { copied[threadIdx.x] = value; };
     put(2);
     pair.second[threadIdx.x] = 2;
