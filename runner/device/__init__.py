@@ -191,6 +191,7 @@ class Binary:
     seconds: float  # compile time; for a cache hit, the time of the lookup
     cached: bool
     log: str = ""  # the compiler's warnings
+    omitted: str = ""  # what was left out of its files to compile it, such as a missing header; empty if nothing was
 
     @property
     def name(self) -> str:

@@ -167,7 +167,9 @@ def parse(text: str) -> File:
     root = _PARSER.parse(call.sub(_as_statement, readable)).root_node
     macros = _macros(root)
     items = tuple(_items(root, macros, conditional=False))
-    is_sound = root.type != "ERROR" and all(item.node.type != "ERROR" or not item.names for item in items)  # a superfluous brace does no harm
+    is_sound = root.type != "ERROR" and all(
+        item.node.type != "ERROR" or not item.names for item in items
+    )  # a superfluous brace does no harm
     pasting = (i for i in items if i.is_macro and b"##" in (i.node.text or b""))
     makes_names = macros.device > _DEVICE and any(not i.names & macros.host for i in pasting)
     return File(content, items, tuple(_kernels(root, (), macros.kernel)), is_sound, makes_names, root)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from runner.device import Source, cache, options
 from runner.device.cpu.translate import MARK, RELAXED, WRAPPER, is_ours
-from runner.device.excerpt import Excerpt, explain_missing
+from runner.device.excerpt import Excerpt, explain_missing, listed
 from runner.errors import CompileError
 
 _ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
@@ -117,7 +117,7 @@ def _missing_feature(error: str, needed: Excerpt | None) -> str:
     if _POISONED.search(error):
         return f" ({_NO_PTX}; {ADVICE})"
     if needed and needed.headers and _UNKNOWN.search(error):
-        feature = ", ".join(f"<{name}>" for name in sorted(needed.headers))
+        feature = listed(needed.headers - needed.conditional or needed.headers)
     elif _NO_HEADER.match(error):
         feature = "it"
     elif error == _LAUNCH:

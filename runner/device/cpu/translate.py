@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from runner.device import Source, cache, options, pointer_to
 from runner.device.cpu.ptx import ASM, HEADER, edited, rewrite_ptx, split_outside_brackets
-from runner.device.excerpt import system_headers
+from runner.device.excerpt import STAND_INS, system_headers
 from runner.device.syntax import device_functions, parse
 
 NATIVE = Path(__file__).parent / "native"  # the device's own C++
@@ -253,7 +253,7 @@ def _launcher(source: Source) -> str:
 
 def is_ours(file: str) -> bool:
     """Whether the file is the shim's, of this checkout or of another one that filled the cache."""
-    return "/".join(("", *NATIVE.parts[-3:], "")) in file
+    return any("/".join(("", *folder.parts[-3:], "")) in file for folder in (NATIVE, STAND_INS))
 
 
 # nvcc refuses functions and types of the host in device code. The host's compiler would take them, so a kernel
