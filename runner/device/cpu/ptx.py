@@ -106,6 +106,13 @@ _FLOAT_ARITHMETIC = {
     "ex2": "exp2f({0})", "lg2": "log2f({0})", "rcp": "1 / {0}", "rsqrt": "1 / sqrt({0})", "sqrt": "sqrt({0})",
     "sin": "sinf({0})", "cos": "cosf({0})", "tanh": "tanhf({0})",
 }  # fmt: skip
+# Of `cvt`: the rounding of a float, and of an integer; the formats of 16 bits.
+_ROUNDINGS = {name: f"::simt::Rounding::{long}" for name, long in (
+    ("rn", "nearest_even"), ("rz", "towards_zero"), ("rm", "down"), ("rp", "up"))}  # fmt: skip
+_TO_INTEGER = {"rni": "nearbyint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
+_HALVES = {
+    **dict.fromkeys(("f16", "f16x2"), "::simt::Binary16"), **dict.fromkeys(("bf16", "bf16x2"), "::simt::Bfloat16"),
+}  # fmt: skip
 # Of `ld`, `st`, `atom` and `red`: GCC's name of the order, and in whose sight the access is atomic.
 _ORDERS = {"relaxed": "RELAXED", "acquire": "ACQUIRE", "release": "RELEASE", "acq_rel": "ACQ_REL"}
 _SCOPES = {"cta": "block", "cluster": "block", "gpu": "device", "sys": "device"}
@@ -253,10 +260,25 @@ class Translation:
         return f"{self._value(operands[0])} = {left} {_COMPARISONS[relation]} {right};"
 
     def _convert(self, full: str, operands: list[str]) -> str:
-        _, to, source = _IGNORED.sub("", full).split(".")
-        if "16" in to + source or (source[0] == "f" and to[0] != "f"):
+        """The C++ of `cvt`. A float becomes an integer of its range, whether there is `.sat` or not."""
+        _, *modes, to, source = full.split(".")
+        rounding = next((mode for mode in modes if mode in _ROUNDINGS or mode in _TO_INTEGER), "")
+        if set(modes) - {rounding, "ftz", "sat"} or source.endswith("x2"):
             raise UnsupportedError
-        return self._set(operands[0], f"{_TYPES[to]}({self._get(source, operands[1])})")
+        values = [self._get(source, o) for o in operands[1:]]
+        if source in _HALVES:
+            values = [f"{_HALVES[source]}::decode({value})" for value in values]
+        if to in _HALVES:
+            halves = [f"::simt::encode<{_HALVES[to]}>({value}, {_ROUNDINGS[rounding]})" for value in reversed(values)]
+            return self._set(operands[0], " | ".join(f"uint32_t({h}) << {16 * i}" for i, h in enumerate(halves)))
+        (value,) = values
+        if "f" in source and "f" not in to:
+            whole = f"{_TO_INTEGER[rounding]}({value})"
+            return self._set(operands[0], f"::simt::ptx::to_integer<{_TYPES[to]}>({whole})")
+        if rounding not in ("", "rn") or ("sat" in modes and ("f" in to or source.endswith("64"))):
+            raise UnsupportedError
+        saturated = f"::simt::saturate<{_TYPES[to]}>(double({value}))"
+        return self._set(operands[0], saturated if "sat" in modes else f"{_TYPES[to]}({value})")
 
     def _load(self, full: str, operands: list[str]) -> str:
         kind = full.rpartition(".")[2]

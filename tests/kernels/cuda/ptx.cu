@@ -128,3 +128,23 @@ __global__ void updates(unsigned int* words, int* out)
         out[lane] = seen[lane] + 10 * first + 100 * second;
     }
 }
+
+// Floats as integers of 8, 32 and 64 bits in each rounding, and as halves; what is quantised, and what it was.
+__global__ void conversions(const float* in, int* bytes, long long* words, unsigned short* halves, float* floats)
+{
+    const int i = threadIdx.x;
+    int near, zero, unsigned_byte, of_int;
+    unsigned int pair;
+    asm("cvt.rni.sat.s8.f32 %0, %1;" : "=r"(near) : "f"(in[i]));
+    asm("cvt.rzi.s8.f32 %0, %1;" : "=r"(zero) : "f"(in[i]));
+    asm("cvt.rpi.u8.f32 %0, %1;" : "=r"(unsigned_byte) : "f"(in[i]));
+    asm("cvt.sat.s8.s32 %0, %1;" : "=r"(of_int) : "r"(100 * (i - 16)));
+    asm("cvt.rmi.s64.f32 %0, %1;" : "=l"(words[i]) : "f"(in[i]));
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(halves[2 * i]) : "f"(in[i]));
+    asm("cvt.rni.s16.f16 %0, %1;" : "=h"(halves[2 * i + 1]) : "h"(halves[2 * i]));
+    asm("cvt.f32.f16 %0, %1;" : "=f"(floats[2 * i]) : "h"(halves[2 * i]));
+    asm("cvt.rz.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(in[i]), "f"(1.0f));
+    floats[2 * i + 1] = __uint_as_float(pair & 0xffff0000u) + (pair & 0xffffu);
+    const int results[] = {near, zero, unsigned_byte, of_int};
+    for (int k = 0; k < 4; ++k) bytes[4 * i + k] = results[k];
+}

@@ -22,6 +22,13 @@ inline T get(const Given& given) {
 template <class Target, class T>
 inline void set(Target& target, T value) { target = get<Target>(value); }
 
+// A whole number in the range of an integer. That of NaN is 0, but the lowest bit pattern for 64 bits.
+template <class Integer, class Float>
+inline Integer to_integer(Float whole) {
+    if (whole != whole && (sizeof(Integer) == 8 || sizeof(Float) == 8)) return Integer(1ull << (8 * sizeof(Integer) - 1));
+    return saturate<Integer>(whole);
+}
+
 template <class T, int count>
 struct Read {
     T values[count];
