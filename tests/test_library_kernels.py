@@ -37,7 +37,8 @@ __global__ void sums(scalar_t* out, const scalar_t* in, int64_t n)
     at::acc_type<scalar_t, true> sum = 0;
     CUDA_KERNEL_LOOP(i, n) {
         sum += in[i];
-        out[i] = in[i] * in[i] + 1 > scalar_t(2) ? -in[i] : static_cast<scalar_t>(sum / 3.0);
+        out[i] = in[i] * in[i] + 1 > scalar_t(2) ? -in[i] : static_cast<scalar_t>(WARP_SHFL_XOR(sum, 1) / 3.0);
+        gpuAtomicAdd(out, in[i]);
     }
 }
 torch::Tensor launch(torch::Tensor in)

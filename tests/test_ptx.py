@@ -92,6 +92,19 @@ def test_conversions_round_and_saturate(bench):
     assert np.array_equal(floats[1:, 1], cut[1:])
 
 
+def test_weights_of_4_bits_are_unpacked(bench):
+    """`lop3` by its table, and sums and products of halves, each rounded once."""
+    given = np.random.default_rng(4).integers(0, 2**32, 32, np.uint32)
+    (out,) = bench.call(source("unpacked"), constant(given), np.zeros((32, 4), np.uint32))
+    both = given & 0x000F000F | 0x64006400
+    halves = both.view(np.float16).astype(np.float64)
+    shifted, scaled = (halves - 1024).astype(np.float16), (halves / 16 - 64).astype(np.float16)
+    assert (out[:, 0] == both).all()
+    assert (out[:, 1] == shifted.view(np.uint32)).all()
+    assert (out[:, 2] == scaled.view(np.uint32)).all()
+    assert (out[:, 3] == (shifted[::2] * shifted[::2]).view(np.uint16)).all()
+
+
 def test_updates_and_a_named_barrier(bench):
     """Each `atom` and `red`, loads and stores with an order, and a barrier at which one warp arrives and one waits."""
     given = np.zeros(16, np.uint32)

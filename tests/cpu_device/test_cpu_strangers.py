@@ -180,6 +180,7 @@ REWRITTEN = {
     "extern __shared__ int s[] __attribute__((aligned(16)));": "int (&s)[] = ::simt::dynamic_array<int>();",
     "extern __shared__ int *s[];": "int* (&s)[] = ::simt::dynamic_array<int*>();",
     "extern __shared__ int s[][N + 1];": "int (&s)[][N+1] = ::simt::dynamic_array<int[N+1]>();",
+    "extern __shared__ int s[4][N];": "int (&s)[4][N] = *::simt::dynamic_shared<int[4][N]>();",
     "extern __shared__ int s[], t[];": (
         "int (&s)[] = ::simt::dynamic_array<int>(); int (&t)[] = ::simt::dynamic_array<int>();"
     ),

@@ -97,7 +97,7 @@ _ARITHMETIC = {
     "min": "{0} < {1} ? {0} : {1}", "max": "{0} < {1} ? {1} : {0}", "abs": "{0} < 0 ? -{0} : {0}",
     "shl": "{1} < 8 * sizeof({0}) ? {0} << {1} : 0", "shr": "{1} < 8 * sizeof({0}) ? {0} >> {1} : {0} < 0 ? -1 : 0",
     "popc": "__builtin_popcountll({0})", "brev": "__brev({0})",
-    "clz": "__clz({0})", "prmt": "__byte_perm({0}, {1}, {2})",
+    "clz": "__clz({0})", "prmt": "__byte_perm({0}, {1}, {2})", "lop3": "::simt::ptx::lop3({0}, {1}, {2}, {3})",
     "bfind": "{0} ? 31 - __clz({0}) : -1",
 }  # fmt: skip
 _FLOAT_ARITHMETIC = {
@@ -234,11 +234,20 @@ class Translation:
                 operands[0],
                 f"{self._value(operands[3])} ? {self._get(kind, operands[1])} : {self._get(kind, operands[2])}",
             )
-        if "16" in kind:
-            raise UnsupportedError
+        if kind in _HALVES:
+            return self._halves(name, kind, operands)
         values = [self._get("u32" if name in ("shl", "shr") and i else kind, o) for i, o in enumerate(operands[1:])]
         table = _FLOAT_ARITHMETIC if kind.startswith("f") else _ARITHMETIC
         return self._set(operands[0], f"{_TYPES[kind]}({table[name].format(*values)})")
+
+    def _halves(self, name: str, kind: str, operands: list[str]) -> str:
+        """The C++ of arithmetic of one or two halves, each rounded once."""
+        bits = [self._get(kind, operand) for operand in operands[1:]]
+        computed = f"::simt::fused_multiply_add({', '.join('abc')})" if name == "fma" else {
+            "add": "a + b", "sub": "a - b", "mul": "a * b", "neg": "-a"}[name]  # fmt: skip
+        call = f"[](double a, double b = 0, double c = 0) {{ (void)b, (void)c; return {computed}; }}"
+        half = f"::simt::ptx::halves<{_HALVES[kind]}, {_TYPES[kind]}>"
+        return self._set(operands[0], f"{half}({', '.join((call, *bits))})")
 
     def _barrier(self, full: str, operands: list[str]) -> str:
         if full == "bar.warp.sync":

@@ -36,10 +36,12 @@ _BETWEEN = rf"(?:{_ATTRIBUTE}|[\w:<>,*\s]){{0,100}}?"  # limits, so that no text
 _DYNAMIC_SHARED = re.compile(
     rf"(?:\b(?:volatile|static)\s+|{_ATTRIBUTE}\s*){{0,8}}"
     rf"\b(?:extern\b{_BETWEEN}\b__shared__|__shared__\b{_BETWEEN}\bextern)\b"
-    rf"(?P<rest>(?:{_ATTRIBUTE}|[^;{{}}()[]){{0,200}}+\[\s*\](?:{_ATTRIBUTE}|[^;{{}}()]){{0,200}}+);"
+    rf"(?P<rest>(?:{_ATTRIBUTE}|[^;{{}}()[]){{0,200}}+\[[^][;]*\](?:{_ATTRIBUTE}|[^;{{}}()]){{0,200}}+);"
 )
 _ALIGNED_SHARED = re.compile(rf"\b__shared__(\s+)(alignas\s*{_GROUP})")
-_DECLARATOR = re.compile(r"(?P<element>.*?)(?P<name>[A-Za-z_]\w*)\s*\[\s*\]\s*(?P<rows>(?:\[[^][]*\]\s*)*)", re.DOTALL)
+_DECLARATOR = re.compile(
+    r"(?P<element>.*?)(?P<name>[A-Za-z_]\w*)\s*\[(?P<length>[^][]*)\]\s*(?P<rows>(?:\[[^][]*\]\s*)*)", re.DOTALL
+)
 # Where a pointer in place of an array would be taken for the array: in casts to a reference, and behind `&`.
 _ADDRESSED = (
     r"(?:>\s*\(\s*&?|&\s*\)|\(\s*&\s*\)\s*(?:\[[^][]*\]\s*)+\)|\*\s*\)\s*&|[,=]\s*&)\s*"
@@ -91,11 +93,15 @@ class _Array(NamedTuple):
 
     element: str  # its type, with `volatile`
     name: str
+    length: str  # mostly empty
     rows: str  # the lengths behind the first one
 
     def reference(self) -> str:
         """Its declaration as a reference, which behaves like the array."""
-        return f"{self.element} (&{self.name})[]{self.rows} = ::simt::dynamic_array<{self.element}{self.rows}>();"
+        kind = f"[{self.length}]{self.rows}"
+        if self.length:
+            return f"{self.element} (&{self.name}){kind} = *::simt::dynamic_shared<{self.element}{kind}>();"
+        return f"{self.element} (&{self.name}){kind} = ::simt::dynamic_array<{self.element}{self.rows}>();"
 
     def pointer(self) -> str:
         """Its declaration as a pointer to its first element."""
@@ -131,7 +137,7 @@ def _arrays(declaration: str) -> list[_Array]:
         if parts is None or parts["element"].strip("* \n"):
             return []
         stars, rows = parts["element"].count("*") * "*", "".join(parts["rows"].split())
-        arrays.append(_Array(f"{'volatile ' * is_volatile}{base}{stars}", parts["name"], rows))
+        arrays.append(_Array(f"{'volatile ' * is_volatile}{base}{stars}", parts["name"], parts["length"].strip(), rows))
     return arrays
 
 

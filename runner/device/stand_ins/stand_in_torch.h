@@ -73,6 +73,32 @@ STAND_IN_HALF(BFloat16, ::__nv_bfloat16, __float2bfloat16_rn, __bfloat162float)
 
 }  // namespace c10
 
+__device__ inline c10::Half atomicAdd(c10::Half* address, c10::Half value) {
+    return atomicAdd(reinterpret_cast<__half*>(address), __half(value));
+}
+__device__ inline c10::BFloat16 atomicAdd(c10::BFloat16* address, c10::BFloat16 value) {
+    return atomicAdd(reinterpret_cast<__nv_bfloat16*>(address), __nv_bfloat16(value));
+}
+template <class T>
+__device__ inline T gpuAtomicAdd(T* address, T value) {
+    return atomicAdd(address, value);
+}
+template <class T>
+__device__ inline void gpuAtomicAddNoReturn(T* address, T value) {
+    atomicAdd(address, value);
+}
+
+#define STAND_IN_SHUFFLE(NAME, SHUFFLE, ARGUMENT)                                                   \
+    template <class T>                                                                              \
+    __device__ inline T NAME(T value, ARGUMENT, int width = 32, unsigned mask = 0xffffffff) {       \
+        return SHUFFLE(mask, value, other, width);                                                  \
+    }
+STAND_IN_SHUFFLE(WARP_SHFL, __shfl_sync, int other)
+STAND_IN_SHUFFLE(WARP_SHFL_XOR, __shfl_xor_sync, int other)
+STAND_IN_SHUFFLE(WARP_SHFL_UP, __shfl_up_sync, unsigned other)
+STAND_IN_SHUFFLE(WARP_SHFL_DOWN, __shfl_down_sync, unsigned other)
+#undef STAND_IN_SHUFFLE
+
 namespace at {
 
 using c10::BFloat16;

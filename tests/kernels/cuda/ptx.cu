@@ -148,3 +148,17 @@ __global__ void conversions(const float* in, int* bytes, long long* words, unsig
     const int results[] = {near, zero, unsigned_byte, of_int};
     for (int k = 0; k < 4; ++k) bytes[4 * i + k] = results[k];
 }
+
+// What unpacks weights of 4 bits: a table of three operands, and arithmetic of halves, two at once and one.
+__global__ void unpacked(const unsigned* in, unsigned* out)
+{
+    const int i = threadIdx.x;
+    unsigned both, shifted, scaled;
+    asm("lop3.b32 %0, %1, %2, %3, %4;" : "=r"(both) : "r"(in[i]), "n"(0x000f000f), "n"(0x64006400), "n"((0xf0 & 0xcc) | 0xaa));
+    asm("sub.f16x2 %0, %1, %2;" : "=r"(shifted) : "r"(both), "r"(0x64006400));
+    asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(scaled) : "r"(both), "r"(0x2c002c00), "r"(0xd400d400));
+    unsigned short product, low = shifted & 0xffff;
+    asm("mul.f16 %0, %1, %2;" : "=h"(product) : "h"(low), "h"(low));
+    const unsigned results[] = {both, shifted, scaled, product};
+    for (int k = 0; k < 4; ++k) out[4 * i + k] = results[k];
+}
