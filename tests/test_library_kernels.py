@@ -97,6 +97,7 @@ CIRCLE = '#include "a.cuh"\n__global__ void kernel(int* out) { out[0] = a(); }\n
 
 CODE = {
     "a parameter that is a tensor": (TORCH, "scaled<float>"),
+    "a header of the toolkit for the host": (f"#include <cuda.h>\n{TORCH}", "scaled<float>"),
     "c10::Half": (TORCH, "scaled<c10::Half>"),
     "an accumulator": (TORCH, "sums<at::BFloat16>"),
     "names of a missing header": (NAMES, "kernel"),

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from runner.device import Binary, Compiler, Form, Source, cache, elf, options, unqualified
 from runner.device.cuda import libraries
-from runner.device.cuda.nvrtc import Nvrtc, first_error, toolkits
+from runner.device.cuda.nvrtc import Nvrtc, first_error, toolkit_headers, toolkits
 from runner.device.excerpt import (
     STAND_INS,
     Excerpt,
@@ -38,6 +38,7 @@ from runner.errors import CompileError, CompileLimit, MissingLibrary
 from runner.files import atomic
 
 _NO_HEADER = re.compile(r'fatal error: (\S+): No such file|(?:cannot|could not) open source file "([^"]+)"')
+_NEEDS_HEADER = re.compile(r"(\S+)\(\d+\): [\w ]*error: (?:cannot|could not) open source file")
 _NAMING_ERROR = re.compile(rf"{elf.NAMING_FILE}\((?P<line>\d+)\):\s*(?:error:\s*)?(?P<reason>.*)", re.DOTALL)
 _PLACE = re.compile(r"(?P<file>[^\s()]+)\((?P<line>\d+)\): error")
 _LINE_NUMBER = re.compile(r"\(\d+\): ")
@@ -208,7 +209,14 @@ def _unit(source: Source, texts: Mapping[Path, str]) -> str:
 
 
 def _missing_headers(error: CompileError) -> set[str]:
-    return {name for names in _NO_HEADER.findall(error.log) for name in names if name}
+    """The headers of the source that are missing, and those of the toolkit that include one of the host, for NVRTC."""
+    ours = {name for file in _NEEDS_HEADER.findall(error.log) for name in _toolkit_name(Path(file))}
+    return ours or {name for names in _NO_HEADER.findall(error.log) for name in names if name}
+
+
+def _toolkit_name(path: Path) -> list[str]:
+    """How a source includes a header of the toolkit; empty for another file."""
+    return [str(path.relative_to(folder)) for folder in toolkit_headers() if path.is_relative_to(folder)]
 
 
 class Nvcc(Limited):
