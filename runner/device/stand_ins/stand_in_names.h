@@ -19,6 +19,8 @@
 #include <cuda/std/climits>
 #include <cuda/std/cstdint>
 #include <cuda/std/limits>
+#include <cuda/std/type_traits>
+#include <cuda/std/utility>
 using cuda::std::int16_t;
 using cuda::std::int32_t;
 using cuda::std::int64_t;
@@ -30,7 +32,7 @@ using cuda::std::uint64_t;
 using cuda::std::uint8_t;
 using cuda::std::uintptr_t;
 namespace std {
-using cuda::std::numeric_limits;
+using namespace cuda::std;
 }
 #endif
 namespace std {
