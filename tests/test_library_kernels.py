@@ -50,7 +50,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("launch", &launch); }
 """
 NAMES = """
 #include "no_such_host_header.h"
-__global__ void kernel(uint32_t* out, half* halves, int64_t n)
+__global__ void kernel(uint32_t* out, half* halves, int64_t n, uint m)
 {
     out[0] = FLT_MAX > INT_MAX ? uint8_t(n) : std::max(n, int64_t(4));
     halves[0] = std::is_same_v<half, int> ? 0.0f : std::numeric_limits<float>::infinity();
@@ -189,16 +189,18 @@ __global__ void kernel({name}* sums, float* wide, const {name}* in, int n)
     sums[i] = in[i] * in[i] + 3;
     wide[i] = in[i] * 1.001f;
     wide[i] += in[i];
+    if (i == 1) atomicAdd(sums + 64, in[1]);
     if (in[i] > 0.5 && in[i] != in[0]) sums[i] -= in[i] / 2;
 }}
 """
     given = np.random.default_rng(3).uniform(-2, 2, 64).astype(dtype)
     sums, wide = bench.call(
-        source(text, "kernel"), np.zeros(64, dtype), np.zeros(64, np.float32), constant(given), 64, block=64
+        source(text, "kernel"), np.zeros(66, dtype), np.zeros(64, np.float32), constant(given), 64, block=64
     )
     squares = (given.astype(np.float32) ** 2).astype(dtype)
     expected = (squares.astype(np.float32) + 3).astype(dtype)
     halves = (given.astype(np.float32) / 2).astype(dtype).astype(np.float32)
     less = (expected.astype(np.float32) - halves).astype(dtype)
-    assert (sums == np.where((given.astype(np.float32) > 0.5) & (given != given[0]), less, expected)).all()
+    assert sums[64] == given[1]
+    assert (sums[:64] == np.where((given.astype(np.float32) > 0.5) & (given != given[0]), less, expected)).all()
     assert (wide == given.astype(np.float32) * np.float32(1.001) + given.astype(np.float32)).all()

@@ -15,6 +15,8 @@
 #define DBL_MAX 1.7976931348623158e+308
 #define DBL_MIN 2.2250738585072014e-308
 #define DBL_EPSILON 2.2204460492503131e-16
+using uint = unsigned int;
+using ushort = unsigned short;
 #if __has_include(<cuda/std/limits>)
 #include <cuda/std/climits>
 #include <cuda/std/cstdint>

@@ -18,6 +18,7 @@ namespace c10 {
 // A half type that is computed in float: each result is rounded. It is converted from and to CUDA's own type.
 #define STAND_IN_HALF(NAME, NATIVE, ROUNDED, WIDENED)                                               \
     struct alignas(2) NAME {                                                                        \
+        using Native = NATIVE;                                                                      \
         unsigned short x;                                                                           \
         NAME() = default;                                                                           \
         C10_HOST_DEVICE NAME(NATIVE value) { memcpy(&x, &value, 2); }                               \
@@ -73,11 +74,10 @@ STAND_IN_HALF(BFloat16, ::__nv_bfloat16, __float2bfloat16_rn, __bfloat162float)
 
 }  // namespace c10
 
-__device__ inline c10::Half atomicAdd(c10::Half* address, c10::Half value) {
-    return atomicAdd(reinterpret_cast<__half*>(address), __half(value));
-}
-__device__ inline c10::BFloat16 atomicAdd(c10::BFloat16* address, c10::BFloat16 value) {
-    return atomicAdd(reinterpret_cast<__nv_bfloat16*>(address), __nv_bfloat16(value));
+// A template, as some kernels declare their own.
+template <class Half, class Native = typename Half::Native>
+__device__ inline Half atomicAdd(Half* address, Half value) {
+    return atomicAdd(reinterpret_cast<Native*>(address), Native(value));
 }
 template <class T>
 __device__ inline T gpuAtomicAdd(T* address, T value) {
