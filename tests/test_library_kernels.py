@@ -30,6 +30,7 @@ __global__ void scaled(const torch::PackedTensorAccessor32<scalar_t, 2, torch::R
 {
     if (threadIdx.x < in.size(1)) out[blockIdx.x][threadIdx.x] = in[blockIdx.x][threadIdx.x] * factor;
 }
+__device__ inline at::Half atomicAdd(at::Half* address, at::Half value) { return *address = value; }
 template <typename scalar_t>
 C10_LAUNCH_BOUNDS_1(256)
 __global__ void sums(scalar_t* out, const scalar_t* in, int64_t n)

@@ -216,7 +216,7 @@ def _missing_headers(error: CompileError) -> set[str]:
 
 def _toolkit_name(path: Path) -> list[str]:
     """How a source includes a header of the toolkit; empty for another file."""
-    return [str(path.relative_to(folder)) for folder in toolkit_headers() if path.is_relative_to(folder)]
+    return [str(path.relative_to(folder)) for folder in toolkit_headers() if path.is_relative_to(folder)][-1:]
 
 
 class Nvcc(Limited):

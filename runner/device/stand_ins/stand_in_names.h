@@ -19,6 +19,7 @@ using uint = unsigned int;
 using ushort = unsigned short;
 #if __has_include(<cuda/std/limits>)
 #include <cuda/std/climits>
+#include <cuda/std/cmath>
 #include <cuda/std/cstdint>
 #include <cuda/std/limits>
 #include <cuda/std/type_traits>
