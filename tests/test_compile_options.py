@@ -12,7 +12,7 @@ from runner.device.cuda.compiler import CudaCompiler, Nvcc, Nvrtc
 from runner.errors import CompileError, UsageError
 
 COMPILERS = [
-    pytest.param("nvcc", marks=[pytest.mark.nvcc, pytest.mark.gpu]),  # PyCUDA cannot be loaded without a driver
+    pytest.param("nvcc", marks=pytest.mark.nvcc),
     pytest.param("nvrtc", marks=pytest.mark.skipif(not importlib.util.find_spec("cuda"), reason="no cuda.core")),
 ]
 OWN = ROOT / "tests" / "kernels" / "own"

@@ -53,7 +53,7 @@ NAMES = """
 #include "no_such_host_header.h"
 __global__ void kernel(uint32_t* out, half* halves, int64_t n, uint m)
 {
-    out[0] = FLT_MAX > INT_MAX ? uint8_t(n) : std::max(n, int64_t(4));
+    out[0] = FLT_MAX > INT_MAX ? uint8_t(n) : std::max(n, int64_t(4)) + std::max({1, 2});
     halves[0] = std::is_same_v<half, int> ? 0.0f : std::numeric_limits<float>::infinity();
 }
 """

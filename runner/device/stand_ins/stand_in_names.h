@@ -21,6 +21,7 @@ using ushort = unsigned short;
 #include <cuda/std/climits>
 #include <cuda/std/cmath>
 #include <cuda/std/cstdint>
+#include <cuda/std/initializer_list>
 #include <cuda/std/limits>
 #include <cuda/std/type_traits>
 #include <cuda/std/utility>
@@ -36,7 +37,19 @@ using cuda::std::uint8_t;
 using cuda::std::uintptr_t;
 namespace std {
 using namespace cuda::std;
+template <class T>
+__device__ constexpr T min(initializer_list<T> list) {
+    T least = *list.begin();
+    for (const T& each : list) least = each < least ? each : least;
+    return least;
 }
+template <class T>
+__device__ constexpr T max(initializer_list<T> list) {
+    T greatest = *list.begin();
+    for (const T& each : list) greatest = greatest < each ? each : greatest;
+    return greatest;
+}
+}  // namespace std
 #endif
 namespace std {
 template <class T>
