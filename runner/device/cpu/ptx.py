@@ -113,6 +113,9 @@ _TO_INTEGER = {"rni": "nearbyint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"
 _HALVES = {
     **dict.fromkeys(("f16", "f16x2"), "::simt::Binary16"), **dict.fromkeys(("bf16", "bf16x2"), "::simt::Bfloat16"),
 }  # fmt: skip
+_HALF_ARITHMETIC = {
+    "add": "a + b", "sub": "a - b", "mul": "a * b", "neg": "-a", "fma": "::simt::fused_multiply_add(a, b, c)",
+}  # fmt: skip
 # Of `ld`, `st`, `atom` and `red`: GCC's name of the order, and in whose sight the access is atomic.
 _ORDERS = {"relaxed": "RELAXED", "acquire": "ACQUIRE", "release": "RELEASE", "acq_rel": "ACQ_REL"}
 _SCOPES = {"cta": "block", "cluster": "block", "gpu": "device", "sys": "device"}
@@ -243,9 +246,7 @@ class Translation:
     def _halves(self, name: str, kind: str, operands: list[str]) -> str:
         """The C++ of arithmetic of one or two halves, each rounded once."""
         bits = [self._get(kind, operand) for operand in operands[1:]]
-        computed = f"::simt::fused_multiply_add({', '.join('abc')})" if name == "fma" else {
-            "add": "a + b", "sub": "a - b", "mul": "a * b", "neg": "-a"}[name]  # fmt: skip
-        call = f"[](double a, double b = 0, double c = 0) {{ (void)b, (void)c; return {computed}; }}"
+        call = f"[](double a, double b = 0, double c = 0) {{ (void)b, (void)c; return {_HALF_ARITHMETIC[name]}; }}"
         half = f"::simt::ptx::halves<{_HALVES[kind]}, {_TYPES[kind]}>"
         return self._set(operands[0], f"{half}({', '.join((call, *bits))})")
 
