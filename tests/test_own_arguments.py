@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import yaml
 from outcomes import altered, refusal
-from support import ROOT, case_of, read_kernel
+from support import ROOT, case_of, constant, read_kernel
 
+from runner.device import Source
 from runner.kernel.inputs import contents
 
 FOLDER, LAUNCHES = (ROOT / "tests" / "kernels" / name for name in ("arguments", "launches"))
@@ -42,6 +43,32 @@ def test_numbers_of_8_bits_are_those_of_a_gpu(bench):
         assert np.array_equal(outputs["four" if name == "4" else "five"], numbers, equal_nan=True)
         largest = float(ml_dtypes.finfo(dtype).max)
         assert np.array_equal(outputs[f"to{name}"], np.clip(x, -largest, largest).astype(dtype).view(np.uint8))
+
+
+def test_pairs_of_small_floats_are_those_of_a_gpu(bench):
+    """Of 8 and of 4 bits, by functions and by types: exact numbers, ties, too small, too large, and what they widen to."""
+    path = ROOT / "tests" / "kernels" / "cuda" / "small_floats.cu"
+    x = np.concatenate((np.arange(512) / 64 - 4, np.random.default_rng(5).normal(0, 8, 512))).astype(np.float32)
+    x[:8] = 1000, -1000, 0.25, -0.25, 2.5, 5, 1e-9, -0.0
+    to, back = bench.call(
+        Source(path, path.read_text(), "pairs"), constant(x), np.zeros((512, 4), np.uint32), np.zeros((512, 6), np.float32),
+        1024, grid=16,
+    )  # fmt: skip
+
+    def bits(dtype, values=x):
+        largest = float(ml_dtypes.finfo(dtype).max)
+        return np.clip(values, -largest, largest).astype(dtype).view(np.uint8).astype(np.uint32).reshape(-1, 2).T
+
+    e4m3, e5m2, e2m1 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, ml_dtypes.float4_e2m1fn
+    halves = x.astype(np.float16).astype(np.float32)
+    low, high = bits(e5m2)
+    assert (to[:, 0] == bits(e4m3)[0] | bits(e4m3)[1] << 8).all()
+    assert (to[:, 1] == low | high << 8 | high << 16 | low << 24).all()
+    assert (to[:, 2] == bits(e2m1)[0] | bits(e2m1)[1] << 4).all()
+    small = bits(e2m1, halves)
+    assert (to[:, 3] == bits(e4m3, halves)[0] | bits(e4m3, halves)[1] << 8 | (small[0] | small[1] << 4) << 16).all()
+    widened = [bits(t).astype(np.uint8).view(t).astype(np.float32) for t in (e4m3, e5m2, e2m1)]
+    assert (back == np.concatenate((widened[0], widened[1][::-1], widened[2])).T).all()
 
 
 def test_a_member_that_is_not_written_is_found(bench):

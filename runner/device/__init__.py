@@ -201,6 +201,7 @@ class Binary:
     seconds: float  # compile time; for a cache hit, the time of the lookup
     cached: bool
     log: str = ""  # the compiler's warnings
+    omitted: str = ""  # what was left out of its files to compile it, such as a missing header; empty if nothing was
     others: tuple[Binary, ...] = ()  # those of the source's `others`; the digest is that of all
 
     @property

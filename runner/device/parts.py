@@ -23,6 +23,7 @@ def joined(binaries: Sequence[Binary]) -> Binary:
         seconds=sum(binary.seconds for binary in binaries),
         cached=all(binary.cached for binary in binaries),
         log="\n".join(binary.log for binary in binaries if binary.log),
+        omitted="; ".join(dict.fromkeys(binary.omitted for binary in binaries if binary.omitted)),
         others=tuple(others),
     )
 

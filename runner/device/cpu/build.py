@@ -21,7 +21,7 @@ from runner.device import Binary, Compiler, Form, Source, cache
 from runner.device.cpu import compile_errors
 from runner.device.cpu.translate import NATIVE, Translation, translate
 from runner.device.cpu.zones import CHECKED_BYTES, add_zones, add_zones_of_variables
-from runner.device.excerpt import Excerpt, excerpt, explain_missing, missing_function
+from runner.device.excerpt import STAND_INS, Excerpt, excerpt, explain_missing, missing_function, stand_ins
 from runner.device.kinds import CPU
 from runner.device.limits import Limited, Limits
 from runner.device.parts import joined
@@ -207,7 +207,7 @@ class CpuCompiler(Compiler):
         moved = f"-ffile-prefix-map={folder}/="  # the same machine code for a source in another folder
         parts = [unit.text, *unit.staged.values(), source.text]
         parts += map(cache.read, cache.includes(source.text, source.folders))  # reached by a macro, too
-        parts += [str(runtime), *self._flags, moved, self._tools.identity, _text_of_sources(*_SHIM)]
+        parts += [str(runtime), *self._flags, moved, self._tools.identity, _text_of_sources(*_SHIM), *stand_ins()]
         target = self._cache / f"{source.plain_function}-{cache.key(*parts)}.so"
         log_file = target.with_suffix(".log")
         flags = [moved, f"-iquote{folder}", *(f"-I{path}" for path in source.include)]
@@ -220,7 +220,8 @@ class CpuCompiler(Compiler):
 
         cached = self._build_once(target, build, is_linked)
         log = log_file.read_text(errors="surrogateescape") if log_file.exists() else ""
-        return Binary(target, cache.digest(target), time.perf_counter() - started, cached, log)
+        omitted = needed.without if needed else ""
+        return Binary(target, cache.digest(target), time.perf_counter() - started, cached, log, omitted)
 
     def _build_once(self, target: Path, build: Callable[[], None], is_valid: Callable[[], bool] = lambda: True) -> bool:
         return cache.build_once(target, build, lambda: self._limited.stopped, is_valid)
@@ -260,7 +261,7 @@ class CpuCompiler(Compiler):
             atomic.write_text(path, staged)
 
         def build(shim: Path, *libraries: str) -> str:
-            compiling = [*self._tools.command, *self._flags, *unit.flags, f"-I{NATIVE / 'headers'}"]
+            compiling = [*self._tools.command, *self._flags, *unit.flags, f"-I{NATIVE / 'headers'}", f"-I{STAND_INS}"]
             compiling += ["-include", str(shim), "-x", "c++", "-"]
             linking = ["-x", "none", "-Wl,--no-as-needed", str(unit.runtime), "-Wl,-z,defs", "-lm", *libraries]
             if not (translation.has_shared or self._checked):  # with -fsanitize it would be linked to a library

@@ -49,6 +49,8 @@ _ELEMENTS = {
     **{name: name for name in ("__half", "__nv_bfloat16", "__nv_fp8_e4m3", "__nv_fp8_e5m2")},
     "__half2": "__half",
     "__nv_bfloat162": "__nv_bfloat16",
+    "c10::Half": "__half",
+    "c10::BFloat16": "__nv_bfloat16",
 }
 
 # The name of a `__constant__` variable, and of one that is `__device__` alone.
