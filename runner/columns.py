@@ -24,8 +24,8 @@ COLUMNS = (
     Column("block_x", "integer", "threads", "Block size in x."),
     Column("block_y", "integer", "threads", "Block size in y."),
     Column("size", "integer", "elements", "Number of elements."),
-    Column("rows", "integer", "", "Rows of a two-dimensional size."),
-    Column("cols", "integer", "", "Columns of a two-dimensional size."),
+    Column("rows", "integer", "", "Rows of a two-dimensional size, or the parameter of a kernel without a size."),
+    Column("cols", "integer", "", "Columns of a two-dimensional size, or that parameter."),
     Column("width", "integer", "lanes",
            "Shuffle width. Like all parameters, empty if the kernel does not read it. Columns of the kernels' own "
            "parameters follow `dtype`."),
@@ -181,7 +181,7 @@ NAMES = tuple(BY_NAME)
 _COMMON_PARAMETERS = frozenset(("block", "size", "width", "mask", "unroll", "dtype"))
 _FURTHER = (
     *"timing profile experiment hydra schema record_host on_cpu metrics".split(),  # of a configuration
-    *"rank_by max_cases lines racecheck search".split(),
+    *"rank_by max_cases lines racecheck search zip".split(),
     *("grid_x", "grid_y"),  # in expressions
     *("emulated", "row", "cost"),  # added when a run is read
 )

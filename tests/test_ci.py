@@ -111,6 +111,21 @@ def test_a_mismatch_is_at_the_kernel(tmp_path):
     assert result["ruleId"] == "mismatch"
 
 
+def test_an_exception_of_python_is_at_its_line(tmp_path):
+    """A contender's own file is found as a kernel's is."""
+    folder = repository(tmp_path, "saxpy") / "conf" / "kernel"
+    (folder / "raises.py").write_text("def raises(*given, stream):\n    raise ValueError('no such shape')\n")
+    arguments = [{"name": "out", "role": "out", "dtype": "float32", "shape": "size"}]
+    keys = {"parameters": {"size": 64}, "source": "raises.py", "arguments": arguments, "reference": {"out": "out"}}
+    (folder / "raises.yaml").write_text(json.dumps(keys))
+    words = ("--kernel", "raises", "--baseline", "saxpy", "--config-dir", "conf", "--sarif", "s.sarif", "size=64")
+    done = run(tmp_path, "judge", *words, "device=cpu", "timing=quick", GITHUB_WORKSPACE="")
+    assert done.code == 1, done.err
+    (only,) = json.loads((tmp_path / "s.sarif").read_text())["runs"]
+    (place,) = [each["physicalLocation"] for each in only["results"][0]["locations"]]
+    assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("conf/kernel/raises.py", 2)
+
+
 def made(reason):
     """Results with this text everywhere."""
     case = CaseResult("k", reason, Outcome.FAILED, "mismatch", reason)

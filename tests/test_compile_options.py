@@ -7,7 +7,7 @@ import pytest
 from outcomes import rows
 from support import ROOT, case_of, read_kernel, shipped
 
-from runner.device import options
+from runner.device import Source, options
 from runner.device.cuda.compiler import CudaCompiler, Nvcc, Nvrtc
 from runner.errors import CompileError, UsageError
 
@@ -67,6 +67,37 @@ def test_options_reach_the_compiler(name, tmp_path):
             digest(given)
         assert given.split("=")[0].split()[0] in str(found.value)
         assert "\n" not in str(found.value)
+
+
+PYTORCH = (
+    "--expt-relaxed-constexpr --expt-extended-lambda --use_fast_math -U__CUDA_NO_HALF_OPERATORS__ "
+    "-U__CUDA_NO_HALF_CONVERSIONS__ -U__CUDA_NO_BFLOAT16_CONVERSIONS__"
+)
+
+
+@pytest.mark.parametrize("name", COMPILERS)
+def test_the_options_of_pytorchs_builder_are_taken(name, tmp_path):
+    """A kernel that calls a constexpr function of its file, and adds halves, compiles with them alone."""
+    path = tmp_path / "k.cu"
+    path.write_text(
+        "#define __CUDA_NO_HALF_OPERATORS__\n#include <cuda_fp16.h>\nconstexpr int twice(int n) { return 2 * n; }\n"
+        "__global__ void k(int* o, __half* h) { o[0] = twice(o[1]); }\n"
+    )
+    compiler = CudaCompiler("sm_90", Nvcc(()) if name == "nvcc" else Nvrtc(), tmp_path / "cache")
+    source = Source(path, path.read_text(), "k", options=options.split(options.canonical(PYTORCH)))
+    assert compiler.compile(source).digest
+    with pytest.raises(CompileError, match=r"twice|host function"):
+        compiler.compile(dataclasses.replace(source, options=()))
+    wrong = dataclasses.replace(source, options=("-U__CUDA_ARCH__",))
+    with pytest.raises(CompileError, match=r"'-U__CUDA_ARCH__' is not one of"):
+        compiler.compile(wrong)
+
+
+def test_the_cpu_device_takes_the_options_of_the_language(runner):
+    """It says that it ignores the others, but not these."""
+    done = runner("--config-dir", OWN, "kernel=exponential", "device=cpu", "compile_options=--expt-relaxed-constexpr")
+    assert done.code == 0, done.err
+    assert "ignores" not in done.out + done.err
 
 
 def test_options_are_swept_like_any_parameter(runner):

@@ -68,6 +68,7 @@ def test_what_a_class_prepares_is_prepared_once(cpu, monkeypatch):
         ("forgets", "mismatch", "out[999]"),
         ("raises", "launch_error", "functions.py:37: raises raised ValueError: no such shape"),
         ("writes_input", "launch_error", "assignment destination is read-only"),
+        ("alone", "launch_error", "it was given (float32[1000], float32[1000], 2.0, stream=...)"),
         ("absent", "launch_error", "functions.py: there is no function 'absent'"),
     ],
 )
@@ -89,7 +90,8 @@ def test_a_sweep_has_a_contender_beside_a_kernel(runner, tmp_path):
     """Both have a row; the contender has no grid and no block; one whose module is missing is skipped with its name."""
     folder = tmp_path / "mine" / "kernel"
     folder.mkdir(parents=True)
-    shutil.copy(CALLED, folder / "functions.py")
+    (folder / "functions.py").write_text("import beside  # noqa: F401\n" + CALLED.read_text())
+    (folder / "beside.py").write_text("KEPT = True\n")
     (folder / "needs.py").write_text("import surely_not_installed\n")
     own = {**DOUBLED, "source": "functions.py", "function": "doubled", "family": "twice"}
     kernel = """extern "C" __global__ void twice(const float* in, float* out, float factor, long long n)
@@ -109,8 +111,22 @@ def test_a_sweep_has_a_contender_beside_a_kernel(runner, tmp_path):
     assert rows["grid"]["twice"] == 16
     assert "numpyTwice :" in done.out
     assert "numpyTwice : ok <<<" not in done.out
+    shutil.rmtree(folder)  # the run folder has what the function imports, too
     again = runner("out", module="runner.repeat")
     assert again.code == 0, again.err
+
+
+def test_what_was_checked_of_python_is_its_values(runner, tmp_path):
+    """No device looks into a Python function for bounds or barriers, so neither terminal nor report say so."""
+    folder = tmp_path / "mine" / "kernel"
+    folder.mkdir(parents=True)
+    own = {**DOUBLED, "source": str(CALLED), "function": "doubled"}
+    (folder / "numpyTwice.yaml").write_text(yaml.safe_dump(own))
+    done = runner("--config-dir", "mine", "kernel=numpyTwice", "device=cpu", "hydra.sweep.dir=out")
+    sentence = "values, other sizes; not what the Python functions do inside, speed."
+    assert f"Checked: {sentence}" in done.out, done.out
+    assert "bounds, barriers" not in done.out
+    assert "array bounds, barriers" not in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_the_checked_device_cannot_look_into_python(runner, tmp_path):

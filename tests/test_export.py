@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from mistakes import assert_refused
+from mistakes import assert_mistake, assert_refused
 from outcomes import rows
 from processes import run
 
@@ -120,13 +120,24 @@ def test_a_header_has_the_macros_with_which_the_winner_was_compiled(tmp_path, co
 
 
 def test_a_run_without_times_of_a_gpu_has_no_winner(tmp_path):
-    """Emulated times say nothing about a GPU; T4 takes them, as before."""
+    """Emulated times say nothing about a GPU; T4, which is what .json stands for, takes them."""
     sweep = ("--config-dir", str(OWN), "kernel=saxpy", "size=1000", "device=cpu", "hydra.sweep.dir=run")
     assert run(tmp_path, *sweep).code == 0
     for name in ("header", "json", "csv"):
         assert_refused(run(tmp_path, "export", "--format", name, "run"), "run: there is no winner", "emulated")
-    assert run(tmp_path, "export", "--format", "t4", "run", "--to", "run.json").code == 0
+    assert run(tmp_path, "export", "run", "--to", "run.json").code == 0
     assert run(tmp_path, "import", "run.json", "--into", "again").code == 0
+
+
+def test_the_ending_of_the_file_says_the_format(measured):
+    """A table for .csv, a header for .h; another ending is a mistake, unless --format says what is wanted."""
+    beginnings = {"w.csv": "gpu,kernel,", "w.h": "/"}
+    for name, beginning in beginnings.items():
+        assert run(measured, "export", "run", "--to", name).code == 0
+        assert (measured / name).read_text().startswith(beginning)
+    assert_mistake(measured, ["export", "run", "--to", "w.txt"], "--to w.txt: expected a file ending in .json, .h")
+    assert run(measured, "export", "run", "--to", "w.txt", "--format", "csv").code == 0
+    assert (measured / "w.txt").read_text() == (measured / "w.csv").read_text()
 
 
 def test_a_header_is_not_written_over_a_file(measured):

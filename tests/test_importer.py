@@ -89,6 +89,27 @@ def test_what_the_parser_finds_in_a_cu(tmp_path):
     assert (plane["parameters"]["block"], len(plane["grid"])) == ("16x16", 2)
 
 
+def test_an_array_of_pointers_is_a_batch_of_unknown_length(tmp_path):
+    """The number of parts is left blank, in the shapes and in the grid; then it runs."""
+    write_files(tmp_path, {"many.cu": MANY})
+    assert run(tmp_path, "import", "many.cu").code == 0
+    arguments = written(tmp_path, "many")[1]["arguments"]
+    assert [(a.get("role"), a.get("dtype"), a.get("pointers")) for a in arguments[:2]] == [
+        ("out", "float32", True), ("in", "float32", True),
+    ]  # fmt: skip
+    fill_in(tmp_path, "many", role="5", grid="5", to="2 * from_")
+    done = run(tmp_path, *"--config-dir my_kernels kernel=many device=cpu size=100".split())
+    assert done.code == 0, done.out + done.err
+
+
+MANY = """__global__ void many(float** to, const float* const* from, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) to[blockIdx.y][i] = 2 * from[blockIdx.y][i];
+}
+"""
+
+
 def test_what_surrounds_a_kernel_is_understood(tmp_path):
     """Typedefs under an #if, pointers made from arguments, groups, members, the grid's axes. A blank in braces is told."""
     write_files(tmp_path, {"rows.cu": ROWS})

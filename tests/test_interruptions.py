@@ -26,6 +26,7 @@ from processes import (
     wait_until,
 )
 
+from runner.files import scratch
 from runner.sweep.session import Session
 
 SMALL = ("device=cpu", "size=1000")
@@ -174,6 +175,26 @@ def test_a_killed_sweep_leaves_no_process_behind(tmp_path):
     wait_until(lambda: not members(process))
 
 
+def test_what_a_killed_compiler_left_is_removed_by_the_next_start(tmp_path):
+    """A kill -9 while compiling leaves a folder in the temporary folder; the next sweep removes it, not those in use."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    variables = {**cold_cache(tmp_path), "TMPDIR": str(temporary)}
+    left = lambda: list(temporary.glob(f"{scratch.PREFIX}*"))  # noqa: E731
+    process = start(tmp_path, "kernel=reduceShfl", *SMALL, **variables)
+    wait_until(left, process)
+    process.kill()
+    process.communicate()
+    assert left()
+    with scratch.folder(temporary) as used:
+        for folder in left():
+            os.utime(folder, (0, 0))
+        done = call(tmp_path, "kernel=reduceShfl", *SMALL, **variables)
+        assert done.returncode == 0, done.stderr
+        assert left() == [used]
+    assert not left()
+
+
 def test_sweeps_that_start_together_do_not_disturb_each_other(tmp_path):
     """Two sweeps of one second, with one cold cache and the same kernels, have a folder each and right rows."""
     cold, cache = cold_cache(tmp_path), tmp_path / "cache"
@@ -193,7 +214,7 @@ def test_sweeps_that_start_together_do_not_disturb_each_other(tmp_path):
         assert list(first[name].fillna("")) == list(second[name].fillna(""))
     for name in ("plan.json", "sources/kernels/scaled.cu"):
         assert content(folders[0])[Path(name)] == content(folders[1])[Path(name)]
-    assert not list(cache.rglob(".new-*"))
+    assert not [*cache.rglob(".new-*"), *cache.rglob(f"{scratch.PREFIX}*")]
     assert json.loads((folders[0] / "environment.json").read_text())["command"].startswith("python -m runner")
 
 
@@ -272,6 +293,7 @@ def test_a_disk_that_takes_no_more_ends_a_sweep_in_one_sentence(how, words, tmp_
 
 SMALL_DISK = {  # which folder is on a disk of so many KiB, the sweep, and what is said, or not said
     "the cache": (32, "cache", "hydra.sweep.dir=sweep", ["the cache of compiled kernels"], []),
+    "the sources": (96, "disk", "block=64,128 hydra.sweep.dir=disk/sweep", ["nothing was measured"], ["resume"]),
     "the plan": (24, "disk", "block=64,128 hydra.sweep.dir=disk/sweep", [], ["resume"]),  # it would refuse the folder
 }
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 from processes import call
@@ -64,6 +65,17 @@ def test_the_exit_status_says_how_the_kernel_stands(word, status, sentence):
     words, found = judgement("k", "b", [case, {**case, "kernel": "b", "against": None}])
     assert found == status
     assert words[-1].startswith(sentence)
+
+
+def test_a_kernel_that_is_skipped_is_not_called_wrong(tmp_path):
+    """The sentence says why nothing ran, the exit status is 2, and the results for CI are written all the same."""
+    done = judge(tmp_path, "--kernel", "reduceShfl", "--baseline", "reduceSmem", "block=2048", "--junit", "j.xml")
+    assert done.returncode == 2, done.stderr
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("Skipped: no case of reduceShfl ran: a block of 2048 threads is not within"), done.stdout
+    assert "Wrong" not in done.stdout
+    suite = ET.parse(tmp_path / "j.xml").getroot()
+    assert (suite.get("tests"), suite.get("skipped"), suite.get("failures")) == ("2", "2", "0")
 
 
 def test_a_wrong_kernel_is_wrong_however_fast(tmp_path):

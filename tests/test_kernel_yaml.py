@@ -1,6 +1,7 @@
 """A kernel's YAML: what it may say, what it may leave out, and the sentence for each mistake in it."""
 
 import re
+import shlex
 
 import pytest
 from support import KERNELS as SHIPPED
@@ -169,6 +170,7 @@ KEYS = {
     "a key of an older version": ({"accesses": "[]"}, "mine.yaml: accesses: "),
     "a misspelt key": ({"argumnets": "[]"}, "mine.yaml: 'argumnets' is not a valid key; did you mean arguments?"),
     "a capital": ({"Grid": "1"}, "mine.yaml: 'Grid' is not a valid key; did you mean grid?"),
+    "a path for a family": ({"family": "../../x"}, "mine.yaml: family: expected a name, such as transpose, not the path"),
     "no grid": ({"grid": None}, "mine.yaml: the key 'grid' is missing"),
     "another name": ({"name": "other"}, "mine.yaml: name: expected 'mine', as the file is named, not 'other'"),
     "an endless device": ({"source": "/dev/zero"}, "mine.yaml: source: the file '/dev/zero' was not found"),
@@ -193,6 +195,20 @@ KEYS = {
     "another cache": ({"parameters": "{cache: l2}"}, "'l2' is not a cache preference; allowed: none, shared, l1, equal"),
     "a hazard without a rule": ({"hazard": "{when: size > 0}"}, "mine.yaml: hazard: the key 'reason' is missing"),
     "a GPU without a word": ({"gpu_only": ""}, "mine.yaml: gpu_only: expected a reason, not 'null'"),
+    "a parameter in the place of a key": ({"block": "16x16"}, "mine.yaml: 'block' is not a valid key; a parameter goes under 'parameters': parameters: {block: 16x16}"),
+    "a parameter of its own in the place of a key": ({"bm": "64"}, "mine.yaml: 'bm' is not a valid key; a parameter goes under 'parameters': parameters: {bm: 64}"),
+    "threads": ({"threads_per_block": "64"}, "a parameter goes under 'parameters': parameters: {block: 64}"),
+    "an axis of the grid": ({"grid_x": "64"}, "mine.yaml: 'grid_x' is not a valid key; write grid: [x, y, z]"),
+    "arguments by another name": ({"args": "[]"}, "mine.yaml: 'args' is not a valid key; did you mean arguments?"),
+    "restrictions of Kernel Tuner": ({"restrictions": "[]"}, "did you mean constraints?"),
+    "macros as options": ({"macros": "[BLOCK=block]"}, "expected a name of letters, digits and _, or {NAME: expression}"),
+    "parameters in a list": ({"parameters": "[block]"}, "mine.yaml: parameters: expected a mapping (key: value), not '['block']'"),
+    "values of a parameter": ({"parameters": "{mine: {default: 1, values: [1]}}"}, "'values' is not a valid key; did you mean allowed?"),
+    "conditions without reasons": ({"constraints": "[size > 0]"}, "mine.yaml: constraints: expected {condition: reason}, such as"),
+    "a condition": ({"constraints": "size > 0"}, "mine.yaml: constraints: expected {condition: reason}, such as"),
+    "a torn default": ({"parameters": "{block: min(size, 64), size: 9}"}, "mine.yaml: parameters: '64)' is not a valid name; a comma ends a value"),
+    "a word of YAML": ({"parameters": "{ON: 3}"}, "'true' is not a valid name; allowed: up to 32 letters, digits and _, starting with a letter; in YAML, on, off"),
+    "a torn mapping": ({"bytes": "{read: ceil_div(size, 2)}"}, "mine.yaml: bytes: '2)' is not a valid key; a comma ends a value in [] and {}, so quote it"),
     "loads that are a list": ({"in_flight": "[16]"}, "mine.yaml: in_flight: expected an expression, not '[16]'"),
 }  # fmt: skip
 
@@ -204,6 +220,7 @@ ARGUMENTS = {
     "no name": ("[{role: in}]", "mine.yaml: arguments[0]: the key 'name' is missing"),
     "an unknown role": (f"\n  {A.replace('role: in', 'role: input')}", "arguments[0]: role: 'input' is not a valid role; allowed: in, out"),
     "an unknown dtype": (f"\n  {A.replace('int32', 'int')}{OUT}", "argument 'in': 'int' is not a dtype"),
+    "a pointer of C": (f"\n  {A.replace('int32', 'const float*')}{OUT}", "'const float*' is not a dtype; did you mean float32?"),
     "no fill": (f"\n  {A.replace(', fill: index', '')}", "arguments[0]: the key 'fill' is missing"),
     "an unknown fill": (f"\n  {A.replace('fill: index', 'fill: randon')}{OUT}", "argument 'in': fill: 'randon' is not a fill; allowed: zeros"),
     "a name twice": (f"\n  {A}\n  {A}", "arguments: 'in' is already the name of another argument"),
@@ -229,12 +246,20 @@ GRIDS = {
     "text": ("dtype", "'dtype' gives the text 'int32'; expected a number"),
     "an unknown dtype": ("itemsize(size)", "itemsize: '1000' is not a dtype; allowed: int32"),
     "a call into Python": ("'__import__(\"os\").abort()'", "calls an unknown function; allowed: ceil_div"),
+    "a shape": ("16x16", "grid: expected an expression or a list, such as [16, 16], not '16x16'"),
+    "a tuple": ("(size // block, 2)", "grid: expected an expression or a list, such as [size // block, 2], not"),
+    "axes by name": ("{x: size, z: 3}", "grid: expected an expression or a list, such as [size, 1, 3], not"),
+    "a torn list": (
+        "[ceil_div(size, block), 1]",
+        "grid: 'ceil_div(size' is not a valid expression; a comma ends a value",
+    ),
     "a choice": ("size if block else 1", "uses IfExp"),
     "other digits": ("\u0661\u0662", "is not a valid expression"),
 }
 
 REFERENCES = {
     "a word": ("nope", "mine.yaml: reference: 'nope' is not a dotted path"),
+    "an expression for no output": ("in + 1", "write an expression as {OUTPUT: expression}"),
     "a module that is not there": ("no.such", "mine.yaml: reference no.such: cannot be imported: ModuleNotFoundError"),
     "a function that is not there": ("wanted.nope", "the module 'wanted' has no function 'nope'"),
     "a module that does not load": (
@@ -242,6 +267,10 @@ REFERENCES = {
         "mine.yaml: reference spoilt.expected: cannot be imported: SyntaxError",
     ),
     "no output": ("{}", "mine.yaml: reference: expected expressions for out; found: none"),
+    "a torn expression": (
+        "{out: sum(in, axis=0)}",
+        "found: out, axis=0); a comma ends a value in [] and {}, so quote it",
+    ),
     "another output": ("{other: in + 1}", "expected expressions for out; found: other"),
     "a misspelt array": ("{out: ni + 1}", "reference.out: 'ni + 1' names 'ni', which is neither an array nor"),
     "an attribute": ("{out: in.T}", "mine.yaml: reference.out: 'in.T' names 'in.T', which is neither"),
@@ -297,16 +326,24 @@ def test_every_example_of_the_page_runs(runner, tmp_path, device):
         path = tmp_path / re.search(r"^(?:#|//) (my_kernels/\S+)$", block, re.MULTILINE)[1]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(block)
-    commands = [line.split() for line in re.findall(r"^    python -m runner (.*)$", page, re.MULTILINE)]
-    assert (len(blocks), len(commands)) == (25, 7)
-    first, six, *single, experiment = commands
+    commands = [shlex.split(line) for line in re.findall(r"^    python -m runner (.*)$", page, re.MULTILINE)]
+    assert (len(blocks), len(commands)) == (33, 12)
+    first, six, tiled, *single, experiment, tiles, pairs = commands
     names = ",".join(command[-1].removeprefix("kernel=") for command in single)
-    sweeps = [first, [*six, "size=40x100", "inner=50"], [*single[0][:-1], f"kernel={names}"], experiment]
+    sweeps = [
+        first,
+        [*six, "size=40x100", "inner=50"],
+        [*single[0][:-1], f"kernel={names}"],
+        experiment,
+        tiled,
+        tiles,
+        pairs,
+    ]
     for n, command in enumerate(sweeps):
         done = runner(*command, f"device={device}", f"hydra.sweep.dir={n}")
         assert done.code == 0, done.out
-    counts = {n: (tmp_path / str(n) / "results.csv").read_text(encoding="utf-8").count(",ok,") for n in range(4)}
-    assert counts == {0: 2, 1: 6, 2: 4, 3: 4}
+    counts = {n: (tmp_path / str(n) / "results.csv").read_text(encoding="utf-8").count(",ok,") for n in range(7)}
+    assert counts == {0: 2, 1: 6, 2: 6, 3: 4, 4: 4, 5: 4, 6: 4}
     kept = {p.name for p in (tmp_path / "3" / "sources").rglob("*") if p.is_file()}
     assert {"axpy.py", "saxpyVector.yaml", "saxpyVector.cu"} <= kept
     again = runner("--config-path", str(tmp_path / "3" / "sources" / "conf"), "kernel=saxpyVector", f"device={device}")

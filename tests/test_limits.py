@@ -15,9 +15,9 @@ import terminals
 from processes import OWN, PATIENCE_S, call, cold_cache, fresh, start, table, wait_until
 
 from runner.device import Source
-from runner.device.cpu.build import CpuCompiler
+from runner.device.cpu.build import MAX_TRIES, CpuCompiler
 from runner.device.limits import MESSAGE_BYTES, Limits
-from runner.errors import CompileLimit
+from runner.errors import CompileError, CompileLimit
 
 KERNEL = 'extern "C" __global__ void k(int* out) { out[0] = %s; }\n'
 EIGHTFOLD = "".join(f"#define A{n + 1} {f'A{n} ' * 8}\n" for n in range(12))
@@ -205,3 +205,17 @@ def test_a_cache_that_is_damaged_or_deleted_is_filled_again(tmp_path):
     rows = table(tmp_path / "sweep")
     assert list(rows["status"]) == ["ok", "ok"]
     assert list(rows["rounds"]) == [2, 2]
+
+
+def test_a_cache_that_is_deleted_again_and_again_is_told(monkeypatch):
+    """After some attempts the kernel has a sentence for a reason, not the path of the cache."""
+    calls = []
+
+    def deleted(*arguments, **keywords):
+        calls.append(arguments)
+        raise FileNotFoundError("/a/cache")
+
+    monkeypatch.setattr(CpuCompiler, "_runtime", deleted)
+    with pytest.raises(CompileError, match=r"saxpy\.cu: the cache of compiled kernels was deleted again and again"):
+        CpuCompiler().compile(Source(OWN / "kernel" / "saxpy.cu", "", "saxpy"))
+    assert len(calls) == MAX_TRIES

@@ -37,6 +37,9 @@ MISTAKES = {
     "a value without a key": (["block=128", "256"], ["256: expected KEY=VALUE; write a list of values as block=128,256"]),
     "a colon for the =": (["kernel:reduceShfl"], ["kernel:reduceShfl: expected KEY=VALUE; write kernel=reduceShfl"]),
     "a key of Hydra's that is none": (["hydra.sweep.dri=x"], ["hydra.sweep.dri: unknown key of Hydra"]),
+    "a key of Hydra's that is added": (["+hydra.sweeper.max_case=1"], ["+hydra.sweeper.max_case=1: unknown key of Hydra"]),
+    "an experiment's way to sweep": (["hydra.sweeper.params.width=8,16"], ["on the command line write width=8,16"]),
+    "a value again and again": (["block=" + ",".join(["128"] * 20000)], ["block: the value 128 is given 20,000 times"]),
     "a changed kernel": (["kernel.grid=1"], ["kernel.grid=1", "--config-dir"]),
     "a parameter for the CPU device alone": (["on_cpu={size: 3}"], ["on_cpu", "set the parameter itself"]),
     # choices

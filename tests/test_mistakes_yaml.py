@@ -128,7 +128,7 @@ EXPERIMENTS = {
     "an unknown key of the device": (f"{GLOBAL}device: {{colour: red}}\n", "experiment/mine.yaml: device.colour"),
     "an experiment": (f"{GLOBAL}experiment: other\n", "experiment/mine.yaml: experiment: an experiment cannot choose another"),
     "an unknown kernel": (f"{GLOBAL}defaults: [override /kernel: nope]\n", "kernel=nope: unknown kernel"),
-    "a kernel without override": (f"{GLOBAL}defaults: [/kernel: bcast]\n", "Multiple values for kernel"),
+    "a kernel without override": (f"{GLOBAL}defaults: [/kernel: bcast]\n", "kernel: chosen twice"),
     "a launcher": (f"{GLOBAL}defaults: [override /hydra/launcher: gpus]\n", "experiment/mine.yaml: hydra/launcher: "),
     "a kernel without a slash": (f"{GLOBAL}defaults: [override kernel: bcast]\n", "In 'experiment/mine': "),
     "itself": (f"{GLOBAL}defaults: [mine]\n", "includes itself"),

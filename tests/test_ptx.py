@@ -63,6 +63,48 @@ def test_words_and_memory(bench):
     assert np.array_equal(floats[:, 2:], vectors[:, :2])
 
 
+def test_conversions_round_and_saturate(bench):
+    """To integers in each rounding, NaN to 0, and to halves; one that a register is too wide for is extended."""
+    given = np.linspace(-200, 200, 32, dtype=np.float32) ** 3 / 1e4
+    given[:6] = np.nan, 2.5, -3.5, 127.5, -128.5, 0.25
+    arrays = (
+        np.zeros((32, 4), np.int32),
+        np.zeros(32, np.int64),
+        np.zeros((32, 2), np.uint16),
+        np.zeros((32, 2), np.float32),
+    )
+    found, words, halves, floats = bench.call(source("conversions"), constant(given), *arrays)
+    real = np.nan_to_num(given)
+    expected = [
+        np.clip(np.rint(real), -128, 127),
+        np.clip(np.trunc(real), -128, 127),
+        np.clip(np.ceil(real), 0, 255),
+        np.clip(100 * (np.arange(32) - 16), -128, 127),
+    ]
+    assert np.array_equal(found, np.stack(expected, axis=1))
+    assert words[0] == np.iinfo(np.int64).min
+    assert np.array_equal(words[1:], np.floor(given[1:]))
+    rounded = given.astype(np.float16)
+    assert np.array_equal(halves[1:, 0], rounded.view(np.uint16)[1:])
+    assert np.array_equal(halves[:, 1].view(np.int16), np.rint(np.nan_to_num(rounded)))
+    assert np.array_equal(floats[:, 0], rounded.astype(np.float32), equal_nan=True)
+    cut = (given.view(np.uint32) & 0xFFFF0000).view(np.float32) + np.float32(0x3F80)
+    assert np.array_equal(floats[1:, 1], cut[1:])
+
+
+def test_weights_of_4_bits_are_unpacked(bench):
+    """`lop3` by its table, and sums and products of halves, each rounded once."""
+    given = np.random.default_rng(4).integers(0, 2**32, 32, np.uint32)
+    (out,) = bench.call(source("unpacked"), constant(given), np.zeros((32, 4), np.uint32))
+    both = given & 0x000F000F | 0x64006400
+    halves = both.view(np.float16).astype(np.float64)
+    shifted, scaled = (halves - 1024).astype(np.float16), (halves / 16 - 64).astype(np.float16)
+    assert (out[:, 0] == both).all()
+    assert (out[:, 1] == shifted.view(np.uint32)).all()
+    assert (out[:, 2] == scaled.view(np.uint32)).all()
+    assert (out[:, 3] == (shifted[::2] * shifted[::2]).view(np.uint16)).all()
+
+
 def test_updates_and_a_named_barrier(bench):
     """Each `atom` and `red`, loads and stores with an order, and a barrier at which one warp arrives and one waits."""
     given = np.zeros(16, np.uint32)

@@ -67,6 +67,27 @@ def test_earlier_sweeps_on_the_search_path_are_not_kept(own, runner, tmp_path):
     assert len(set(counts)) == 1
 
 
+def test_an_included_file_from_elsewhere_stays_there(runner, tmp_path):
+    """A run folder has only what lies below the configuration folder, the source's and those of `include`; it names the rest."""
+    folder, near = tmp_path / "k" / "kernel", tmp_path / "near"
+    folder.mkdir(parents=True)
+    near.mkdir()
+    (tmp_path / "secret.h").write_text("#define UNSEEN 1\n")
+    (near / "near.h").write_text("#define NEAR 1\n")
+    (folder / "link.h").symlink_to(tmp_path / "secret.h")
+    lines = f'#include "{tmp_path}/secret.h"\n#include "../../secret.h"\n#include "link.h"\n#include "near.h"\n'
+    (folder / "mine.cu").write_text(lines + MINE_CU)
+    (folder / "mine.yaml").write_text(mine_yaml() + "include: [../../near]\n")
+    done = runner("--config-dir=k", "kernel=mine", "device=cpu", "hydra.sweep.dir=out")
+    assert done.code == 0, done.err
+    kept = {path.name for path in (tmp_path / "out" / "sources").rglob("*") if path.is_file()}
+    assert "near.h" in kept
+    assert not {"secret.h", "link.h"} & kept
+    sentence = "outside the kernel's folders and those of `include`: secret.h."
+    assert sentence in done.out, done.out
+    assert b"UNSEEN" not in b"".join(path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file())
+
+
 def test_a_kernel_outside_of_a_commit_is_told(runner, tmp_path):
     """A folder in no repository, an untracked file and a changed one are named; a committed kernel is not."""
     folder = tmp_path / "k" / "kernel"

@@ -28,7 +28,7 @@ from runner.device import Form  # noqa: E402
 from runner.display.text import count  # noqa: E402
 from runner.files import atomic  # noqa: E402
 from runner.kernel.declaration import NEUTRAL, Kernel, value_text  # noqa: E402
-from runner.kernel.from_yaml import CACHES  # noqa: E402
+from runner.kernel.yaml_parameters import CACHES  # noqa: E402
 from runner.stages.lines import costs as lines  # noqa: E402
 
 PAGE = ROOT / "docs" / "kernels.md"

@@ -10,7 +10,6 @@ import json
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -23,6 +22,7 @@ from runner.api.own_kernel import Kernel
 from runner.api.run import Run
 from runner.compose.arguments import quote
 from runner.errors import DeviceUnavailable, RunnerError, UsageError
+from runner.files import scratch
 
 FORCING = ("FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 """Environment variables that Jupyter sets for colours; the progress would take its lines for those of a terminal."""
@@ -70,10 +70,10 @@ def _written(kernels: Sequence[Kernel]) -> Iterator[list[str]]:
     if not kernels:
         yield []
         return
-    with tempfile.TemporaryDirectory(prefix="runner-kernel-") as name:
+    with scratch.folder() as folder:
         for each in kernels:
-            each.write(Path(name))
-        yield [name]
+            each.write(folder)
+        yield [str(folder)]
 
 
 def _options(folders: Sequence[str]) -> list[str]:

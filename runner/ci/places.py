@@ -23,7 +23,8 @@ from runner.record.runs import is_run
 
 WORKSPACE = "GITHUB_WORKSPACE"  # the repository's folder in a GitHub workflow
 MAX_FOLDERS = 20_000  # of a repository that are looked through
-_PLACE = re.compile(r"(?P<file>[A-Za-z0-9_.+-]+\.cuh?):(?P<line>\d{1,7})")
+_PLACE = re.compile(r"(?P<file>[A-Za-z0-9_.+-]+\.(?:cuh?|py)):(?P<line>\d{1,7})")
+_DEFINED = re.compile(r"^(?:def|class) +(?P<name>\w+)", re.MULTILINE)  # in a Python file
 
 
 def repository() -> Path:
@@ -55,8 +56,12 @@ class Sources:
         name = self._source_names.get(kernel, f"{kernel}.cu")
         if not any(path.name == name for path in self._copies):
             return ()
-        functions = syntax.parse(self._text(self._copy(name, kernel))).kernels
-        lines = [function.line for function in functions if function.name == kernel] + [f.line for f in functions]
+        text = self._text(self._copy(name, kernel))
+        if name.endswith(".py"):
+            functions = [(m["name"], text.count("\n", 0, m.start()) + 1) for m in _DEFINED.finditer(text)]
+        else:
+            functions = [(function.name, function.line) for function in syntax.parse(text).kernels]
+        lines = [line for found, line in functions if found == kernel] + [line for _, line in functions]
         return (Place(self.path(name, kernel), lines[0] if lines else 1),)
 
     def path(self, name: str, kernel: str = "") -> str:
@@ -86,7 +91,7 @@ class Sources:
 
     @cached_property
     def _copies(self) -> list[Path]:
-        return [path for path in self._folder.files(self._folder.sources) if path.suffix in (".cu", ".cuh")]
+        return [path for path in self._folder.files(self._folder.sources) if path.suffix in (".cu", ".cuh", ".py")]
 
     @cached_property
     def _source_names(self) -> Mapping[str, str]:

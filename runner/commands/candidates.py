@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,11 +19,12 @@ import yaml
 from runner.compose import arguments, names, search_path
 from runner.device import cache, syntax
 from runner.errors import UsageError
+from runner.files import scratch
 from runner.jobs.job import read_kernel
-from runner.kernel import from_yaml
+from runner.kernel import from_yaml, yaml_form
 from runner.kernel.declaration import Kernel
 from runner.kernel.recipes import files as data_files
-from runner.kernel.reference import module_file
+from runner.kernel.reference_file import module_file
 from runner.kernel.yaml_reader import config_text, read_yaml
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")  # as a kernel's name
@@ -70,8 +70,8 @@ def opened(folder: Path, baseline: str, words: Sequence[str]) -> Iterator[Candid
         if stem in stems and not (stem in own and own[stem].samefile(path)):
             unusable[stem] = f"'{stem}' is also the name of {path}; rename the candidate"
     usable = [stem for stem in stems if stem not in unusable]
-    with tempfile.TemporaryDirectory(prefix="runner-judge-") as scratch:
-        with_yaml, shared = Path(scratch) / "own", Path(scratch) / "shared"
+    with scratch.folder() as temporary:
+        with_yaml, shared = temporary / "own", temporary / "shared"
         folders = []
         if own:  # a link, so that paths in these files stay valid
             with_yaml.mkdir()
@@ -107,7 +107,10 @@ class _Template:
         include = [str(path) for path in (*self.kernel.include, *([folder] if beside else []))]
         content |= {"source": str(source.resolve()), **({"include": include} if include else {})}
         content |= {"summary": f"a candidate that shares the YAML of {self.kernel.name}", "family": self.kernel.family}
-        if "launches" not in content:
+        if "launches" in content:
+            beside_yaml = self.kernel.yaml.parent
+            content["launches"] = yaml_form.moved(content["launches"], lambda name: str((beside_yaml / name).resolve()))
+        else:
             content["function"] = self._function(text, source.stem)
         return content
 

@@ -16,6 +16,9 @@ FORMATS = {
 }
 """The formats, and the functions that write them."""
 
+ENDINGS = {".json": "t4", ".h": "header", ".hpp": "header", ".cuh": "header", ".csv": "csv"}
+"""The formats of files whose names end so, without .gz."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Export a run; returns the exit status."""
@@ -25,12 +28,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "t4: all results, as Kernel Tuner and other tuners write them; header: a C header with the macros of the "
         "fastest case for each GPU and size; json, csv: the same as a list or a table"
     )
-    parser.add_argument("--format", choices=tuple(FORMATS), default="t4", help=formats)
+    formats += "; by default what the ending of FILE says, and t4 on stdout"
+    parser.add_argument("--format", choices=tuple(FORMATS), help=formats)
     parser.add_argument(
         "--to", type=Path, metavar="FILE", help="a new file, compressed if it ends in .gz; default: stdout"
     )
     parsed = parser.parse_args(arguments)
-    return run_function(FORMATS[parsed.format], parsed.folder, parsed.to)
+    wanted = parsed.format or _format_of(parsed.to)
+    if wanted is None:
+        parser.error(f"--to {parsed.to}: expected a file ending in {', '.join(ENDINGS)}, or --format")
+    return run_function(FORMATS[wanted], parsed.folder, parsed.to)
+
+
+def _format_of(path: Path | None) -> str | None:
+    """The format that a file's ending says, `t4` for stdout; `None` if no format has this ending."""
+    return "t4" if path is None else ENDINGS.get(Path(path.name.removesuffix(".gz")).suffix)
 
 
 if __name__ == "__main__":

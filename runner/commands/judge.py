@@ -5,9 +5,9 @@ one, and then it shares the YAML of B.
 
 For CI and for programs that write kernels: one command, an exit status, and `verdict.json` in the run's folder.
 
-Exit status: 0 correct and faster in every case, 1 wrong, 2 usage error, 3 correct but not faster, 4 correct but
-undecided (always so on the CPU device, whose times say nothing about a GPU), 130 interrupted. For a folder it is that
-of the best candidate.
+Exit status: 0 correct and faster in every case, 1 wrong, 2 usage error or every case was skipped, 3 correct but not
+faster, 4 correct but undecided (always so on the CPU device, whose times say nothing about a GPU), 130 interrupted. For
+a folder it is that of the best candidate.
 """
 
 from __future__ import annotations

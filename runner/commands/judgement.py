@@ -26,10 +26,10 @@ from runner.record.run import Run, read
 from runner.report import verdict
 from runner.sweep.session import Session
 
-FASTER, WRONG, NOT_FASTER, UNDECIDED = 0, 1, 3, 4
-WORDS = {FASTER: "faster", WRONG: "wrong", NOT_FASTER: "not faster", UNDECIDED: "undecided"}
+FASTER, WRONG, SKIPPED, NOT_FASTER, UNDECIDED = 0, 1, 2, 3, 4
+WORDS = {FASTER: "faster", WRONG: "wrong", SKIPPED: "skipped", NOT_FASTER: "not faster", UNDECIDED: "undecided"}
 """The word for each exit status, the best first in `BEST_FIRST`."""
-BEST_FIRST = (FASTER, UNDECIDED, NOT_FASTER, WRONG)
+BEST_FIRST = (FASTER, UNDECIDED, NOT_FASTER, SKIPPED, WRONG)
 HEADS = ("rank", "kernel", "judgement", "speed-up", "correct cases", "reason")
 
 
@@ -85,7 +85,7 @@ def _judge_one(options: Namespace, overrides: Sequence[str], wanted: targets.Tar
     kernel, baseline, session = options.kernel, options.baseline, Session()
     with _stdout_for_json(options):
         status = _run(session, [kernel, baseline], options, overrides)
-    if session.folder is None or status not in (0, 1):
+    if not _has_results(session, status):
         return status
     run, content = _verdict(session, baseline)
     lines, status = judgement(kernel, baseline, content["cases"])
@@ -108,7 +108,7 @@ def _judge_folder(folder: Path, options: Namespace, overrides: Sequence[str], wa
         search = [f"hydra.searchpath=[{','.join(map(str, found.folders))}]"] if found.folders else []
         with _stdout_for_json(options):
             status = _run(session, [baseline, *found.names], options, [*search, *overrides])
-    if session.folder is None or status == INTERRUPTED or not session.folder.has(session.folder.results):
+    if not _has_results(session, status):
         return status
     run, content = _verdict(session, baseline)
     by_kernel: dict[str, list[dict[str, Any]]] = {}
@@ -133,6 +133,11 @@ def _run(session: Session, kernels: Sequence[str], options: Namespace, overrides
     timing = [] if any(o.startswith("timing=") for o in overrides) else ["timing=thorough"]
     words = [*_config_dir(options), "-m", f"kernel={','.join(kernels)}", *timing, *overrides]
     return run_sweep(session, lambda: app.run(words, session))
+
+
+def _has_results(session: Session, status: int) -> bool:
+    """Whether the sweep ended with rows to judge; if not, the exit status is the sweep's."""
+    return status != INTERRUPTED and session.folder is not None and session.folder.has(session.folder.results)
 
 
 def _config_dir(options: Namespace) -> list[str]:
@@ -181,7 +186,8 @@ def table(ranked: Sequence[Judgement]) -> Table:
     rows = []
     for rank, each in enumerate(ranked, 1):
         speed = "" if each.speedup is None else f"{each.speedup:.3f} ({each.low:.3f} to {each.high:.3f})"
-        share, reason = f"{each.correct} of {each.cases}", each.sentence if each.exit_status == WRONG else ""
+        share = f"{each.correct} of {each.cases}"
+        reason = each.sentence if each.exit_status in (WRONG, SKIPPED) else ""
         rows.append((str(rank), each.kernel, each.word, speed, share, one_line(reason, 200)))
     return Table.of(HEADS, rows)
 
@@ -191,9 +197,11 @@ def judged(kernel: str, baseline: str, cases: Sequence[Mapping[str, Any]], unusa
     own = [case for case in cases if case["kernel"] == kernel and case["status"] != "skipped"]
     correct = [case for case in own if case["status"] == "ok"]
     lines, status = judgement(kernel, baseline, cases)
+    if unusable:
+        status = WRONG
     pairs = [case["against"] for case in correct if case.get("against")]
     speedup = low = high = None
-    if status != WRONG and pairs and len(pairs) == len(own):
+    if status not in (WRONG, SKIPPED) and pairs and len(pairs) == len(own):
         speedup = statistics.geometric_mean([pair["speedup"] for pair in pairs])
         low, high = min(pair["low"] for pair in pairs), max(pair["high"] for pair in pairs)
     sentence = unusable or (lines[0] if status == WRONG else lines[-1])
@@ -201,13 +209,19 @@ def judged(kernel: str, baseline: str, cases: Sequence[Mapping[str, Any]], unusa
 
 
 def judgement(kernel: str, baseline: str, cases: Sequence[Mapping[str, Any]]) -> tuple[list[str], int]:
-    """Judge the entries of `cases` in verdict.json, without skipped ones: the lines to print, and the exit status."""
+    """Judge the entries of `cases` in verdict.json, of which skipped ones count for nothing.
+
+    Returns:
+        The lines to print, and the exit status.
+    """
     own = [case for case in cases if case["kernel"] == kernel and case["status"] != "skipped"]
     wrong = [case for case in cases if case["status"] not in ("ok", "skipped")]
-    if wrong or not own:
+    if wrong:
         lines = [f"{c['kernel']} {_parameters(c)}: {c['status']}: {c['reason']}" for c in wrong]
-        why = f"{wrong[0]['kernel']} is not correct in every case" if wrong else f"no case of {kernel} ran"
-        return [*lines, f"Wrong: {why}."], WRONG
+        return [*lines, f"Wrong: {wrong[0]['kernel']} is not correct in every case."], WRONG
+    if not own:
+        reasons = [case["reason"] for case in cases if case["kernel"] == kernel]
+        return [f"Skipped: no case of {kernel} ran{f': {reasons[0]}' if reasons else ''}."], SKIPPED
     pairs = [(case, case["against"]) for case in own if case.get("against")]
     lines = [f"{kernel} {_parameters(case)}: {against(case)}" for case, _ in pairs]
     decisions = {pair["word"] for _, pair in pairs}

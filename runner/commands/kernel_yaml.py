@@ -46,11 +46,12 @@ def kernel_text(path: Path, content: Any, folders: Sequence[Path]) -> str:
     kernel = read_kernel(path.stem, content, path, folders)
     family = f", with {short_path(kernel.common)}" if kernel.common else ""
     lines = [f"# {kernel.name}: {kernel.summary}".rstrip(": "), "#"]
-    lines += [f"# YAML:   {short_path(path)}{family}", f"# source: {short_path(kernel.source)}", "#"]
+    lines += [f"# YAML:   {short_path(path)}{family}", f"# source: {', '.join(map(short_path, kernel.sources))}", "#"]
     width = max(len(p.name) for p in kernel.parameters)
     for p in kernel.parameters:
         allowed = f"  (one of {', '.join(value_text(p.kind, v) for v in p.allowed)})" if p.allowed else ""
-        lines.append(f"# {p.name:{width}} = {value_text(p.kind, p.default)}{allowed}")
+        computed = f"{', '.join(e.text for e in p.computed)} = " if p.computed else ""
+        lines.append(f"# {p.name:{width}} = {computed}{value_text(p.kind, p.default)}{allowed}")
     own = read_yaml(path, _Loader)
     merged = from_yaml.composed(own, path, folders, _Loader)
     ordered = {**{key: merged[key] for key in own}, **merged}  # its own keys first

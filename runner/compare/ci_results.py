@@ -38,7 +38,7 @@ def results(
     Args:
         comparisons: One for each run that is compared with the baseline.
         left_out: Sentences on runs that could not be compared.
-        strict: Whether an undecided case fails.
+        strict: Whether an undecided case fails, and a run that is left out.
         fail_on_counted: Whether a costlier line is an error.
         root: The folder to which paths are relative; by default the repository's.
     """
@@ -52,6 +52,9 @@ def results(
         for change in comparison.changes:
             findings += _findings(change, comparison, sources, strict=strict)
         findings += _costlier(comparison, sources, Level.ERROR if fail_on_counted else Level.WARNING)
+    if strict:
+        cases += [CaseResult("compare", sentence, Outcome.FAILED, "undecided", sentence) for sentence in left_out]
+        findings += [Finding("undecided", Level.WARNING, sentence, ()) for sentence in left_out]
     markdown = "\n\n".join([*map(_markdown, comparisons), *map(escaped, left_out)])
     return Results("compare", __version__, tuple(cases), merged(findings), markdown)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -18,12 +19,14 @@ from hydra.errors import OverrideParseException
 from runner.cli import COMMANDS
 from runner.compose import errors
 from runner.compose import overrides as grammar
-from runner.compose.group_files import FILES, FIXED_KEYS, check_file, file_of
+from runner.compose.group_files import FILES, FIXED_KEYS, OPEN_NODES, check_file, file_of
 from runner.compose.names import nearest
 from runner.errors import UsageError
 from runner.jobs.job import LAUNCHERS
 
 MAX_NAME_BYTES = 200  # a file name has at most 255
+PARAMS = "hydra.sweeper.params."
+MAX_EQUAL = 100  # equal values in a list
 FIXED_NODES = ("hydra.callbacks", "hydra.hydra_logging", "hydra.job_logging")
 """Those of them whose subkeys cannot be set, either."""
 
@@ -88,6 +91,10 @@ def _refuse(override: Override) -> None:
     within = next((name for name in FIXED_NODES if key.startswith(f"{name}.")), key)
     if within in FIXED_KEYS:
         raise UsageError(f"{line}: cannot be set: {FIXED_KEYS[within]}")
+    if key.startswith(PARAMS):
+        raise UsageError(f"{line}: on the command line write {str(line).partition(PARAMS)[2]}")
+    if override.is_add() and key.startswith("hydra.") and not key.startswith(OPEN_NODES):
+        raise UsageError(f"{line}: unknown key of Hydra; --cfg hydra shows its keys, which are set without a +")
     if key == "hydra/launcher":
         require_launcher(str(override.value()))
     if key == "hydra.sweep.dir" and override.value() == "":
@@ -114,6 +121,18 @@ def length(override: Override, folders: Sequence[Path]) -> int:
     if isinstance(value, Glob):
         return len(value.filter([p.stem for f in folders for p in (f / override.key_or_group).glob("*.yaml")]))
     return len(value.list) if isinstance(value, ChoiceSweep) else 1
+
+
+def refuse_equal_values(override: Override) -> None:
+    """Refuse a list that repeats a value more than `MAX_EQUAL` times: each is composed, and only the first is run."""
+    value = override.value()
+    if isinstance(value, ChoiceSweep) and len(value.list) > MAX_EQUAL:
+        texts = Counter(v.text if isinstance(v, QuotedString) else str(v) for v in value.list)
+        ((text, number),) = texts.most_common(1)
+        if number > MAX_EQUAL:
+            raise UsageError(
+                f"{override.get_key_element()}: the value {text[:40]} is given {number:,} times; give it once"
+            )
 
 
 def _values(override: Override) -> Iterator[Any]:

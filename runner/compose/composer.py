@@ -25,7 +25,7 @@ from runner.compose.group_files import check_kernel
 from runner.files import atomic
 from runner.jobs.job import Job
 
-_INTEGER = re.compile(r"([a-z_][a-z0-9_]*)=(-?(?:0|[1-9][0-9]{0,17}))")
+_INTEGER = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(-?(?:0|[1-9][0-9]{0,17}))")
 CHOICES = 128  # cached choices: enough for all kernels on two devices, if kernels vary fastest
 
 

@@ -11,6 +11,7 @@ import yaml
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
 
+from runner.compose.group_files import OPEN_NODES
 from runner.compose.names import nearest
 from runner.jobs.settings import LIMITS
 
@@ -55,7 +56,7 @@ def sentence(error: BaseException, known: Sequence[str]) -> str:
     cause = error if isinstance(error, OmegaConfBaseException) else error.__cause__ or error.__context__ or error
     if isinstance(cause, ConfigKeyError | ConfigAttributeError):
         overridden = re.search(r"Could not override '([^']+)'", str(error))
-        if overridden and overridden[1].startswith("hydra.") and str(cause.full_key).startswith(f"{overridden[1]}."):
+        if overridden and str(cause.full_key).startswith(OPEN_NODES):
             return f"{where}{cause.full_key}: a new key; write +{cause.full_key}=VALUE"
         return where + _unknown_key(overridden[1] if overridden else str(cause.full_key or cause.key), known)
     if isinstance(cause, OmegaConfBaseException):
@@ -64,7 +65,16 @@ def sentence(error: BaseException, known: Sequence[str]) -> str:
         if isinstance(cause, ValidationError) and subject and (expected := _expected(cause, subject)):
             return f"{where}{subject}: expected {expected}"
         return f"{where}{subject}: {_one_line(cause)}" if subject else f"{where}{_one_line(cause)}"
-    return _one_line(error) or f"Hydra refuses the configuration: {type(error).__name__}"
+    return _chosen_twice(error) or _one_line(error) or f"Hydra refuses the configuration: {type(error).__name__}"
+
+
+def _chosen_twice(error: BaseException) -> str:
+    """The sentence on a group with two choices; empty for other errors."""
+    found = re.match(r"Multiple values for ([\w/]+)\.", str(error))
+    if not found:
+        return ""
+    group = found[1]
+    return f"{group}: chosen twice; write {group}=NAME without a +, or in a list of defaults 'override /{group}: NAME'"
 
 
 def _expected(error: ValidationError, subject: str) -> str:
@@ -89,7 +99,9 @@ def _unknown_key(key: str, known: Sequence[str]) -> str:
         return f"{key}: unknown group; in a list of defaults write 'override /kernel: NAME'"
     if group.partition(".")[0] == "hydra":
         return f"{key}: unknown key of Hydra; --cfg hydra shows its keys"
-    if key.partition(".")[0] in ("metrics", "search"):
+    if key == "zip":
+        return "zip: the experiment does not pair this parameter; +zip.NAME=[1,2] adds it"
+    if key.partition(".")[0] in ("metrics", "search", "zip"):
         return f"{key}: not set yet; write +{key}=... to add it"
     if key in known:
         return f"{key}: config.yaml does not declare this key, or an experiment lacks '# @package _global_'"

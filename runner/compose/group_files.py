@@ -28,6 +28,8 @@ FIXED_KEYS = {
     "hydra": "set a key within it",
 }
 """Keys of Hydra that cannot be set, with the reason or the alternative."""
+OPEN_NODES = ("hydra.launcher.additional_parameters.", "hydra.job.env_set.")
+"""The nodes of Hydra to which keys can be added."""
 
 
 def check_kernel(name: str, folders: Sequence[Path]) -> None:

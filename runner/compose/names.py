@@ -76,5 +76,7 @@ def nearest(word: str, options: Iterable[str]) -> str:
     options = list(options)
     if _SYNONYMS.get(word.lower()) in options:
         return f"; did you mean {_SYNONYMS[word.lower()]}?"
+    if same := next((option for option in options if option.lower() == word.lower()), ""):
+        return f"; did you mean {same}?"
     near = difflib.get_close_matches(word, options, n=1)
     return f"; did you mean {near[0]}?" if near else ""

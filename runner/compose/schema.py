@@ -25,11 +25,11 @@ from runner.device.kinds import KINDS, is_gpu, kind_of
 from runner.errors import KernelMistake, UsageError
 from runner.jobs.job import Job, Origin, read_kernel
 from runner.jobs.settings import LINES_DEFAULT, RACES_DEFAULT, ProfileConfig, TimingConfig, lines_setting
-from runner.kernel import from_yaml
 from runner.kernel.case import Case
 from runner.kernel.declaration import VOCABULARY, Kernel, canonical
 from runner.kernel.metrics import TIME, Metric, merged, require_rankable
 from runner.kernel.resolve import make
+from runner.kernel.yaml_parameters import require_parameter_name
 from runner.kernel.yaml_reader import MAX_PARAMETERS, read_parameters
 from runner.record.sources import EXTRA_PARAMETERS
 
@@ -50,6 +50,7 @@ _FIELDS: list[tuple[str, Any, Any]] = [
     ("lines", Any, LINES_DEFAULT),
     ("racecheck", str, RACES_DEFAULT),
     ("search", dict[str, Any], field(default_factory=dict)),
+    ("zip", Any, None),  # a dictionary; of this type, `zip={...}` on the command line would need a +
 ]
 KEYS = ("experiment", *(name for name, *_ in _FIELDS))  # those that are no parameter
 
@@ -98,9 +99,10 @@ def _declared(search_path: Sequence[Path]) -> Iterator[str]:
             continue  # reported if the kernel is chosen
         if not isinstance(parameters, dict) or (len(parameters) > MAX_PARAMETERS and path.name != EXTRA_PARAMETERS):
             continue
-        for name, value in parameters.items():
+        for name in parameters:
             with contextlib.suppress(UsageError):  # reported if the kernel is chosen
-                yield from_yaml.parameter(f"{path.name}: parameters", name, value).name
+                require_parameter_name(f"{path.name}: parameters", name)
+                yield name
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,8 @@ def read(config: DictConfig, hydra: DictConfig) -> Composed:
         raise UsageError(f"{unknown[0]}: no kernel on the search path declares a parameter of that name")
     origin = Origin(folders, tuple(n for n in names if n not in VOCABULARY), values["kernel"])
     swept = frozenset(map(str, OmegaConf.select(hydra, "sweeper.params") or ()))
+    if not any(grammar.key_of(text).partition(".")[0] == "zip" for text in overrides):  # an experiment's
+        swept |= frozenset(map(str, values["zip"] or ()))
     try:
         kernel = read_kernel(name, values["kernel"], path, folders)
     except UsageError as e:

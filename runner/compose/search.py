@@ -101,6 +101,8 @@ class _Searching:
             raise UsageError(f"hydra.sweeper.batch={given['batch']}: expected 1 to 1024")
         if given["seed"] not in SEEDS:
             raise UsageError(f"hydra.sweeper.seed={given['seed']}: expected {SEEDS[0]} to {SEEDS[-1]}")
+        if self._config.zip:
+            raise UsageError("zip: a search varies each parameter by itself; a constraint excludes combinations")
         fixed, axes = split(
             grammar.parse(sweeps.sweep_overrides(self._config, resolve=True)),
             declared(OmegaConf.to_container(self._config.search, resolve=True)),
@@ -112,7 +114,8 @@ class _Searching:
             fixed = [*fixed, f"lines={LINES_ALL}"]
             base = self._composer.job(fixed, 0, None)
             _require_countable(base, counts)
-        own = {name: value for name, value in base.case.parameters if name not in axes}
+        chosen = {*base.case.independent, *map(grammar.key_of, fixed)} - {*axes}
+        own = {name: value for name, value in base.case.parameters if name in chosen}
         space = kernel_space(base.case.kernel, own, axes)
         legal = _Legal(self._composer, fixed, base, space)
         sampler = samplers.make_sampler(given["sampler"], space, given["seed"])

@@ -11,7 +11,7 @@ from hydra.core.config_loader import ConfigLoader
 from omegaconf import DictConfig, OmegaConf
 
 from runner import report
-from runner.compose import checks, schema
+from runner.compose import checks, schema, zipped
 from runner.compose import overrides as grammar
 from runner.compose.composer import Composer, kernel_of
 from runner.compose.launchers import Launcher
@@ -42,7 +42,10 @@ def require_few_cases(config: DictConfig) -> None:
     if sweeper(config) != BASIC:
         return
     folders, overrides = schema.folders_of(config.hydra), grammar.parse(sweep_overrides(config, resolve=True))
+    for override in overrides:
+        checks.refuse_equal_values(override)
     lengths = {override.get_key_element(): checks.length(override, folders) for override in overrides}
+    lengths[zipped.KEY] = len(zipped.rows(config, overrides))
     if (cases := math.prod(lengths.values())) > most:
         product = " x ".join(f"{n:,} of {key}" for key, n in lengths.items() if n > 1)
         raise UsageError(f"the sweep has {cases:,} cases ({product}), above max_cases={most}; sweep fewer values")
@@ -55,7 +58,10 @@ def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: Ru
 
     Raises UsageError if a value is invalid, or the sweep is empty.
     """
-    job_overrides = grammar.product(grammar.parse(sweep_overrides(config), loader))
+    parsed = grammar.parse(sweep_overrides(config), loader)
+    pairs = zipped.rows(config, parsed)
+    combined = grammar.product(override for override in parsed if not zipped.is_zip(override))
+    job_overrides = [[*one, *pair] for one in combined for pair in pairs]
     folder.write(folder.multirun, OmegaConf.to_yaml(config))
     if not job_overrides:
         parsed = grammar.parse(grammar.as_written(config.hydra.overrides.task))
@@ -79,6 +85,7 @@ def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: Ru
                 launcher.begin(plan[0], session)  # while the rest is read
         if not plan:
             raise next(iter(mistakes.values()))
+        _refuse_similar_names(plan)
         session.left_out = {name: str(mistake) for name, mistake in mistakes.items()}
         _report_left_out_and_replaced(job_overrides, plan, mistakes, progress)
         if dry:
@@ -88,6 +95,16 @@ def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: Ru
             times = is_gpu(kind_ahead(plan[0].device.kind))
             session.renderers = report.prepare(times=times, figures=times and len(plan) > 1)
             launcher.run(plan, folder, progress, session)
+
+
+def _refuse_similar_names(plan: Sequence[Job]) -> None:
+    """Raise UsageError if parameters of two kernels differ only by case: columns and files would, too."""
+    owners = {p.name: job.case.kernel.name for job in plan for p in job.case.kernel.parameters}
+    by_lower: dict[str, str] = {}
+    for name, kernel in owners.items():
+        if (other := by_lower.setdefault(name.lower(), name)) != name:
+            instead = "a sweep cannot have both, as filters and file names do not tell them apart"
+            raise UsageError(f"parameters '{other}' of {owners[other]} and '{name}' of {kernel}: {instead}")
 
 
 def sweep_overrides(config: DictConfig, *, resolve: bool = False) -> list[str]:

@@ -16,7 +16,7 @@ import enum
 import re
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -153,6 +153,16 @@ class Source:
     options: tuple[str, ...] = ()  # options of a GPU's compiler; see `runner.device.options`
     form: Form = Form.KERNEL
     libraries: tuple[str, ...] = ()  # that a host function is linked with, such as `cublas`
+    others: tuple[Source, ...] = ()  # further sources of a program of launches; see `runner.device.parts`
+
+    @property
+    def parts(self) -> tuple[Source, ...]:
+        """The sources that are compiled one by one: this one without the others, and the others."""
+        return (replace(self, others=()) if self.others else self, *self.others)
+
+    def with_options(self, options: tuple[str, ...]) -> Source:
+        """The same, compiled with other options of a GPU's compiler."""
+        return replace(self, options=options, others=tuple(o.with_options(options) for o in self.others))
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -191,6 +201,13 @@ class Binary:
     seconds: float  # compile time; for a cache hit, the time of the lookup
     cached: bool
     log: str = ""  # the compiler's warnings
+    omitted: str = ""  # what was left out of its files to compile it, such as a missing header; empty if nothing was
+    others: tuple[Binary, ...] = ()  # those of the source's `others`; the digest is that of all
+
+    @property
+    def parts(self) -> tuple[Binary, ...]:
+        """The binaries of the source's parts. Only their paths count: the digest of the first is that of all."""
+        return (self, *self.others)
 
     @property
     def name(self) -> str:
@@ -311,6 +328,8 @@ class Energy:
 class Program(Protocol):
     """A kernel loaded on a device. It stays in the worker process; results hold `resources` alone."""
 
+    others: tuple[Program, ...] = ()  # those of the source's `others`
+
     @property
     def resources(self) -> Resources:
         """The registers and memory that it uses."""
@@ -320,6 +339,27 @@ class Program(Protocol):
 
     def reset(self) -> None:
         """Restore its `__device__` and `__constant__` variables to their content at the first call of `reset`."""
+
+
+class MemoryProgram(Program):
+    """The program of memsets and copies between launches; each device has one.
+
+    A launch of it has three arguments: the array that it writes, the bytes that a memset repeats (a `Value` of 1, 2 or
+    4) or the array that is copied, and the number of bytes to write. Its grid and block mean nothing.
+    """
+
+    @property
+    def resources(self) -> Resources:
+        """None."""
+        return Resources(None, None, None)
+
+    def sibling(self, function: str) -> Program:
+        """Itself: it has no functions."""
+        _ = function
+        return self
+
+    def reset(self) -> None:
+        """Do nothing: it has no variables."""
 
 
 class Array(Protocol):
@@ -381,6 +421,19 @@ class View:
 
 
 @dataclass(frozen=True)
+class Pointers:
+    """An array of pointers (`float**`) to arrays."""
+
+    table: Array  # of their addresses; the kernel may only read it
+    arrays: tuple[Array, ...]
+
+    @property
+    def pointer(self) -> int:
+        """The address that a kernel receives."""
+        return self.table.pointer
+
+
+@dataclass(frozen=True)
 class Launch:
     """One kernel launch with all that a device needs for it; `next_launches` are timed as one with it."""
 
@@ -388,23 +441,39 @@ class Launch:
     grid: Dim3  # blocks in x, y, z
     block: Dim3  # threads of a block in x, y, z
     shared: int  # dynamic shared memory per block, in bytes
-    arguments: tuple[Array | np.generic | Value | Inside | View, ...]  # NumPy scalars have the kernel's own types
+    # NumPy scalars have the kernel's own types.
+    arguments: tuple[Array | np.generic | Value | Inside | View | Pointers, ...]
     cache: str = "none"  # preferred split of on-chip memory: shared, l1, equal, or percent of it as shared memory; none
     order: int = Order.USUAL  # the order of lanes, warps and blocks, for the CPU device; see `Order`
     variables: tuple[Array, ...] = ()  # `__device__` arrays that the kernel writes
     next_launches: tuple[Launch, ...] = ()  # the launches that follow; `order` applies to them, too
+    loaded: Program | None = None  # what `Device.load` gave, of which the launches are siblings
 
     @property
     def sequence(self) -> tuple[Launch, ...]:
         """This launch and those that follow."""
         return (self, *self.next_launches)
 
+    @property
+    def module(self) -> Program:
+        """The loaded program with all functions and variables."""
+        return self.loaded or self.program
+
+    @property
+    def kernel(self) -> Launch:
+        """The first launch that is neither a memset nor a copy."""
+        return next(part for part in self.sequence if not isinstance(part.program, MemoryProgram))
+
     def arrays(self, *roles: Role) -> list[Array]:
         """The arrays among the arguments and variables that have one of `roles`."""
         import numpy as np  # noqa: PLC0415  (see the top)
 
-        passed = (a.array if isinstance(a, View) else a for launch in self.sequence for a in launch.arguments)
-        arrays = [a for a in passed if not isinstance(a, np.generic | Value | Inside)]
+        arrays: list[Array] = []
+        for a in (a for launch in self.sequence for a in launch.arguments):
+            if isinstance(a, Pointers):
+                arrays += (a.table, *a.arrays)
+            elif not isinstance(a, np.generic | Value | Inside):
+                arrays.append(a.array if isinstance(a, View) else a)
         return [a for a in {id(a): a for a in (*arrays, *self.variables)}.values() if a.role in roles]
 
 
@@ -420,6 +489,7 @@ class Device(Protocol):
 
     info: DeviceInfo
     usable: bool  # whether further launches are possible; false after a fault of the CUDA context
+    memory: MemoryProgram
     survives_errors: bool  # whether the device can still be used after an unexpected exception
 
     def load(self, source: Source, binary: Binary) -> Program:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import copy
 import inspect
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from runner.device import Inside, Launch, Resources, Source, Value, View
+from runner.device import Inside, Launch, Pointers, Program, Resources, Source, Value, View
 from runner.errors import LaunchError, NotInstalled
 from runner.files import modules
 
@@ -41,6 +41,7 @@ class PythonProgram:
     """
 
     calls_host = True
+    others: tuple[Program, ...] = ()
 
     def __init__(self, source: Source, argument: Callable[[Any], Any], stream: object) -> None:
         self._source, self._argument, self._stream = source, argument, stream
@@ -86,6 +87,8 @@ class PythonProgram:
                 f"{self._source.path.name}: a Python function gets arrays and numbers, "
                 f"not {getattr(argument, 'name', '') or 'a pointer'}"
             )
+        if isinstance(argument, Pointers):
+            return [self._argument(array) for array in argument.arrays]
         return argument.item() if isinstance(argument, np.generic) else self._argument(argument)
 
     def _guarded(self, function: Callable[..., Any], *arguments: Any, named: bool = True) -> Queue:
@@ -98,9 +101,16 @@ class PythonProgram:
             except Exception as e:  # noqa: BLE001  (the code is the user's, it may raise anything)
                 what = f"{type(e).__name__}: {' '.join(str(e).split())[:MAX_MESSAGE]}"
                 where = _where(e, self._source.path)
-                raise LaunchError(f"{where}: {self._source.function} raised {what}") from None
+                given = f"; it was given {_described(arguments)}" if arguments and isinstance(e, TypeError) else ""
+                raise LaunchError(f"{where}: {self._source.function} raised {what}{given}") from None
 
         return call
+
+
+def _described(arguments: Iterable[Any]) -> str:
+    """Arguments in a few words each, such as `(float32[2, 3], 5, stream=...)`."""
+    words = (f"{a.dtype}{list(a.shape)}" if hasattr(a, "shape") else repr(a) for a in arguments)
+    return f"({', '.join([*words, f'{PARAMETER}=...'])})"
 
 
 def _where(error: Exception, path: Path) -> str:

@@ -7,7 +7,7 @@ variable of the host.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,9 @@ _GLOBAL_NAME_HEADERS = frozenset(
 )
 
 
+STAND_INS = Path(__file__).parent / "stand_ins"  # headers in place of missing ones
+
+
 @dataclass(frozen=True)
 class Excerpt:
     """The needed part of a kernel's files."""
@@ -29,6 +32,12 @@ class Excerpt:
     texts: Mapping[Path, str]  # the kernel's file and the included ones, by their resolved paths
     headers: frozenset[str]  # missing headers, whose #include was blanked
     host: frozenset[str]  # omitted functions and variables of the host
+    conditional: frozenset[str]  # those of the missing headers that an #if may exclude
+
+    @property
+    def without(self) -> str:
+        """That certain headers are missing, as in `Binary.omitted`."""
+        return without(self.headers - self.conditional)
 
 
 def excerpt(source: Source, has_header: Callable[[str], bool]) -> Excerpt | None:
@@ -46,8 +55,7 @@ def excerpt(source: Source, has_header: Callable[[str], bool]) -> Excerpt | None
     needed = needed_items(source, files)
     items_needed = [item for items in needed.values() for item in items]
     words = {word for item in items_needed if item.kind is not ItemKind.USING for word in item.free_names}
-    halves = b"#include <cuda_bf16.h>" if any("half" in w or "bfloat16" in w for w in words) else b""
-    texts, missing = {}, set()
+    texts, missing, certain = {}, set(), set()
     for path, file in files.items():
         omitted = (i for i in file.items if i not in needed[path] and not i.is_macro)
         edits = {i: b"" for i in omitted if i.kind is not ItemKind.INCLUDE}
@@ -55,12 +63,36 @@ def excerpt(source: Source, has_header: Callable[[str], bool]) -> Excerpt | None
             if item.kind is ItemKind.INCLUDE and not _find(item.path, path, source, quoted=item.quoted):
                 if not has_header(item.path):
                     missing.add(item.path)
-                    edits[item] = halves if item.path.startswith("cublas") else b""  # which includes the half types
+                    certain |= set() if item.conditional else {item.path}
+                    edits[item] = _stand_in(item.path, words)
                 elif item.path.isidentifier() and item.path not in _GLOBAL_NAME_HEADERS and "std" not in words:
                     edits[item] = b""
         texts[path] = _edited(file, edits)
     host = _names(item for item in items if item.kind is ItemKind.HOST)
-    return Excerpt(texts, frozenset(missing), frozenset(host - _names(items_needed)))
+    return Excerpt(texts, frozenset(missing), frozenset(host - _names(items_needed)), frozenset(missing - certain))
+
+
+def listed(headers: Iterable[str]) -> str:
+    """Headers, for messages."""
+    return ", ".join(f"<{name}>" for name in sorted(headers))
+
+
+def without(headers: Collection[str]) -> str:
+    """That headers are missing, as in `Binary.omitted`; empty if none is."""
+    return f"compiled without {listed(headers)}, which {'are' if len(headers) > 1 else 'is'} missing" if headers else ""
+
+
+def stand_ins() -> tuple[str, ...]:
+    """The contents of the headers in place of missing ones, for the keys of caches."""
+    return tuple(path.read_text(encoding="utf-8") for path in sorted(STAND_INS.iterdir()))
+
+
+def _stand_in(missing: str, words: Collection[str]) -> bytes:
+    """The #include in place of that of a missing header, by the words of the needed items."""
+    if missing.startswith(("torch/", "ATen/", "c10/")):
+        return b"#include <stand_in_torch.h>"
+    halves = any("half" in word or "bfloat16" in word for word in words)
+    return b"#include <stand_in_halves.h>" if halves else b"#include <stand_in_names.h>"
 
 
 def parsed_files(source: Source) -> Iterator[tuple[Path, File]]:

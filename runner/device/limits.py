@@ -12,13 +12,13 @@ import re
 import selectors
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from runner.errors import CompileLimit
+from runner.files import scratch
 
 MESSAGE_BYTES = 128 << 10  # kept from the beginning of messages, and as many from the end
 MAX_OUTPUT_BYTES = 1 << 30  # of a file, or of standard output
@@ -90,10 +90,10 @@ class Limited:
         with contextlib.ExitStack() as after:
             after.callback(os.close, ours)
             try:
-                scratch = tempfile.TemporaryDirectory(prefix="runner-", ignore_cleanup_errors=True)
+                folder = after.enter_context(scratch.folder())
                 process = subprocess.Popen(
                     ["sh", "-c", shell, "sh", *command], cwd=cwd, pass_fds=(line,), process_group=0,
-                    env={**(os.environ if env is None else env), "TMPDIR": after.enter_context(scratch)},
+                    env={**(os.environ if env is None else env), "TMPDIR": str(folder)},
                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                 )  # fmt: skip
             finally:

@@ -16,16 +16,25 @@ NONE = "none"
 PTXAS = "-Xptxas"
 MAX_OPTIONS = 16
 
+RELAXED = "--expt-relaxed-constexpr"  # a kernel may call constexpr functions of the host
+LAMBDA = "--expt-extended-lambda"
+
 # The corresponding fields of cuda.core.ProgramOptions.
 FLAGS = {"--use_fast_math": "use_fast_math", "--extra-device-vectorization": "extra_device_vectorization",
-         "--restrict": "restrict", "--generate-line-info": "lineinfo"}  # fmt: skip
+         "--restrict": "restrict", "--generate-line-info": "lineinfo",
+         # NVRTC has no functions of the host: what has no annotation is the device's.
+         RELAXED: "device_as_default_execution_space",
+         LAMBDA: ""}  # which NVRTC lacks  # fmt: skip
 VALUES = {"--maxrregcount": "max_register_count", "--ftz": "ftz", "--prec-div": "prec_div", "--prec-sqrt": "prec_sqrt",
           "--fmad": "fma"}  # fmt: skip
 LINES = "--generate-line-info"
 PTX = "--ptx"  # compiles to PTX instead of machine code; not allowed in a case
-_LONG = {"-lineinfo": LINES, **{name[1:]: name for name in (*FLAGS, *VALUES)}, "--ptxas-options": PTXAS}
+_LONG = {"-lineinfo": LINES, **{name[1:]: name for name in (*FLAGS, *VALUES)}, "--ptxas-options": PTXAS,
+         "-extended-lambda": LAMBDA, "--extended-lambda": LAMBDA}  # fmt: skip
 _WORD = re.compile(r"--?[A-Za-z][\w-]*(=[\w.+:/,=-]*)?")
 _OF_PTXAS = re.compile(r"--?(?!(o|c|arch|optf|output-file|options-file|gpu-name|compile-only)\b)[A-Za-z][\w-]*(=\w+)?")
+# PyTorch's builder undefines these, which hide the operators and conversions of half types.
+_UNDEFINED = re.compile(r"-U__CUDA_NO_(?:HALF|HALF2|BFLOAT16|BFLOAT162)_(?:OPERATORS|CONVERSIONS)__")
 _FAST = re.compile(r"-use_fast_math|-(ftz|-ftz)[= ]?true|-prec-(div|sqrt)[= ]?false")
 
 _REFUSED = {
@@ -67,7 +76,7 @@ def refusal(options: Sequence[str]) -> str:
         name, equals, value = word.partition("=")
         if name == PTXAS and not _OF_PTXAS.fullmatch(value):
             return f"'{word}': expected an option of ptxas such as -Xptxas=-dlcm=cg"
-        if name == PTXAS or (name in VALUES and value) or (name in FLAGS and not equals):
+        if name == PTXAS or (name in VALUES and value) or (name in FLAGS and not equals) or _UNDEFINED.fullmatch(word):
             continue
         for option, reason in _REFUSED.items():
             if word.lstrip("-").startswith(option.lstrip("-")):
@@ -78,6 +87,11 @@ def refusal(options: Sequence[str]) -> str:
         near = difflib.get_close_matches(name, allowed, n=1)
         return f"'{word}' is not one of {', '.join(allowed)}{f'; did you mean {near[0]}?' if near else ''}"
     return ""
+
+
+def ignored_on_cpu(options: Sequence[str]) -> bool:
+    """Whether the CPU device ignores any of the options; its compiler has those of the language."""
+    return not all(word in (RELAXED, LAMBDA) or _UNDEFINED.fullmatch(word) for word in options)
 
 
 def nvcc_environment() -> list[str]:
@@ -97,6 +111,8 @@ def for_nvrtc(options: Sequence[str]) -> Mapping[str, Any]:
         name, _, value = word.partition("=")
         if name == PTXAS:
             arguments.setdefault("ptxas_options", []).append(value)
-        else:
+        elif name.startswith("-U"):
+            arguments.setdefault("undefine_macro", []).append(name[2:])
+        elif name != LAMBDA:
             arguments[(FLAGS | VALUES)[name]] = {"": True, "true": True, "false": False}.get(value, value)
     return arguments

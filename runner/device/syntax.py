@@ -20,17 +20,22 @@ WORD = re.compile(r"[A-Za-z_]\w*")
 # Qualifiers that the grammar lacks; they are blanked before parsing.
 _ATTRIBUTE = re.compile(rb"__align__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)|__(?:maxnreg|cluster_dims)__\s*\([^()]*\)")
 _MARKS = re.compile(rb"\b__grid_constant__\b")
-# A macro call without a semicolon, alone on its lines, which would derail the parser.
-_CALL = re.compile(
-    rb"^[ \t]*[A-Z][A-Z0-9_]{2,}[ \t]*(?P<arguments>\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))"
-    rb"(?=[ \t]*(?://[^\n]*)?\n\s*(?:[A-Za-z_#}/]|\Z))",
-    re.MULTILINE,
+_INSTANCE = re.compile(rb"\btemplate\s+(?P<qualifier>__global__|__(?:host__\s+__)?device__)")
+# A macro call without a semicolon, alone on its lines, which would derail the parser. The macro is one of the file, or
+# its name is in capitals.
+_CALL = (
+    rb"^[ \t]*(?:[A-Z][A-Z0-9_]{2,}%s)[ \t]*(?P<arguments>\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))"
+    rb"(?=[ \t]*(?://[^\n]*)?\n\s*(?:[A-Za-z_#}/]|\Z))"
 )
+_FUNCTION_MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)\(", re.MULTILINE)
 _NO_NAME = re.compile(
     rb"\"[^\"\n]*\"|(?:\.|->)\s*[A-Za-z_]\w*|"
     rb"\b(?:void|bool|char|short|int|long|float|double|(?:un)?signed|const|struct|class|typename|auto|sizeof|template|"
     rb"u?int(?:\d+|ptr)_t|s?size_t|ptrdiff_t)\b"
 )
+
+# In the body of a macro: a launch, or an explicit instantiation.
+_HOST_BODY = re.compile(r"<<<|\btemplate\s+(?!<)\w")
 
 _MACROS = ("preproc_def", "preproc_function_def")
 _CONTAINERS = frozenset(
@@ -129,6 +134,7 @@ class Kernel:
     parameters: tuple[Parameter, ...]
     line: int
     has_body: bool
+    is_clear: bool  # whether the text gives the number of its parameters: no macro and no pack stands for several
     node: tree_sitter.Node = field(repr=False, compare=False, kw_only=True)
 
     def __str__(self) -> str:
@@ -155,13 +161,18 @@ _PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()))
 def parse(text: str) -> File:
     """Parse a text; the result is cached."""
     content = text.encode(errors="surrogateescape")
-    readable = _CALL.sub(_as_statement, _MARKS.sub(blank, _ATTRIBUTE.sub(blank, content)))
-    root = _PARSER.parse(readable).root_node
+    own_macros = sorted(set(_FUNCTION_MACRO.findall(content)))
+    call = re.compile(_CALL % b"".join(b"|" + name for name in own_macros), re.MULTILINE)
+    readable = _MARKS.sub(blank, _ATTRIBUTE.sub(blank, content))
+    readable = _INSTANCE.sub(lambda m: m.group().replace(m["qualifier"], blank(m["qualifier"])), readable)
+    root = _PARSER.parse(call.sub(_as_statement, readable)).root_node
     macros = _macros(root)
     items = tuple(_items(root, macros, conditional=False))
-    is_sound = all(item.node.type != "ERROR" or not item.names for item in items)  # a superfluous brace does no harm
+    is_sound = root.type != "ERROR" and all(
+        item.node.type != "ERROR" or not item.names for item in items
+    )  # a superfluous brace does no harm
     pasting = (i for i in items if i.is_macro and b"##" in (i.node.text or b""))
-    makes_names = macros.device > _DEVICE and any(not i.names & macros.launching for i in pasting)
+    makes_names = macros.device > _DEVICE and any(not i.names & macros.host for i in pasting)
     return File(content, items, tuple(_kernels(root, (), macros.kernel)), is_sound, makes_names, root)
 
 
@@ -215,7 +226,7 @@ class _Macros(NamedTuple):
 
     device: frozenset[str]  # that expand to `__device__` or `__global__`, and these keywords themselves
     kernel: frozenset[str]  # that expand to `__global__`, and the keyword itself
-    launching: frozenset[str]  # that launch kernels and declare none
+    host: frozenset[str]  # that launch kernels or instantiate templates of the host, and declare no kernels
 
 
 def _macros(root: tree_sitter.Node) -> _Macros:
@@ -231,8 +242,8 @@ def _macros(root: tree_sitter.Node) -> _Macros:
         return closure(names | users) if users else names
 
     device = closure(_DEVICE)
-    launching = frozenset(name for name, body in bodies.items() if "<<<" in body and name not in device)
-    return _Macros(device, closure(frozenset(("__global__",))), launching)
+    host = closure(frozenset(name for name, body in bodies.items() if _HOST_BODY.search(body))) - device
+    return _Macros(device, closure(frozenset(("__global__",))), host)
 
 
 def _items(node: tree_sitter.Node, macros: _Macros, *, conditional: bool) -> Iterator[Item]:
@@ -244,10 +255,12 @@ def _items(node: tree_sitter.Node, macros: _Macros, *, conditional: bool) -> Ite
             path, quoted = _path_of(child)
             begin, end = child.start_byte, child.start_byte + len((child.text or b"").rstrip())
             yield Item(ItemKind.INCLUDE, frozenset(), begin, end, path, quoted, conditional, node=child)
-        elif child.type not in _DIRECTIVES and (node.type in _CONTAINERS or node.type == "linkage_specification"):
+        elif child.type not in _DIRECTIVES and node.type in (*_CONTAINERS, "linkage_specification", "ERROR"):
             if any(node.child_by_field_name(field) == child for field in ("name", "condition", "value")):
                 continue  # a part of the container itself
-            kind, names = _declared(child, macros)
+            # Where the parser has lost its way, a declaration may be a part of a body.
+            lost = node.type == "ERROR"
+            kind, names = (ItemKind.LOOSE, frozenset(_words(child))) if lost else _declared(child, macros)
             after = child.next_sibling
             end = after.end_byte if after and after.type == ";" else child.end_byte  # of a class
             is_macro = child.type in _MACROS
@@ -295,7 +308,7 @@ def _declared(node: tree_sitter.Node, macros: _Macros) -> tuple[ItemKind, frozen
         return (ItemKind.NAMED if head & {"constexpr", "consteval"} else ItemKind.HOST), names
     if inner.type == "declaration":
         return (ItemKind.NAMED if not names or head & (_VARIABLE | macros.device) else ItemKind.HOST), names
-    if inner.type == "expression_statement" and set(WORD.findall(text_of(inner))[:1]) & macros.launching:
+    if inner.type == "expression_statement" and set(WORD.findall(text_of(inner))[:1]) & macros.host:
         return ItemKind.HOST, frozenset()
     if inner.type in ("expression_statement", "ERROR") or not names:
         return ItemKind.LOOSE, frozenset(_words(node))
@@ -383,9 +396,13 @@ def _kernel(node: tree_sitter.Node, scope: tuple[str, ...], marks: frozenset[str
     template = node.child_by_field_name("parameters") if node.type == "template_declaration" else None
     template_parameters = tuple(text_of(c) for c in template.named_children if c.type != "comment") if template else ()
     declared = declarator.child_by_field_name("parameters")
-    parameters = tuple(_parameter(c) for c in declared.named_children if c.type in _LOCAL) if declared else ()
+    listed = [c for c in declared.named_children if c.type != "comment"] if declared else []
+    if [text_of(c) for c in listed] == ["void"]:
+        listed = []
+    parameters = tuple(_parameter(c) for c in listed if c.type in _LOCAL)
+    is_clear = len(parameters) == len(listed) and all(p.name for p in parameters) and not declarator.has_error
     line, full_name = name.start_point[0] + 1, "::".join((*scope, text_of(name)))
-    return Kernel(full_name, template_parameters, parameters, line, has_body, node=node)
+    return Kernel(full_name, template_parameters, parameters, line, has_body, is_clear, node=node)
 
 
 def _head(node: tree_sitter.Node, inner: tree_sitter.Node) -> set[str]:

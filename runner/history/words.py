@@ -42,13 +42,16 @@ class Case:
 
     @cached_property
     def texts(self) -> dict[str, str]:
-        """Its values by name, in small letters."""
+        """Its values by name, both in small letters: a kernel of another run may have `m` where this one has `M`."""
         run, row = self.run, self.row
         us = "" if absent(row["median_us"]) else f"{row['median_us']:.6g}"
         texts = {name: value_of(name, row) for name in run.parameters}
         texts |= {"gpu": run.model(row), "status": str(row["status"]), "median_us": us}
         texts |= {"commit": run.commit, "experiment": run.experiment, "folder": run.name}
-        return {name: text.lower() for name, text in texts.items()}
+        found: dict[str, str] = {}
+        for name, text in texts.items():  # of such two, one is empty
+            found[name.lower()] = found.get(name.lower()) or text.lower()
+        return found
 
     @cached_property
     def text(self) -> str:

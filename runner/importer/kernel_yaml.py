@@ -444,8 +444,11 @@ class _Description:
             shape, where = self.shape(name), f", {memory.where}" if memory and memory.where else ""
             if name not in self.sizes and shape != _QUOTED:
                 doubt += "; of this length?"
-        if pointers > 1:  # its elements are addresses, which cannot be filled
-            dtype, doubt = _QUOTED, "; an array of pointers is not supported"
+        if pointers == 2:  # the length of each part is guessed, their number is not
+            shape, content = f"[{_QUOTED}, {'size' if self.host is None else _QUOTED}]", f"{content}, pointers: true"
+            doubt = f"; or {{name: {name}, pointers: [first, second]}} of arrays with different lengths"
+        elif pointers > 2:
+            dtype, doubt = _QUOTED, "; an array of arrays of pointers is not supported"
         return f"  - {{name: {name}, role: {role}, dtype: {dtype}, shape: {shape}{content}}}{note}{where}{doubt}"
 
     def _is_null(self, position: int) -> bool:

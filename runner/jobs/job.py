@@ -14,11 +14,10 @@ from runner.device import cache
 from runner.device.config import DeviceConfig
 from runner.errors import UsageError
 from runner.jobs.settings import LINES_DEFAULT, RACES, RACES_DEFAULT, ProfileConfig, Protocol, TimingConfig
-from runner.kernel import from_yaml
+from runner.kernel import from_yaml, reference_file
 from runner.kernel.case import Case
 from runner.kernel.declaration import Kernel
 from runner.kernel.metrics import TIME, Metric
-from runner.kernel.reference import find
 
 LAUNCHERS = ("batch", "gpus", "slurm")
 """The launchers. Each gets all jobs at once, so that it can measure compared cases side by side."""
@@ -80,13 +79,11 @@ def read_kernel(name: str, content: Any, path: Path, folders: Sequence[Path] = (
     One of the configuration folders has its family. Raises UsageError if the YAML, source or reference is invalid.
     """
     kernel = from_yaml.read(name, content, path, folders)
-    if not cache.read(kernel.source).strip():
-        raise UsageError(
-            f"{path.name}: source: '{kernel.source.name}' is empty; it must define the __global__ function {name}"
-        )
+    if empty := next((source for source in kernel.sources if not cache.read(source).strip()), None):
+        raise UsageError(f"{path.name}: source: '{empty.name}' is empty; it must define the __global__ function {name}")
     if isinstance(kernel.reference, str):
         try:
-            find(kernel)
+            reference_file.check(kernel)
         except UsageError as e:
             raise UsageError(f"{path.name}: {e}") from None
     return kernel

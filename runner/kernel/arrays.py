@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -80,6 +81,12 @@ class DType:
             return value in (0, 1)
         limits = np.iinfo(self.numpy)
         return int(limits.min) <= value <= int(limits.max) and value == int(value)
+
+    def stores(self, value: int | float) -> bool:
+        """Whether an array of the type can hold a number: as `holds`, and infinity and NaN if the type has them."""
+        if math.isfinite(value):
+            return self.holds(value)
+        return self.is_float and str(float(self.numpy.type(value))) == str(value)
 
     def host_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of the NumPy array that holds elements of this type in `shape`."""

@@ -18,17 +18,21 @@ from pathlib import Path
 from typing import Any
 
 from runner.device import Dim3, Role, Source, Surface, Texture, cache, options
+from runner.device.excerpt import parsed_files
 from runner.errors import UsageError
+from runner.kernel import computed
 from runner.kernel.arrays import DTYPES, FORMER_NAMES, DType
 from runner.kernel.declaration import (
     NEUTRAL,
     ArrayArgument,
     Canonical,
     DeclaredTexture,
+    Entry,
     FunctionName,
     Kernel,
     Kind,
     Loop,
+    MemoryStep,
     PointerArgument,
     ScalarArgument,
     Step,
@@ -41,6 +45,7 @@ from runner.kernel.expression import Expression
 from runner.kernel.recipes import Fill, MemberFills, Recipe
 
 READ = (Role.IN, Role.INOUT)  # of arrays whose content the kernel reads
+MEMSET_BYTES = (1, 2, 4)  # that a memset of CUDA's driver can repeat
 MAX_TURNS = 100_000  # iterations of the loops around launches
 
 
@@ -59,6 +64,7 @@ class ArraySpec:
     refill: bool = True  # whether the check may give it other contents of the same kind
     image: Texture | Surface | None = None  # the object that the kernel gets in place of a pointer
     passed: bool = True  # whether it is an argument itself, not only a structure's member
+    split: bool = False  # whether its parts along the first axis are arrays, and the kernel gets pointers to them
 
     @property
     def nbytes(self) -> int:
@@ -82,12 +88,13 @@ class ArraySpec:
 
 @dataclass(frozen=True)
 class PointerSpec:
-    """A pointer to an element of another array, a texture object of it (with `texture`), or a null pointer."""
+    """A pointer to an element of another array, a texture object of it, a null pointer, or pointers to arrays."""
 
     name: str
     array: str
     index: int  # elements from the array's first one
     texture: Texture | None = None
+    arrays: tuple[str, ...] = ()  # of an array of pointers; an empty name is null
 
 
 @dataclass(frozen=True)
@@ -108,6 +115,26 @@ class LaunchSpec:
     block: Dim3
     shared: int
     arguments: tuple[ArraySpec | ScalarSpec | PointerSpec, ...]
+    part: int = 0  # the number of the source that has the function, among `Source.parts`
+
+
+@dataclass(frozen=True)
+class MemorySpec:
+    """A memset of an array between launches, or a copy to it."""
+
+    array: ArraySpec
+    origin: ArraySpec | None  # what is copied; `None`: a memset
+    value: int | float  # of a memset: of each number of an element
+    of_bytes: bool  # whether `value` is that of each byte
+
+    @property
+    def pattern(self) -> bytes:
+        """The shortest bytes that a memset repeats; the value must be one that the element holds."""
+        if self.of_bytes:
+            return bytes([int(self.value)])
+        element = self.array.dtype.packed([self.value] * len(list(self.array.dtype.leaves())))
+        units = (element[:n] for n in MEMSET_BYTES if element[:n] * (len(element) // n) == element)
+        return next(units, element)
 
 
 @dataclass(frozen=True)
@@ -132,6 +159,11 @@ class Case:
         chosen = {n: int(v) if isinstance(v, float) and v.is_integer() else v for n, v in chosen.items()}
         text = json.dumps([self.kernel.name, chosen, self.seed], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @functools.cached_property
+    def independent(self) -> dict[str, Canonical]:
+        """The parameters without those whose values follow from others; a case of another size starts from them."""
+        return computed.independent(self.kernel.parameters, dict(self.parameters))
 
     @property
     def hazard(self) -> str:
@@ -191,20 +223,31 @@ class Case:
     @functools.cached_property
     def launches(self) -> tuple[LaunchSpec, ...]:
         """Its launches, in order."""
+        return tuple(step for step in self.steps if isinstance(step, LaunchSpec))
+
+    @functools.cached_property
+    def steps(self) -> tuple[LaunchSpec | MemorySpec, ...]:
+        """Its launches, with the memsets and copies between them, in order."""
         if not self.kernel.launches:
             return (LaunchSpec("", self.grid, self.block, self.shared, self.arguments()),)
-        declared = {a.name: a for a in self.kernel.arguments}
         arrays = {a.name: a for a in self.arrays()}
-        own = own_block(self.kernel, dict(self.parameters))
         return tuple(
-            LaunchSpec(
-                "" if (name := self._function(step.function)) == self._functions[0] else name,
-                to_dim3(step.grid, known),
-                to_dim3(step.block, known) if step.block else own,
-                int(step.shared(known)),
-                tuple(arrays[n] if n in arrays else self._argument(declared[n], known) for n in step.arguments),
-            )
+            MemorySpec(arrays[step.array], arrays.get(step.origin), _number(step.value, known), step.of_bytes)
+            if isinstance(step, MemoryStep)
+            else self._launch(step, known, arrays)
             for step, known in unroll(self.kernel.launches, self.variables)
+        )
+
+    def _launch(self, step: Step, known: Mapping[str, Canonical], arrays: Mapping[str, ArraySpec]) -> LaunchSpec:
+        declared = {a.name: a for a in self.kernel.arguments}
+        name, source = self._function(step.function), step.source or self.kernel.source
+        return LaunchSpec(
+            "" if name == self._functions[source][0] else name,
+            to_dim3(step.grid, known),
+            to_dim3(step.block, known) if step.block else own_block(self.kernel, dict(self.parameters)),
+            int(step.shared(known)),
+            tuple(arrays[n] if n in arrays else self._argument(declared[n], known) for n in step.arguments),
+            list(self._functions).index(source),
         )
 
     def _argument(
@@ -213,9 +256,10 @@ class Case:
         if isinstance(a, ArrayArgument):
             return self._array(a)
         if isinstance(a, PointerArgument):
-            return PointerSpec(a.name, a.array, int(a.index(known)), self._texture(a.name, a.texture))
-        numbers = (v(known) if isinstance(v, Expression) else v for v in a.values)
-        pointed = (PointerSpec(v.name, v.array, 0) if isinstance(v, PointerArgument) else v for v in numbers)
+            return PointerSpec(a.name, a.array, int(a.index(known)), self._texture(a.name, a.texture), a.arrays)
+        pointed = (
+            PointerSpec(v.name, v.array, 0) if isinstance(v, PointerArgument) else _number(v, known) for v in a.values
+        )
         return ScalarSpec(a.name, self.resolve_dtype(a.dtype), tuple(pointed))
 
     def source(self) -> Source:
@@ -229,18 +273,29 @@ class Case:
         constants = tuple(a.name for a in kernel.arrays if a.constant)
         dtypes = [DTYPES[str(values[p.name])] for p in kernel.parameters if p.kind is Kind.DTYPE]
         headers = tuple(dict.fromkeys(d.header for d in dtypes if d.header))
-        text = _text(kernel.source, kernel.source.stat().st_mtime_ns)
-        first, *more = self._functions
-        return Source(
-            kernel.source, text, first, macros, constants, headers, tuple(more), kernel.cooperative, kernel.include,
-            self.options, kernel.form, kernel.libraries,
-        )  # fmt: skip
+        parts = [
+            Source(
+                path, _text(path, path.stat().st_mtime_ns), first, macros, constants, headers, tuple(more),
+                kernel.cooperative, kernel.include, self.options, kernel.form, kernel.libraries,
+            )
+            for path, (first, *more) in self._functions.items()
+        ]  # fmt: skip
+        if len(parts) > 1:
+            parts = [dataclasses.replace(p, constants=_declared(p, constants)) for p in parts]
+            known = {name for p in parts for name in p.constants}  # of the others the compiler of the first part tells
+            lost = tuple(name for name in constants if name not in known)
+            parts[0] = dataclasses.replace(parts[0], constants=(*parts[0].constants, *lost))
+        return dataclasses.replace(parts[0], others=tuple(parts[1:]))
 
     @functools.cached_property
-    def _functions(self) -> tuple[str, ...]:
-        """The functions that are launched; the first one gives the program its name."""
-        steps = [step for step in each_step(self.kernel.launches) if isinstance(step, Step)]
-        return tuple(dict.fromkeys(self._function(step.function) for step in steps)) or (self._function(()),)
+    def _functions(self) -> dict[Path, list[str]]:
+        """The functions that are launched, by source; the first one gives the program its name."""
+        found: dict[Path, list[str]] = {}
+        for step in each_step(self.kernel.launches):
+            if isinstance(step, Step):
+                functions = found.setdefault(step.source or self.kernel.source, [])
+                functions += {self._function(step.function)}.difference(functions)
+        return found or {self.kernel.source: [self._function(())]}
 
     def _function(self, pieces: FunctionName) -> str:
         """A function's name in C++; without pieces the kernel's own."""
@@ -261,7 +316,9 @@ class Case:
         shape, offset, lead = tuple(int(e(known)) for e in a.shape), int(a.offset(known)), int(a.lead(known))
         image = self._texture(a.name, a.image) if isinstance(a.image, DeclaredTexture) else a.image
         dtype, fill = self.resolve_dtype(a.dtype), self._fill(a.fill)
-        spec = ArraySpec(a.name, a.role, dtype, shape, fill, offset, lead, a.constant, a.refill, image, a.passed)
+        spec = ArraySpec(
+            a.name, a.role, dtype, shape, fill, offset, lead, a.constant, a.refill, image, a.passed, a.split
+        )
         for column in spec.leaf_arrays():
             if not isinstance(column.fill, tuple):
                 continue
@@ -269,7 +326,7 @@ class Case:
             if count != (needed := math.prod(dtype.host_shape(column.shape))):
                 what = f"{needed} numbers for the shape {column.shape} of {dtype.name}"
                 raise UsageError(f"{where}: expected {what}, not {count}")
-            if wrong := [n for n in column.fill if not dtype.holds(n)]:
+            if wrong := [n for n in column.fill if not dtype.stores(n)]:
                 raise UsageError(f"{where}: {wrong[0]} is not a valid {dtype.name}")
         return spec
 
@@ -300,6 +357,16 @@ class Case:
         return f"({value})" if isinstance(value, int | float) and value < 0 else str(value)
 
 
+def _declared(source: Source, names: Sequence[str]) -> tuple[str, ...]:
+    """Those of the names that the source or a file that it includes declares."""
+    found = {name for _, file in parsed_files(source) for item in file.items for name in item.names}
+    return tuple(name for name in names if name in found)
+
+
+def _number(value: Expression | float, known: Mapping[str, Canonical]) -> Any:
+    return value(known) if isinstance(value, Expression) else value
+
+
 def to_dim3(expressions: Sequence[Expression], known: Mapping[str, Canonical]) -> Dim3:
     """Evaluate one to three expressions as x, y and z; missing ones are 1."""
     x, y, z = (*(int(e(known)) for e in expressions), 1, 1, 1)[:3]
@@ -307,12 +374,12 @@ def to_dim3(expressions: Sequence[Expression], known: Mapping[str, Canonical]) -
 
 
 def unroll(
-    steps: Sequence[Step | Loop], known: Mapping[str, Canonical], turns: Iterator[int] | None = None
-) -> Iterator[tuple[Step, Mapping[str, Canonical]]]:
+    steps: Sequence[Entry], known: Mapping[str, Canonical], turns: Iterator[int] | None = None
+) -> Iterator[tuple[Step | MemoryStep, Mapping[str, Canonical]]]:
     """Unroll the loops: the steps in order, each with the values that its expressions may use (loop counters too)."""
     turns = turns or itertools.count(1)
     for step in steps:
-        if isinstance(step, Step):
+        if not isinstance(step, Loop):
             yield step, known
             continue
         for value in range(int(step.end(known))):

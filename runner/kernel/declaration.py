@@ -205,6 +205,12 @@ class Parameter:
     kind: Kind
     default: Canonical
     allowed: tuple[Canonical, ...] = ()
+    computed: tuple[Expression, ...] = ()  # the default of each case, in x, y, z (`runner.kernel.computed`)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The names from which the default is computed."""
+        return frozenset[str]().union(*(e.names for e in self.computed))
 
 
 TEXTURE_MODES = {
@@ -250,6 +256,7 @@ class ArrayArgument:
     refill: bool = True  # whether the check may give it other contents of the same kind
     image: DeclaredTexture | Surface | None = None  # the texture or surface object that replaces the pointer
     passed: bool = True  # whether it is an argument itself, not only a structure's member
+    split: bool = False  # whether its parts along the first axis are arrays, and the kernel gets pointers to them
 
 
 @dataclass(frozen=True)
@@ -263,12 +270,13 @@ class ScalarArgument:
 
 @dataclass(frozen=True)
 class PointerArgument:
-    """A null pointer, or a pointer into (or texture object of) an array that is also an argument itself."""
+    """A null pointer, a pointer into (or texture object of) another argument's array, or pointers to several."""
 
     name: str
     array: str  # empty: null
     index: Expression  # elements from the array's first one
     texture: DeclaredTexture | None = None
+    arrays: tuple[str, ...] = ()  # of an array of pointers; an empty name is null
 
 
 # The C++ name of a function: pieces of text, and parameters as template arguments.
@@ -284,6 +292,17 @@ class Step:
     grid: tuple[Expression, ...]
     block: tuple[Expression, ...]  # empty: the kernel's
     shared: Expression
+    source: Path | None = None  # that has the function; `None`: the kernel's
+
+
+@dataclass(frozen=True)
+class MemoryStep:
+    """A memset of an array between launches, or a copy to it."""
+
+    array: str  # that it writes
+    origin: str = ""  # the array that it copies; empty: a memset
+    value: Expression | float = 0.0  # of a memset: of each number of an element
+    of_bytes: bool = False  # whether `value` is that of each byte
 
 
 @dataclass(frozen=True)
@@ -292,10 +311,13 @@ class Loop:
 
     counter: str
     end: Expression
-    steps: tuple[Step | Loop, ...]
+    steps: tuple[Entry, ...]
 
 
-def each_step(steps: Iterable[Step | Loop]) -> Iterator[Step | Loop]:
+Entry = Step | MemoryStep | Loop
+
+
+def each_step(steps: Iterable[Entry]) -> Iterator[Entry]:
     """The steps, and those within loops, each behind its loop."""
     for step in steps:
         yield step
@@ -366,11 +388,17 @@ class Kernel:
     common: Path | None
     structs: tuple[DType, ...] = ()
     no_output: str = ""  # why the kernel has no output to compare
-    launches: tuple[Step | Loop, ...] = ()  # empty: one launch with all arguments
+    launches: tuple[Entry, ...] = ()  # empty: one launch with all arguments
     undefined_where: tuple[tuple[str, ArrayExpression], ...] = ()  # conditions: elements of outputs not to compare
     metrics: tuple[Metric, ...] = ()
     form: Form = Form.KERNEL  # what the source holds
     libraries: tuple[str, ...] = ()  # that a host function is linked with
+
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """Its source, then those that launches name."""
+        named = (step.source for step in each_step(self.launches) if isinstance(step, Step) and step.source)
+        return tuple(dict.fromkeys((self.source, *named)))
 
     @property
     def opaque(self) -> str:

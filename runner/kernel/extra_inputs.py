@@ -388,7 +388,8 @@ def _smaller(case: Case) -> tuple[Case, Branches]:
     for most in (SEARCHED_ELEMENTS, SEARCHED_ELEMENTS << 3, MAX_SEARCHED_ELEMENTS):
         if elements <= most:
             return case, Branches(case)
-        for values in _divided(dict(case.parameters), case.kernel.sizes, -(-elements // most)):
+        sizes = [name for name in case.kernel.sizes if name in case.independent]
+        for values in _divided(case.independent, sizes, -(-elements // most)):
             try:
                 other = make(case.kernel, values, case.seed)
                 if other.excluded or _elements(other) > MAX_SEARCHED_ELEMENTS:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import keyword
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,14 +12,12 @@ from typing import Any
 from runner.bounds.array_expression import ArrayExpression
 from runner.bounds.expected import Tolerance
 from runner.bounds.formula import called, named, parse
-from runner.columns import RESERVED
-from runner.device import Role, cache
+from runner.device import Form, Role
 from runner.errors import UsageError
 from runner.files.limited_yaml import LOADER
-from runner.kernel import metrics, yaml_form
+from runner.kernel import metrics, signatures, yaml_form, yaml_keys, yaml_parameters
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, part_types
 from runner.kernel.declaration import (
-    NEUTRAL,
     VOCABULARY,
     ArrayArgument,
     Constraint,
@@ -31,29 +28,22 @@ from runner.kernel.declaration import (
     PointerArgument,
     ScalarArgument,
     Shuffle,
-    canonical,
 )
-from runner.kernel.expression import FUNCTIONS, Expression
+from runner.kernel.expression import Expression
 from runner.kernel.lanes import INTRINSICS
 from runner.kernel.recipes import KINDS, leaves
 from runner.kernel.reference import missing_names
-from runner.kernel.yaml_arguments import Argument, argument, array_types, launches, loop_names, structs
-from runner.kernel.yaml_reader import Reader, read_yaml, require_few_parameters, shown
+from runner.kernel.strides import with_strides
+from runner.kernel.yaml_arguments import Argument, argument, array_shapes, array_types, launches, loop_names, structs
+from runner.kernel.yaml_reader import QUOTE, Reader, is_torn, near, read_yaml, require_few_parameters, shown
 
-_OWN_KEYS = frozenset(("name", "family"))
-KEYS = _OWN_KEYS | frozenset(
-    "source function summary origin baseline ceiling finish min_arch gpu_only cooperative parameters let macros "
-    "arguments grid shared constraints bytes operations in_flight reference value depth compute fast_math tolerance "
-    "shuffle hazard structs no_output undefined_where launches include metrics host libraries".split()
-)
+KEYS = frozenset(yaml_keys.KEYS)
 ACCESSES = "the cost of accesses is now counted from the kernel itself (lines.csv); remove the key"
 
+THREADS = re.compile(r"block_?(size|dim)?(_?x)?|threads(_?per_?block)?|num_?threads", re.IGNORECASE)
+"""What people call the threads of a block."""
 BLANK = "???"  # what runner.importer leaves to be filled in
 _TAKEN = "'{}' is also the name of another value or array; choose another name"
-
-# Values of the parameter `cache`: a preferred split of on-chip memory (cudaFuncSetCacheConfig), or the percentage of
-# shared memory (cudaFuncAttributePreferredSharedMemoryCarveout).
-CACHES = ("none", "shared", "l1", "equal", "0", "25", "50", "75", "100")
 
 
 def read(name: str, content: Any, yaml: Path, folders: Sequence[Path] = ()) -> Kernel:
@@ -67,7 +57,7 @@ def read(name: str, content: Any, yaml: Path, folders: Sequence[Path] = ()) -> K
     own = Reader(content, yaml.name)
     if "accesses" in own.raw:  # a key of older versions
         raise UsageError(f"{own.where}: accesses: {ACCESSES}")
-    own.only(KEYS)
+    _require_keys(own, yaml_keys.KEYS)
     if blank := _blank(content):
         raise UsageError(f"{yaml.name}: {blank}: {BLANK} is still to be filled in")
     common = _family(own, folders or [yaml.parent.parent])
@@ -94,7 +84,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None, own: Mapping[
     result = () if "no_output" in d.raw else ("reference",)
     d.need("parameters", "arguments", *result)
     d.folder = yaml.parent
-    source = _source(yaml, name, d)
+    source = _source(name, d)
     form = yaml_form.read(d, source, own)
     if "launches" not in d.raw and not form.calls_host:
         d.need("grid")
@@ -104,16 +94,14 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None, own: Mapping[
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", name):
         allowed = "up to 64 letters, digits and _, not starting with a digit"
         raise UsageError(f"{d.where}: '{name}' is not a valid kernel name; allowed: {allowed}")
-    parameters = tuple(parameter(f"{d.where}: parameters", n, v) for n, v in d.items("parameters"))
-    declared = {p.name for p in parameters}
-    parameters += tuple(
-        Parameter(n, VOCABULARY[n], v, CACHES if n == "cache" else ()) for n, v in NEUTRAL.items() if n not in declared
-    )
-    d.known = _names(parameters)
+    parameters = yaml_parameters.read(d)
+    d.known = yaml_parameters.names(parameters)
     d.choices = {p.name: p.allowed for p in parameters if p.kind is Kind.CHOICE and p.allowed}
     d.structs = structs(d)
     d.arrays = array_types(d, parameters)
+    d.shapes = array_shapes(d)
     d.let = _definitions(d)
+    parameters = yaml_parameters.read_expressions(d, parameters)
     counters = loop_names(d.raw.get("launches"))
     if taken := sorted(counters & ({*d.known, *d.let, *d.arrays})):
         raise UsageError(f"{d.where}: launches: {_TAKEN.format(taken[0])}")
@@ -122,7 +110,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None, own: Mapping[
     d.shared = d.raw.get("shared", 0)
     _require_distinct(d, arguments, [p.name for p in parameters])
     amount = d.below("bytes")
-    amount.only(("read", "written"))
+    amount.only(yaml_keys.BYTES)
     kernel = Kernel(
         name=name,
         yaml=yaml,
@@ -131,7 +119,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None, own: Mapping[
         function=d.function(name),
         summary=d.text("summary", ""),
         origin=d.text("origin", ""),
-        family=d.text("family", name),
+        family=_family_name(d, name),
         baseline=d.text("baseline", ""),
         ceiling=d.flag("ceiling", default=False),
         finish=d.choice("finish", ("host", "device"), "device"),
@@ -155,10 +143,10 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None, own: Mapping[
         fast_math=d.flag("fast_math", default=False),
         tolerance=_tolerance(d),
         shuffle=Shuffle(s.choice("operation", list(INTRINSICS)), s.expression("argument"))
-        if (s := d.section("shuffle", "operation", "argument"))
+        if (s := d.section("shuffle", *yaml_keys.SHUFFLE))
         else None,
         hazard=DeclaredHazard(h.expression("when", real=True), h.text("reason"))
-        if (h := d.section("hazard", "when", "reason"))
+        if (h := d.section("hazard", *yaml_keys.HAZARD))
         else None,
         common=common,
         structs=tuple(d.structs.values()),
@@ -170,10 +158,8 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None, own: Mapping[
         libraries=tuple(yaml_form.libraries(d, form)),
     )
     _require_sound(kernel)
-    # A number that an expression needs as an integer is one.
-    integers = {p.name: Kind.INTEGER for p in parameters if p.kind is Kind.NUMBER and p.name in d.integers}
-    parameters = tuple(dataclasses.replace(p, kind=integers.get(p.name, p.kind)) for p in parameters)
-    implied = _block_dimensions(d, parameters)  # depends on all expressions that were read
+    parameters = yaml_parameters.compute_defaults(d.where, yaml_parameters.with_integers(parameters, d.integers))
+    implied = yaml_parameters.block_dimensions(d, parameters)  # depends on all expressions that were read
     return dataclasses.replace(kernel, parameters=parameters, constraints=(*implied, *kernel.constraints))
 
 
@@ -199,6 +185,29 @@ def _blank(content: Any) -> str:
     return "here" if content == BLANK else ""
 
 
+def _family_name(d: Reader, kernel: str) -> str:
+    name = d.text("family", kernel)
+    if "/" in name or name in (".", ".."):
+        raise UsageError(f"{d.where}: family: expected a name, such as transpose, not the path {shown(name)}")
+    return name
+
+
+def _require_keys(d: Reader, keys: yaml_keys.Level) -> None:
+    """Raise UsageError for a key that the level lacks; a parameter in the place of a key is told where it belongs."""
+    for key, value in d.raw.items():
+        if key not in keys and re.fullmatch(r"grid_?[xyz]", str(key)):
+            raise UsageError(f"{d.where}: {shown(key)} is not a valid key; write grid: [x, y, z]")
+        if key in keys or (key not in VOCABULARY and near(str(key), keys)):
+            continue
+        if key in VOCABULARY or isinstance(value, int | float) or THREADS.fullmatch(str(key)):
+            name = "block" if THREADS.fullmatch(str(key)) else key
+            example = f"parameters: {{{name}: {shown(value)[1:-1]}}}"
+            raise UsageError(
+                f"{d.where}: {shown(key)} is not a valid key; a parameter goes under 'parameters': {example}"
+            )
+    d.only(keys)
+
+
 def _family(own: Reader, folders: Sequence[Path]) -> Path | None:
     """The file with the keys that the kernels of a family share; `None` if the YAML names no family."""
     name = own.raw.get("family")
@@ -213,7 +222,9 @@ def _family(own: Reader, folders: Sequence[Path]) -> Path | None:
 
 def _content(common: Path, loader: Any = LOADER) -> dict[str, Any]:
     d = Reader(read_yaml(common, loader), f"family/{common.name}")
-    d.only(KEYS - _OWN_KEYS)
+    _require_keys(d, {key: schema for key, schema in yaml_keys.KEYS.items() if key not in yaml_keys.OWN})
+    if next(yaml_form.further(d.raw.get("launches")), None):
+        raise UsageError(f"{d.where}: launches: source: not allowed in a family; write 'launches' in the kernel's YAML")
     return d.raw
 
 
@@ -237,34 +248,20 @@ def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]
     return merged
 
 
-def _names(parameters: Sequence[Parameter]) -> frozenset[str]:
-    """The names that any expression may use."""
-    known = {p.name for p in parameters} | {"grid", "grid_x", "grid_y", "grid_z"}
-    known |= {"rows", "cols"} if any(p.kind is Kind.SIZE for p in parameters) else set()
-    return frozenset(known | {f"{p.name}_{axis}" for p in parameters if p.kind is Kind.BLOCK for axis in "xyz"})
-
-
 def _definitions(d: Reader) -> dict[str, str]:
     """The definitions under `let` by name: over the parameters, and for references also over the arrays."""
     level = Reader(d.raw.get("let") or {}, f"{d.where}: let")
     for name in level.raw:
-        _require_name(level.where, name)
+        yaml_parameters.require_name(level.where, name)
         if name in d.known or name in d.arrays:
             raise UsageError(f"{level.where}: {_TAKEN.format(name)}")
-    texts = {n: str(text) for n, text in level.raw.items()}
+    texts = {n: with_strides(str(text), d.shapes, f"{level.where}.{n}") for n, text in level.raw.items()}
     d.helpers = _array_definitions(texts, d.array_names, level.where)
-    level.known, level.let = d.known, {n: text for n, text in texts.items() if n not in d.helpers}
+    level.known, level.shapes = d.known, d.shapes
+    level.let = {n: text for n, text in texts.items() if n not in d.helpers}
     for name in level.let:
         level.expression(name, real=True)
     return dict(level.let)
-
-
-def _require_name(where: str, name: Any) -> None:
-    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
-        allowed = "up to 32 characters from a-z, 0-9 and _, starting with a letter"
-        raise UsageError(f"{where}: '{name}' is not a valid name; allowed: {allowed}")
-    if keyword.iskeyword(name) or name in FUNCTIONS:
-        raise UsageError(f"{where}: '{name}' is a keyword or a function of expressions; choose another name")
 
 
 def _array_definitions(texts: Mapping[str, str], arrays: set[str], where: str) -> dict[str, str]:
@@ -277,84 +274,37 @@ def _array_definitions(texts: Mapping[str, str], arrays: set[str], where: str) -
     return {name: text for name, text in texts.items() if name in found}
 
 
-def parameter(where: str, name: Any, content: Any) -> Parameter:
-    """Read one entry of `parameters:`; a plain value is its default."""
-    _require_name(where, name)
-    if name in RESERVED:
-        raise UsageError(
-            f"{where}: '{name}' is reserved for a column of results.csv or a configuration key; choose another name"
-        )
-    d = Reader(content if isinstance(content, dict) else {"default": content}, f"{where}.{name}")
-    d.only(("default", "allowed", "kind"))
-    if d.raw.get("default") in (None, ""):
-        raise UsageError(f"{d.where}: a default value is missing")
-    kind = VOCABULARY.get(name) or (
-        Kind(d.choice("kind", [k for k in Kind if k is not Kind.OPTIONS])) if "kind" in d.raw else _kind(d)
-    )
-    allowed = tuple(canonical(f"{d.where}.allowed", kind, v) for v in d.sequence("allowed"))
-    default = canonical(f"{d.where}.default", kind, d.raw["default"])
-    if name == "cache":
-        if unknown := [c for c in (default, *allowed) if c not in CACHES]:
-            raise UsageError(f"{d.where}: '{unknown[0]}' is not a cache preference; allowed: {', '.join(CACHES)}")
-        allowed = allowed or CACHES
-    if allowed and default not in allowed:
-        raise UsageError(f"{d.where}: the default {default} is not one of the allowed values")
-    return Parameter(name, kind, default, allowed)
-
-
-def _kind(d: Reader) -> Kind:
-    """Derive the kind of a parameter without the key `kind` from its values."""
-    values = [d.raw["default"], *d.sequence("allowed")]
-    if all(isinstance(v, bool) for v in values):
-        return Kind.BOOLEAN
-    try:
-        numbers = [canonical(d.where, Kind.NUMBER, v) for v in values]
-    except UsageError:
-        if len(values) > 1:
-            return Kind.CHOICE
-        raise UsageError(
-            f"{d.where}: {shown(values[0])} is neither a number nor true or false; a parameter whose values "
-            "are words must list them under 'allowed'"
-        ) from None
-    if any(isinstance(n, float) for n in numbers):
-        return Kind.REAL
-    return Kind.INTEGER if len(numbers) > 1 else Kind.NUMBER
-
-
 def _macros(d: Reader) -> Iterator[tuple[str, Expression]]:
-    """Read the key `macros`: names of upper-cased parameters (SCALAR for `dtype`), or `NAME: expression`."""
+    """Read the key `macros`: names of parameters, also upper-cased (SCALAR for `dtype`), or `NAME: expression`."""
     entries = d.raw.get("macros") or {}
     for entry in entries if isinstance(entries, list) else [entries]:
         if isinstance(entry, str):
-            content = {entry: "dtype" if entry == "SCALAR" else entry.lower()}
+            plain = {"SCALAR": "dtype"}.get(entry, entry.lower())
+            content = {entry: entry if entry in d.known else plain}
         else:
             content = d.level("macros", entry).raw
         for name, value in content.items():
             if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
-                raise UsageError(f"{d.where}: macros: {shown(name)}: expected a name of letters, digits and _")
+                raise UsageError(
+                    f"{d.where}: macros: {shown(name)}: expected a name of letters, digits and _, or "
+                    "{NAME: expression}"
+                )
             yield name, d.as_expression(f"macros.{name}", value, number=False)
 
 
 def _constraints(d: Reader) -> Iterator[Constraint]:
     """Read the key `constraints`: `condition: reason`, or a list of `{require, reason}`."""
-    if isinstance(given := d.raw.get("constraints"), dict):
+    given = d.raw.get("constraints")
+    if isinstance(given, str) or (isinstance(given, list) and any(isinstance(entry, str) for entry in given)):
+        expected = "expected {condition: reason}, such as {size % 4 == 0: the kernel reads whole vectors}"
+        raise UsageError(f"{d.where}: constraints: {expected}, not {shown(given)}")
+    if isinstance(given, dict):
         level = d.level("constraints", given)
         yield from (Constraint(d.as_expression("constraints", c, real=True), level.text(c)) for c in given)
         return
     for entry in d.each("constraints"):
-        entry.exactly("require", "reason")
+        entry.exactly(*yaml_keys.CONSTRAINT)
         yield Constraint(entry.expression("require", real=True), entry.text("reason"))
-
-
-def _block_dimensions(d: Reader, parameters: Sequence[Parameter]) -> Iterator[Constraint]:
-    """Constrain blocks to one dimension, unless the default has more or an expression uses `block_y` or `block_z`."""
-    for p in parameters:
-        if p.kind is not Kind.BLOCK:
-            continue
-        axes = 1 + max(str(p.default).count("x"), *(i for i, a in enumerate("xyz") if f"{p.name}_{a}" in d.used), 0)
-        if unused := [f"{p.name}_{axis}" for axis in "xyz"[axes:]]:
-            reason = f"the kernel numbers its threads in {'x alone' if axes == 1 else 'x and y alone'}"
-            yield Constraint(d.as_expression("block", f"{' * '.join(unused)} == 1"), reason)
 
 
 def _reference(d: Reader, arguments: Sequence[Argument]) -> str | tuple[tuple[str, ArrayExpression], ...]:
@@ -369,7 +319,10 @@ def _reference(d: Reader, arguments: Sequence[Argument]) -> str | tuple[tuple[st
     value = d.raw["reference"]
     if isinstance(value, str):
         if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", value):
-            raise UsageError(f"{d.where}: reference: '{value}' is not a dotted path such as my_references.expected")
+            raise UsageError(
+                f"{d.where}: reference: '{value}' is not a dotted path such as my_references.expected; write an "
+                "expression as {OUTPUT: expression}"
+            )
         return value
     given = d.level("reference", value)
     if not outputs:
@@ -385,7 +338,8 @@ def _reference(d: Reader, arguments: Sequence[Argument]) -> str | tuple[tuple[st
     if not given.raw or lacking or not set(given.raw) <= allowed:
         required = lacking or [n for name, dtype in written for n in missing_names(name, dtype, ())] or outputs
         found = ", ".join(map(str, given.raw)) or "none"
-        raise UsageError(f"{given.where}: expected expressions for {', '.join(required)}; found: {found}")
+        hint = f"; {QUOTE}" if any(map(is_torn, given.raw)) else ""
+        raise UsageError(f"{given.where}: expected expressions for {', '.join(required)}; found: {found}{hint}")
     return d.array_expressions("reference")
 
 
@@ -401,19 +355,10 @@ def _undefined_where(d: Reader) -> tuple[tuple[str, ArrayExpression], ...]:
     return d.array_expressions("undefined_where")
 
 
-def _source(yaml: Path, name: str, d: Reader) -> Path:
-    """The `.cu` that the YAML names, or NAME.cu beside the YAML or in ../../kernels."""
-    candidates = [d.text("source")] if "source" in d.raw else [f"{name}.cu", f"../../kernels/{name}.cu"]
-    where = f"{d.where}: source"
-    for text in candidates:
-        try:
-            source = (yaml.parent / text).resolve()
-            if source.is_file():
-                cache.read(source)
-                return source
-        except (OSError, RuntimeError, ValueError) as e:  # no permission, a link to itself, a name too long or with NUL
-            raise UsageError(f"{where}: '{text}' cannot be read: {getattr(e, 'strerror', None) or e}") from None
-    raise UsageError(f"{where}: the file '{candidates[0]}' was not found in {yaml.parent}")
+def _source(name: str, d: Reader) -> Path:
+    """The source that the YAML names, or NAME.cu beside the YAML or in ../../kernels."""
+    names = [d.text("source")] if "source" in d.raw else [f"{name}.cu", f"../../kernels/{name}.cu"]
+    return yaml_form.find(d, *names)
 
 
 def _include(yaml: Path, d: Reader) -> Iterator[Path]:
@@ -439,7 +384,7 @@ def _tolerance(d: Reader) -> Tolerance | None:
     if "tolerance" not in d.raw:
         return None
     level = d.level("tolerance", d.raw["tolerance"])
-    level.only(("rtol", "atol", "ulp"))
+    level.only(yaml_keys.TOLERANCE)
     if not level.raw:
         raise UsageError(f"{level.where}: expected one or more of rtol, atol and ulp")
     numbers: dict[str, float] = {}
@@ -486,7 +431,9 @@ def _require_sound(kernel: Kernel) -> None:
         if kernel.dtype(a.dtype) is None and a.dtype not in words:
             allowed = ", ".join((*DTYPES, *(s.name for s in kernel.structs), *words))
             in_c = {d.c_name: d.name for d in DTYPES.values() if d.c_name not in DTYPES} | DTYPE_ALIASES
-            hint = f"; did you mean {in_c[a.dtype]}?" if a.dtype in in_c else ""
+            plain = re.sub(r"\bconst\b|[*&]", "", a.dtype).strip()  # of the function's own parameter
+            meant = in_c.get(plain, plain if plain in DTYPES else "")
+            hint = f"; did you mean {meant}?" if meant else ""
             raise UsageError(f"{file}: argument '{a.name}': '{a.dtype}' is not a dtype{hint}; allowed: {allowed}")
     fills = {*FILLS, *(p.name for p in kernel.parameters if p.kind is Kind.CHOICE)}
     for name, fill in ((a.name, fill) for a in kernel.arrays for fill in leaves(a.fill)):
@@ -495,6 +442,10 @@ def _require_sound(kernel: Kernel) -> None:
             raise UsageError(f"{file}: argument '{name}': fill: '{fill}' is not a fill; allowed: {allowed}")
     if kernel.shuffle:
         _require_shuffle(kernel, f"{file}: shuffle")
+    if len(kernel.sources) > 1 and kernel.form is not Form.KERNEL:
+        what = f"{kernel.form.label} ({kernel.source.name})"
+        raise UsageError(f"{file}: launches: source: {what} has no further sources; remove the key")
+    signatures.require_counts(kernel)
 
 
 def _require_shuffle(kernel: Kernel, where: str) -> None:

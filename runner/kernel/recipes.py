@@ -40,13 +40,19 @@ class Recipe:
     def resolved(self, variables: Mapping[str, Value]) -> Recipe:
         """The recipe with the values of a case's parameters inserted."""
         numbers = tuple(n(variables) if isinstance(n, Expression) else n for n in self.numbers)
-        if wrong := [n for n in numbers if not isinstance(n, int | float) or not abs(n) < 2**63]:  # also NaN
+        if wrong := [n for n in numbers if not self._allows(n)]:
             raise UsageError(f"{self.where}: {wrong[0]} is not a number between -2**63 and 2**63")
         if self.kind == "normal" and numbers and numbers[1] < 0:
             raise UsageError(f"{self.where}: expected a mean and a deviation of 0 or more, not {numbers[1]}")
         named = self.formula.names if self.formula else ()
         values = tuple((n, variables[n]) for n in sorted(named) if n in variables)
         return dataclasses.replace(self, numbers=numbers, values=values)
+
+    def _allows(self, number: Any) -> bool:
+        """Whether a number may be one of the recipe's: infinity and NaN are contents, but no range or mean."""
+        if not isinstance(number, int | float):
+            return False
+        return abs(number) < 2**63 or (self.kind == "constant" and not math.isfinite(number))
 
     @property
     def constants(self) -> tuple[Number, ...]:

@@ -36,6 +36,7 @@ from runner.kernel.arrays import MAX_CACHED, DType, part_types, with_parts
 from runner.kernel.case import READ, Case
 from runner.kernel.declaration import Canonical, Kernel
 from runner.kernel.recipes import Recipe
+from runner.kernel.reference_file import NOT_FOUND, module_file
 
 __all__ = ["Array", "Expected", "ExpectedArray", "Inputs", "Parameters", "cached_per_array"]  # what references import
 
@@ -265,17 +266,6 @@ def _load(path: Path) -> ModuleType:
     return modules.load(path)
 
 
-def module_file(kernel: Kernel) -> Path | None:
-    """The file of a reference: beside the YAML, beside the `.cu` or in `references/` there; `None` if not found."""
-    module = str(kernel.reference).rpartition(".")[0].replace(".", "/") + ".py"
-    return _first_file((kernel.yaml.parent, kernel.source.parent, kernel.source.parent / "references"), module)
-
-
-@functools.lru_cache(maxsize=256)  # a process asks for each case at each size
-def _first_file(folders: tuple[Path, ...], name: str) -> Path | None:
-    return next((folder / name for folder in folders if (folder / name).is_file()), None)
-
-
 def find(kernel: Kernel) -> Callable[[Inputs, Parameters, tuple[int, int, int]], Any]:
     """Import a kernel's reference by its dotted path. Raises UsageError if that fails."""
     path = str(kernel.reference)
@@ -285,9 +275,8 @@ def find(kernel: Kernel) -> Callable[[Inputs, Parameters, tuple[int, int, int]],
         module = _load(file) if file else importlib.import_module(module_name)
     except BaseException as e:  # noqa: BLE001  (the code is the user's, it may raise anything)
         interruption.check()  # raises KeyboardInterrupt if the user pressed Ctrl-C
-        searched = "" if file else " (no such file beside the YAML, beside the .cu or in references/ beside the .cu)"
         what = f"{type(e).__name__}: {shortened(str(e), MAX_MESSAGE)}"
-        raise UsageError(f"reference {path}: cannot be imported: {what}{searched}") from None
+        raise UsageError(f"reference {path}: cannot be imported: {what}{'' if file else NOT_FOUND}") from None
     found: Any = getattr(module, function, None)
     if not callable(found):
         raise UsageError(f"reference {path}: the module '{module_name}' has no function '{function}'")

@@ -14,9 +14,11 @@ from runner.device import Dim3, Surface, Texture
 from runner.errors import UsageError
 from runner.kernel.arrays import COUNTING, DTYPES, FILLS, DType
 from runner.kernel.case import (
+    MEMSET_BYTES,
     ArraySpec,
     Case,
     LaunchSpec,
+    MemorySpec,
     PointerSpec,
     ScalarSpec,
     known_values,
@@ -24,12 +26,14 @@ from runner.kernel.case import (
     to_dim3,
     unroll,
 )
-from runner.kernel.declaration import VOCABULARY, Canonical, Kernel, Kind, canonical, value_text
+from runner.kernel.computed import settle
+from runner.kernel.declaration import VOCABULARY, Canonical, Kernel, Kind, Step, canonical, value_text
 from runner.kernel.recipes import Recipe, file_mismatch
 
 # CUDA's limits for every launch (CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability").
 MAX_THREADS = 1024
 MAX_BLOCK_Z = 64
+MAX_POINTERS = 4096  # arrays of one array of pointers; each is an allocation of its own
 MAX_LAUNCHES = 10_000  # of a program
 MAX_GRID = (2**31 - 1, 65535, 65535)
 TEXELS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "float16", "float32")  # of a texture or surface
@@ -52,23 +56,23 @@ def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
     ignored. Raises UsageError if a value cannot be read, or if an expression of the kernel cannot be evaluated.
     """
     order = {name: i for i, name in enumerate(VOCABULARY)}
-    values: dict[str, Canonical] = {}
-    for p in sorted(kernel.parameters, key=lambda p: order.get(p.name, len(order))):
-        given = requested.get(p.name)
-        values[p.name] = p.default if given is None else canonical(p.name, p.kind, given)
-        if p.name == "fill" and values[p.name] not in FILLS:
-            raise UsageError(f"fill={values[p.name]}: expected one of {', '.join(FILLS)}")
+    parameters = sorted(kernel.parameters, key=lambda p: order.get(p.name, len(order)))
+    given = {p.name: canonical(p.name, p.kind, v) for p in parameters if (v := requested.get(p.name)) is not None}
+    values, fraction = settle(parameters, given)
+    if (fill := values.get("fill", "zeros")) not in FILLS:
+        raise UsageError(f"fill={fill}: expected one of {', '.join(FILLS)}")
     known = known_values(kernel, values)
     block = own_block(kernel, values)
-    excluded = _excluded(kernel, values, known, block)
+    excluded = fraction or _excluded(kernel, values, known, block)
     grid, shared = (0, 0, 0), 0
     if not excluded:
-        first = next(unroll(kernel.launches, known), None)
+        steps = unroll(kernel.launches, known)
+        first, within = next(((step, names) for step, names in steps if isinstance(step, Step)), (None, known))
         if kernel.launches and first is None:
-            excluded = "there is nothing to launch: the loops under 'launches' have no iterations"
+            excluded = "there is nothing to launch: 'launches' has no launch, or its loops have no iterations"
         elif first is not None:
-            grid, shared = to_dim3(first[0].grid, first[1]), int(first[0].shared(first[1]))
-            block = to_dim3(first[0].block, first[1]) if first[0].block else block
+            grid, shared = to_dim3(first.grid, within), int(first.shared(within))
+            block = to_dim3(first.block, within) if first.block else block
         else:
             grid, shared = to_dim3(kernel.grid, known), int(kernel.shared(known))
         excluded = excluded or _grid_error(grid)
@@ -125,13 +129,35 @@ def _case_error(case: Case) -> str:
     if next(itertools.islice(launches, MAX_LAUNCHES, None), None):
         return f"there would be more than {MAX_LAUNCHES} launches"
     arrays = {a.name: a for a in case.arrays()}
-    if reason := next(filter(None, (_launch_error(launch, arrays) for launch in case.launches)), ""):
+    if reason := next(filter(None, (_step_error(step, arrays) for step in case.steps)), ""):
         return reason
     case.source()  # evaluates the remaining expressions, as do the next lines
     case.hazard  # noqa: B018
     if case.kernel.shuffle:
         case.kernel.shuffle.argument(case.variables)
     return ""
+
+
+def _step_error(step: LaunchSpec | MemorySpec, arrays: Mapping[str, ArraySpec]) -> str:
+    return _memory_error(step) if isinstance(step, MemorySpec) else _launch_error(step, arrays)
+
+
+def _memory_error(step: MemorySpec) -> str:
+    """Why a memset or a copy is impossible; empty if it is possible."""
+    name, dtype, value = step.array.name, step.array.dtype, step.value
+    if step.origin:
+        given, needed = step.origin.nbytes, step.array.nbytes
+        if given == needed:
+            return ""
+        return f"a copy of '{step.origin.name}' ({given} bytes) to '{name}' ({needed} bytes): the sizes must be equal"
+    if step.of_bytes:
+        return "" if value in range(256) else f"memset of '{name}': the byte {value} is not within 0 to 255"
+    if wrong := [number for _, number in dtype.leaves() if not (number.holds(value) or abs(value) == math.inf)]:
+        return f"memset of '{name}': {value} is not a valid {wrong[0].name}"
+    if len(step.pattern) in MEMSET_BYTES:
+        return ""
+    what = f"{dtype.name} of the value {value} repeats nothing shorter than {len(step.pattern)} bytes"
+    return f"memset of '{name}': {what}, CUDA's memsets repeat 1, 2 or 4; launch a kernel instead"
 
 
 def _launch_error(launch: LaunchSpec, arrays: Mapping[str, ArraySpec]) -> str:
@@ -142,8 +168,10 @@ def _launch_error(launch: LaunchSpec, arrays: Mapping[str, ArraySpec]) -> str:
     for s in launch.arguments:
         if isinstance(s, ScalarSpec) and (reason := _scalar_error(s)):
             return reason
-        if isinstance(s, PointerSpec) and s.array and (reason := _pointer_error(s, arrays[s.array])):
-            return f"{s.name}: {reason}"
+        if isinstance(s, PointerSpec):
+            pointed = filter(None, (s.array, *s.arrays))
+            if reason := next(filter(None, (_pointer_error(s, arrays[name]) for name in pointed)), ""):
+                return f"{s.name}: {reason}"
     return ""
 
 
@@ -152,6 +180,10 @@ def _pointer_error(s: PointerSpec, array: ArraySpec) -> str:
         return _view_error(s.texture, array)
     if array.image:
         return f"'{array.name}' is a texture or a surface; a pointer cannot refer to it"
+    if array.split:
+        return f"'{array.name}' has 'pointers: true', so it has no address of its own; a pointer cannot refer to it"
+    if s.arrays and array.constant:
+        return f"'{array.name}' is a __constant__ or __device__ array; a pointer cannot refer to it"
     size = math.prod(array.shape)
     return "" if 0 <= s.index <= size else f"element {s.index} is not within '{array.name}' of {size} elements"
 
@@ -163,6 +195,8 @@ def _array_error(a: ArraySpec) -> str:
         return f"the array '{a.name}' would have the shape {a.shape} at offset {a.offset}; expected {allowed}"
     if not 0 <= a.lead <= math.prod(a.shape):
         return f"the array '{a.name}' of {math.prod(a.shape)} elements cannot have {a.lead} of them before its pointer"
+    if a.split and not 1 <= a.shape[0] <= MAX_POINTERS:
+        return f"the array '{a.name}' would be {a.shape[0]} arrays; 'pointers: true' is for 1 to {MAX_POINTERS}"
     if a.image and (reason := _image_error(a.image, a.dtype, a.shape)):
         return f"{a.name}: {reason}"
     for column in a.leaf_arrays():
@@ -186,6 +220,9 @@ def _scalar_error(s: ScalarSpec) -> str:
 
 def _fill_error(a: ArraySpec) -> str:
     """Why the array's type cannot hold the numbers of its fill; empty if it can."""
+    if isinstance(a.fill, Recipe) and a.fill.kind == "constant":
+        value = a.fill.constants[0]
+        return "" if math.isfinite(value) or a.dtype.stores(value) else f"{a.fill.where}: {a.dtype.name} has no {value}"
     if a.fill not in COUNTING or not a.dtype.is_float:
         return ""
     most = float(ml_dtypes.finfo(a.dtype.numpy).max)  # type: ignore[no-untyped-call]
@@ -200,6 +237,8 @@ def _image_error(texture: Texture | Surface, dtype: DType, shape: tuple[int, ...
     if dtype.fields or dtype.number not in TEXELS or dtype.numbers not in (1, 2, 4):
         return f"a texel has 1, 2 or 4 numbers of {', '.join(TEXELS)}, not {dtype.name}"
     resource = texture.resource if isinstance(texture, Texture) else "surface"
+    if len(shape) > len(MAX_IMAGE[resource]):
+        return f"a texture or a surface has 1 to {len(MAX_IMAGE[resource])} axes, not {len(shape)}"
     limits = MAX_IMAGE[resource][len(shape) - 1]
     if not limits:
         dimensions = "1 dimension" if resource == "linear" else "2 dimensions"

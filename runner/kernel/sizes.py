@@ -11,11 +11,12 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from runner.errors import UsageError
 from runner.kernel.case import Case, known_values
+from runner.kernel.computed import affected, settle
 from runner.kernel.declaration import (
     Canonical,
     Kernel,
@@ -138,13 +139,14 @@ def _axes(case: Case) -> tuple[list[Axis], list[str]]:
     macros = {e.full.strip() for e in _compiled(kernel)}
     axes, compiled = [], []
     for p in kernel.parameters:
-        if p.kind not in (Kind.SIZE, Kind.INTEGER):
+        if p.kind not in (Kind.SIZE, Kind.INTEGER) or p.name not in case.independent:
             continue
         value, is_size = values[p.name], p.kind is Kind.SIZE
         two = isinstance(value, str)
         own = dict(zip(("rows", "cols"), pair(value), strict=True)) if two else {p.name: int(value)}
         for name, n in own.items():
             same = {p.name, name} if two else {p.name, "rows", "cols"} if is_size else {p.name}
+            same |= affected(kernel.parameters, same, case.independent)
             if same & macros:
                 compiled += [p.name] * bool(is_size or same & extents)
             elif n >= 1 and same & (passed | (extents if is_size else shapes & grids)):
@@ -174,8 +176,9 @@ class _Rules:
         self._answers: dict[Point, bool] = {}
         self._kinds = {p.name: p.kind for p in case.kernel.parameters}
         self._allowed = {p.name: p.allowed for p in case.kernel.parameters if p.allowed}
-        self._known = known_values(case.kernel, dict(case.parameters))
+        self._case, self._known = case, known_values(case.kernel, dict(case.parameters))
         varied = {n for p in {a.parameter for a in axes} for n in (p, *variables(p, self._kinds[p], 1))}
+        varied |= affected(case.kernel.parameters, varied, case.independent)
         self._constraints = [c.require for c in case.kernel.constraints if c.require.names & varied]
         macros = [e for e in _compiled(case.kernel) if e.names & varied]
         self.in_macros = [a.name for a in axes if any({a.name, a.parameter} & e.names for e in macros)]
@@ -201,16 +204,24 @@ class _Rules:
         values = self.values(point)
         if any(value not in self._allowed.get(name, (value,)) for name, value in values.items()):
             return False
-        known = dict(self._known)
-        for name, value in values.items():
-            known.update(variables(name, self._kinds[name], value))
         try:
+            known = self._known_at(values)
             if not all(require(known) for require in self._constraints):
                 return False
             self.compiled |= (changes := any(macro(known) != own for macro, own in self._macros))
         except UsageError:  # an expression that has no value there
             return False
         return not changes
+
+    def _known_at(self, values: Mapping[str, Canonical]) -> dict[str, Canonical]:
+        """The values of all names in expressions."""
+        parameters, independent = self._case.kernel.parameters, self._case.independent
+        if len(independent) < len(parameters):  # some values follow
+            return known_values(self._case.kernel, settle(parameters, {**independent, **values})[0])
+        known = dict(self._known)
+        for name, value in values.items():
+            known.update(variables(name, self._kinds[name], value))
+        return known
 
     def line(self, point: Point, at: int) -> _Line:
         """The line through a point along one axis."""
@@ -333,7 +344,7 @@ def _case_at(case: Case, rules: _Rules, point: Point, most: int) -> Case | None:
     if not rules.allow(point):
         return None
     try:
-        other = make(case.kernel, {**dict(case.parameters), **rules.values(point)}, case.seed)
+        other = make(case.kernel, {**case.independent, **rules.values(point)}, case.seed)
         if other.excluded or other.hazard or _work(other) > most:
             return None
         same = other.source() == case.source()

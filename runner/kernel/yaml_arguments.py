@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -9,15 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from runner.bounds.array_expression import ArrayExpression
-from runner.device import Role, Surface
+from runner.device import Form, Role, Surface, form_of
 from runner.errors import UsageError
+from runner.kernel import yaml_form, yaml_keys
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, FORMER_NAMES, POINTER, DType, structure
 from runner.kernel.declaration import (
     TEXTURE_MODES,
     ArrayArgument,
     DeclaredTexture,
+    Entry,
     Kind,
     Loop,
+    MemoryStep,
     Parameter,
     PointerArgument,
     ScalarArgument,
@@ -28,6 +32,9 @@ from runner.kernel.recipes import NUMBERS, WORDS, Fill, MemberFills, Recipe
 from runner.kernel.yaml_reader import Reader, shown
 
 Argument = ArrayArgument | ScalarArgument | PointerArgument
+NOT_FINITE = {
+    text: math.nan if text == "nan" else float(text) for text in yaml_keys.NOT_FINITE
+}  # one NaN: it is itself
 INDICES = ("index", "index0", "index1", "index2", "index3")  # names for a fill's expression
 
 
@@ -72,6 +79,13 @@ def array_types(d: Reader, parameters: Sequence[Parameter]) -> dict[str, tuple[D
     }
 
 
+def array_shapes(d: Reader) -> dict[str, list[str]]:
+    """The lengths of each array among `arguments` as text, which `stride` needs before arguments are read."""
+    arrays = [a for a in d.sequence("arguments") if isinstance(a, dict) and "shape" in a]
+    lengths = [a["shape"] if isinstance(a["shape"], list) else [a["shape"]] for a in arrays]
+    return {str(a.get("name")): list(map(str, each)) for a, each in zip(arrays, lengths, strict=True)}
+
+
 def argument(d: Reader, counters: Collection[str]) -> Argument:
     """Read an entry of `arguments:`: an array, a scalar, or a pointer into another array.
 
@@ -80,13 +94,12 @@ def argument(d: Reader, counters: Collection[str]) -> Argument:
     d.need("name")
     if "scalar" in d.raw:
         d.counters = counters
-        return _scalar(d.exactly("name", "scalar", "value"))
-    if "pointer" in d.raw or "of" in d.raw:
+        return _scalar(d.exactly(*yaml_keys.SCALAR_ARGUMENT))
+    if "pointer" in d.raw or "of" in d.raw or ("pointers" in d.raw and "shape" not in d.raw):
         return _pointer(d, counters)
     if "value" in d.raw and "shape" not in d.raw:
         raise UsageError(f"{d.where}: a value needs its type, as in {{name: n, scalar: int32, value: size}}")
-    own = ("name", "role", "dtype", "shape", "fill", "offset", "lead", "constant", "refill", "passed")
-    d.only((*own, "texture", "surface"))
+    d.only(yaml_keys.ARRAY)
     d.need("role", "dtype", "shape")
     role = _role(d)
     constant, refill = d.flag("constant", default=False), d.flag("refill", default=True)
@@ -98,14 +111,24 @@ def argument(d: Reader, counters: Collection[str]) -> Argument:
             raise UsageError(f"{d.where}: {unfit[0]}: not allowed with a texture or a surface")
         if isinstance(image, DeclaredTexture) and role is not Role.IN:
             raise UsageError(f"{d.where}: role: a kernel only reads a texture: expected in, not {role}")
-    shape, offset, lead = d.expressions("shape"), d.expression("offset", 0), d.expression("lead", 0)
+    split = _split(d)
+    shape, offset, lead = d.expressions("shape", yaml_keys.MAX_AXES), d.expression("offset", 0), d.expression("lead", 0)
     word, fill = d.text("dtype"), d.raw.get("fill", "zeros")
     if word in d.structs and any(kind == POINTER for kind in _members(d.structs[word])):
         raise UsageError(f"{d.where}: dtype: {word} has a pointer; such a structure can only be passed by value")
     filled, passed = _fill(d, fill, f"{d.where}: fill", d.structs.get(word)), d.flag("passed", default=True)
     return ArrayArgument(
-        d.text("name"), role, word, shape, filled, offset, lead, constant, refill, image, passed=passed
+        d.text("name"), role, word, shape, filled, offset, lead, constant, refill, image, passed=passed, split=split
     )
+
+
+def _split(d: Reader) -> bool:
+    """Read the key `pointers` of an array: whether its parts are arrays of their own."""
+    split = d.flag("pointers", default=False)
+    for key in ("constant", "offset", "lead", "texture", "surface"):
+        if split and key in d.raw:
+            raise UsageError(f"{d.where}: {key}: not allowed with 'pointers: true'")
+    return split
 
 
 def _image(d: Reader) -> DeclaredTexture | Surface | None:
@@ -118,7 +141,7 @@ def _image(d: Reader) -> DeclaredTexture | Surface | None:
 
 def _texture(d: Reader) -> DeclaredTexture:
     level = d.level("texture", d.raw["texture"])
-    level.only((*TEXTURE_MODES, "normalized_coords", "border_color"))
+    level.only(yaml_keys.TEXTURE)
     words = []
     for key, allowed in TEXTURE_MODES.items():
         given = level.raw.get(key, allowed[0])
@@ -168,15 +191,25 @@ def _numbers(d: Reader, key: str, value: Any, dtype: DType | None) -> Iterator[E
 
 
 def _pointer(d: Reader, counters: Collection[str]) -> PointerArgument:
-    """Read `pointer: null`, `pointer: ARRAY` with `at`, or a `texture` `of` an array."""
+    """Read `pointer: null`, `pointer: ARRAY` with `at`, a `texture` `of` an array, or `pointers: [ARRAY, ...]`."""
+    if "pointers" in d.raw:
+        return _pointers(d.exactly(*yaml_keys.POINTERS))
     if "of" in d.raw:
-        d.only(("name", "of", "texture"))
+        d.only(yaml_keys.VIEW)
         d.need("texture")
         array = _target(d, "of", d.raw["of"], "the name of an array")
         return PointerArgument(d.text("name"), array, d.expression("at", 0), _texture(d))
-    d.only(("name", "pointer", "at"))
+    d.only(yaml_keys.POINTER)
     d.counters = counters
     return PointerArgument(d.text("name"), _target(d, "pointer", d.raw["pointer"]), d.expression("at", 0))
+
+
+def _pointers(d: Reader) -> PointerArgument:
+    """Read `pointers: [ARRAY, ...]`, an array of pointers."""
+    arrays = tuple(_target(d, f"pointers[{i}]", array) for i, array in enumerate(d.sequence("pointers")))
+    if not arrays:
+        raise UsageError(f"{d.where}: pointers: expected a list of arrays, such as [a, b]")
+    return PointerArgument(d.text("name"), "", d.as_expression("at", 0), arrays=arrays)
 
 
 def _target(d: Reader, key: str, array: Any, expected: str = "null or the name of an array") -> str:
@@ -217,21 +250,30 @@ def _fill(d: Reader, given: Any, where: str, struct: DType | None) -> Fill | Mem
             return _recipe(d, given, where)
         case list():
             try:
-                numbers = [Fraction(str(n)) for n in given]
-                return tuple(int(n) if n.denominator == 1 else float(n) for n in numbers)
+                return tuple(map(_number, given))
             except (ValueError, ZeroDivisionError, OverflowError):
-                raise UsageError(f"{where}: expected numbers such as 0.5 or -1/280, not {given}") from None
+                raise UsageError(f"{where}: expected numbers such as 0.5, -1/280 or -inf, not {given}") from None
         case bool() | None:
             raise UsageError(f"{where}: expected text, a number, a list or a recipe, not {shown(given)}")
         case int() | float():
-            return Recipe("constant", where, (given,))
+            return Recipe("constant", where, (NOT_FINITE.get(str(given), given),))
     return _text_fill(d, str(given), where)
+
+
+def _number(given: Any) -> int | float:
+    """A number of a list of contents, such as `-1/280` or `-inf`. Raises ValueError or ArithmeticError otherwise."""
+    if str(given) in NOT_FINITE:
+        return NOT_FINITE[str(given)]
+    n = Fraction(str(given))
+    return int(n) if n.denominator == 1 else float(n)
 
 
 def _text_fill(d: Reader, text: str, where: str) -> Fill:
     """Read a fill given as text: a word, a file, or an expression over the indices and other arrays."""
     if text in WORDS:
         return Recipe(text, where)
+    if text in NOT_FINITE and text not in d.known:
+        return Recipe("constant", where, (NOT_FINITE[text],))
     if text.endswith(".npy"):
         return Recipe("file", where, file=_file(d, text, where))
     if re.fullmatch(r"\w+", text) and text not in d.arrays:
@@ -269,6 +311,8 @@ def _recipe(d: Reader, given: Mapping[str, Any], where: str) -> Recipe:
             )
     if len(values) != NUMBERS[kind]:
         raise UsageError(f"{where}: {kind}: expected {NUMBERS[kind]} numbers, not {len(values)}")
+    if kind == "constant" and str(values[0]) in NOT_FINITE:
+        return Recipe(kind, where, (NOT_FINITE[str(values[0])],))
     numbers = tuple(v if isinstance(v, float) else d.as_expression(f"fill.{kind}", v, real=True) for v in values)
     return Recipe(kind, where, numbers, needed_arrays=needs)
 
@@ -280,27 +324,27 @@ def loop_names(entries: Any) -> set[str]:
     return own.union(*(loop_names(e.get("launches")) for e in inner))
 
 
-def launches(d: Reader, arguments: Sequence[Argument]) -> tuple[Step | Loop, ...]:
+def launches(d: Reader, arguments: Sequence[Argument]) -> tuple[Entry, ...]:
     """Read the key `launches`."""
     return tuple(step for entry in d.each("launches") for step in _steps(entry, arguments))
 
 
-def _steps(d: Reader, arguments: Sequence[Argument]) -> tuple[Step | Loop, ...]:
+def _steps(d: Reader, arguments: Sequence[Argument]) -> tuple[Entry, ...]:
     """Read an entry of `launches`: a step, or loops around steps."""
-    d.only(("for", "launches", "function", "arguments", "grid", "block", "shared"))
+    d.only((*yaml_keys.LOOP, *yaml_keys.LAUNCH, *yaml_keys.MEMSET, *yaml_keys.COPY))
     if "for" not in d.raw:
         return (_step(d, arguments),)
     level = d.level("for", d.raw["for"])
     ends: list[tuple[str, Expression]] = []
     for name, end in level.raw.items():
-        if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", str(name)) or name in level.counters:
-            allowed = "up to 32 characters from a-z, 0-9 and _, starting with a letter, and not used by an outer loop"
+        if not re.fullmatch(yaml_keys.NAME, str(name)) or name in level.counters:
+            allowed = "up to 32 letters, digits and _, starting with a letter, and not used by an outer loop"
             raise UsageError(f"{level.where}: {shown(name)} is not a valid name; allowed: {allowed}")
         ends.append((name, level.as_expression(name, end)))
         level.counters = (*level.counters, name)
     d.counters = level.counters
     if "launches" in d.raw:
-        d.only(("for", "launches"))
+        d.only(yaml_keys.LOOP)
         steps = launches(d, arguments)
     else:
         d.raw = {key: value for key, value in d.raw.items() if key != "for"}
@@ -310,8 +354,10 @@ def _steps(d: Reader, arguments: Sequence[Argument]) -> tuple[Step | Loop, ...]:
     return steps
 
 
-def _step(d: Reader, arguments: Sequence[Argument]) -> Step:
-    d.only(("function", "arguments", "grid", "block", "shared"))
+def _step(d: Reader, arguments: Sequence[Argument]) -> Step | MemoryStep:
+    if "memset" in d.raw or "copy" in d.raw:
+        return _memory_step(d, arguments)
+    d.only(yaml_keys.LAUNCH)
     passed = [a.name for a in arguments if not isinstance(a, ArrayArgument) or (a.passed and not a.constant)]
     names = [str(name) for name in d.sequence("arguments")] or passed
     if unknown := [name for name in names if name not in passed]:
@@ -320,4 +366,49 @@ def _step(d: Reader, arguments: Sequence[Argument]) -> Step:
         raise UsageError(f"{d.where}: the key 'grid' is missing")
     grid = d.expressions("grid") if "grid" in d.raw else d.grid
     block = d.expressions("block") if "block" in d.raw else ()
-    return Step(d.function(""), tuple(names), grid, block, d.expression("shared", d.shared))
+    source = _launched_source(d) if "source" in d.raw else None
+    return Step(d.function(""), tuple(names), grid, block, d.expression("shared", d.shared), source)
+
+
+def _launched_source(d: Reader) -> Path:
+    """The source of a launch, which has to be CUDA C++ with a kernel."""
+    path = yaml_form.find(d, d.text("source"))
+    if form_of(path, host=False) is not Form.KERNEL:
+        raise UsageError(f"{d.where}: source: expected CUDA C++ (.cu), not '{path.name}'")
+    return path
+
+
+def _memory_step(d: Reader, arguments: Sequence[Argument]) -> MemoryStep:
+    """Read `memset: ARRAY` with a `value` or a `byte`, or `copy: {from: ARRAY, to: ARRAY}`."""
+    if "copy" in d.raw:
+        d.only(yaml_keys.COPY)
+        level = d.level("copy", d.raw["copy"]).exactly("from", "to")
+        origin, array = (_plain_array(level, key, arguments) for key in ("from", "to"))
+        if origin.name == array.name:
+            raise UsageError(f"{level.where}: from and to are the same array, '{array.name}'")
+        return MemoryStep(_written(level, "to", array), origin.name)
+    d.only(yaml_keys.MEMSET)
+    array = _plain_array(d, "memset", arguments)
+    if "value" in d.raw and "byte" in d.raw:
+        raise UsageError(f"{d.where}: a memset has a value or a byte, not both")
+    key = "byte" if "byte" in d.raw else "value"
+    value, is_float = d.raw.get(key, 0), any(dtype.is_float for dtype in d.arrays[array.name])
+    number = value if isinstance(value, float) else d.as_expression(key, value, real=is_float and key == "value")
+    return MemoryStep(_written(d, "memset", array), "", number, key == "byte")
+
+
+def _plain_array(d: Reader, key: str, arguments: Sequence[Argument]) -> ArrayArgument:
+    """The array that a memset or a copy names, which has to be memory that a pointer reaches."""
+    name = _target(d, key, d.raw[key], "the name of an array")
+    array = next(a for a in arguments if isinstance(a, ArrayArgument) and a.name == name)
+    if array.image or array.constant or array.split:
+        kind = "a texture or a surface" if array.image else "a __constant__ or __device__ array"
+        kind = "an array of pointers" if array.split else kind
+        raise UsageError(f"{d.where}: {key}: '{name}' is {kind}; expected an array with a plain pointer")
+    return array
+
+
+def _written(d: Reader, key: str, array: ArrayArgument) -> str:
+    if array.role is Role.IN:
+        raise UsageError(f"{d.where}: {key}: '{array.name}' has the role in, so nothing may write it; use another role")
+    return array.name

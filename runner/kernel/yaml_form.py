@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from runner.device import Form, form_of
+from runner.device import Form, cache, form_of
 from runner.errors import UsageError
 from runner.kernel.yaml_reader import Reader, shown
 
@@ -23,6 +23,40 @@ FOREIGN = {
     Form.BINARY: ("macros", "include"),
 }
 """The keys that a form lacks."""
+
+
+def find(d: Reader, *names: str) -> Path:
+    """The first of these files, relative to the YAML's folder, that is there. Raises UsageError if none is."""
+    where = f"{d.where}: source"
+    for text in names:
+        try:
+            source = (d.folder / text).resolve()
+            if source.is_file():
+                cache.read(source)
+                return source
+        except (OSError, RuntimeError, ValueError) as e:  # no permission, a link to itself, a name too long or with NUL
+            raise UsageError(f"{where}: '{text}' cannot be read: {getattr(e, 'strerror', None) or e}") from None
+    raise UsageError(f"{where}: the file '{names[0]}' was not found in {d.folder}")
+
+
+def further(launches: Any) -> Iterator[str]:
+    """The sources that launches name, as the key `launches` writes them."""
+    for entry in launches if isinstance(launches, list) else ():
+        if isinstance(entry, dict):
+            yield from further(entry.get("launches"))
+            if isinstance(entry.get("source"), str):
+                yield entry["source"]
+
+
+def moved(launches: Any, place: Callable[[str], str]) -> Any:
+    """The key `launches` with other names of sources, which `place` gives."""
+    if isinstance(launches, list):
+        return [moved(entry, place) for entry in launches]
+    if not isinstance(launches, dict):
+        return launches
+    changed = {"source": place(launches["source"])} if isinstance(launches.get("source"), str) else {}
+    inner = {"launches": moved(launches["launches"], place)} if "launches" in launches else {}
+    return {**launches, **changed, **inner}
 
 
 def read(d: Reader, source: Path, own: Mapping[str, Any]) -> Form:

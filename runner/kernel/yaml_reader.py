@@ -10,7 +10,7 @@ import dataclasses
 import difflib
 import re
 import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,17 +19,20 @@ from typing import Any
 import yaml
 
 from runner.bounds.array_expression import ArrayExpression
-from runner.bounds.formula import expanded, shortened
+from runner.bounds.formula import expanded, parse, shortened
 from runner.errors import UsageError
 from runner.files.limited_yaml import LOADER, check_yaml
 from runner.kernel.arrays import DType, part_types
 from runner.kernel.declaration import FunctionName
 from runner.kernel.expression import Expression, RealExpression
+from runner.kernel.strides import with_strides
+from runner.kernel.yaml_keys import MEANT
 
 # Hydra composes a configuration file several times, a millisecond per node each.
 MAX_BYTES, MAX_NODES = 2**18, 10_000
 MAX_REFERENCES = 24  # ${...} in a file: each may expand to several others, so the expansion grows exponentially
 MAX_PARAMETERS = 256  # of a kernel
+QUOTE = 'a comma ends a value in [] and {}, so quote it: "ceil_div(size, block)"'
 _PARAMETERS = re.compile(r"^parameters:.*(?:\n(?:[ \t#].*)?)*", re.MULTILINE)  # up to the next key
 
 
@@ -104,6 +107,31 @@ def shown(value: Any) -> str:
     return f"'{shortened(text, 60)}'"
 
 
+def near(key: str, allowed: Iterable[str]) -> str:
+    """The key that a misspelt one, or a word of another tool, stands for; empty if there is none."""
+    allowed = list(allowed)
+    if (meant := MEANT.get(key.lower())) in allowed:
+        return str(meant)
+    return next(iter(difflib.get_close_matches(key, allowed, n=1)), "")
+
+
+def is_torn(text: Any) -> bool:
+    """Whether a text is a part of an expression that YAML has split at a comma."""
+    return str(text).count("(") != str(text).count(")")
+
+
+def _meant_list(value: Any) -> str:
+    """The list of x, y, z that people mean by `16x16`, `(a, b)` or `{x: a, y: b}`; empty for anything else."""
+    if isinstance(value, dict) and value and set(value) <= set("xyz"):
+        return f"[{', '.join(str(value.get(axis, 1)) for axis in 'xyz'[: 1 + max(map('xyz'.index, value))])}]"
+    if isinstance(value, str) and re.fullmatch(r"\s*\d+(\s*x\s*\d+){1,2}\s*", value):
+        return f"[{', '.join(re.findall(r'[0-9]+', value))}]"
+    with suppress(UsageError):
+        body = parse(value, "").body if isinstance(value, str) else None
+        return f"[{', '.join(map(ast.unparse, body.elts))}]" if isinstance(body, ast.Tuple) else ""
+    return ""
+
+
 @dataclass
 class Reader:
     """One level of a YAML: its content, its path for messages, and what it shares with the levels above and below."""
@@ -119,6 +147,7 @@ class Reader:
     arrays: Mapping[str, tuple[DType, ...]] = field(default_factory=dict)  # possible types, by array
     helpers: Mapping[str, str] = field(default_factory=dict)  # definitions over arrays, by name
     structs: Mapping[str, DType] = field(default_factory=dict)
+    shapes: Mapping[str, Sequence[str]] = field(default_factory=dict)  # the lengths as expressions, by array
     grid: tuple[Expression, ...] = ()  # the default of launches, as is `shared`
     shared: Any = 0
     folder: Path = Path()  # that contains the YAML
@@ -154,8 +183,9 @@ class Reader:
         allowed = sorted(allowed)
         for key in self.raw:
             if key not in allowed:
-                near = difflib.get_close_matches(str(key), allowed, n=1)
-                hint = f"; did you mean {near[0]}?" if near else ""
+                if self.raw[key] is None and is_torn(key):
+                    raise UsageError(f"{self.where}: {shown(key)} is not a valid key; {QUOTE}")
+                hint = f"; did you mean {meant}?" if (meant := near(str(key), allowed)) else ""
                 raise UsageError(f"{self.where}: {shown(key)} is not a valid key{hint}; allowed: {', '.join(allowed)}")
 
     def need(self, *keys: str) -> None:
@@ -205,7 +235,7 @@ class Reader:
         where = f"{self.where}: {key}"
         if isinstance(value, bool) or not isinstance(value, int | str | (float if real else int)):
             raise UsageError(f"{where}: expected an expression, not {shown(value)}")
-        code = expanded(str(value), self.let, where)
+        code = expanded(with_strides(str(value), self.shapes, where), self.let, where)
         kind = RealExpression if real else Expression
         e = kind(str(value), where, "" if code == str(value) else code, number)
         known = {*self.known, *self.counters}
@@ -231,12 +261,18 @@ class Reader:
         """The expression under `key`; `None` if `key` is missing."""
         return None if self.raw.get(key) is None else self.expression(key)
 
-    def expressions(self, key: str) -> tuple[Expression, ...]:
-        """The expression, or the list of one to three, under `key`."""
+    def expressions(self, key: str, most: int = 3) -> tuple[Expression, ...]:
+        """The expression, or the list of one to `most`, under `key`."""
         value = self.raw.get(key)
+        if meant := _meant_list(value):
+            raise UsageError(
+                f"{self.where}: {key}: expected an expression or a list, such as {meant}, not {shown(value)}"
+            )
         values = value if isinstance(value, list) else [value]
-        if not 1 <= len(values) <= 3:
-            raise UsageError(f"{self.where}: {key}: expected 1 to 3 expressions, not {len(values)}")
+        if isinstance(value, list) and (torn := next(filter(is_torn, value), None)):
+            raise UsageError(f"{self.where}: {key}: {shown(torn)} is not a valid expression; {QUOTE}")
+        if not 1 <= len(values) <= most:
+            raise UsageError(f"{self.where}: {key}: expected 1 to {most} expressions, not {len(values)}")
         return tuple(self.as_expression(key, v) for v in values)
 
     @property

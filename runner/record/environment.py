@@ -35,6 +35,7 @@ REFERENCE = "reference"  # key of the case that every GPU measures
 MAX_CHANGES = 3  # that a message names
 MAX_CHARACTERS = 40  # of a value that a message shows
 GIT_LIMIT_S = 10.0
+NOT_KEPT = "not_kept"  # key of the included files that the run folder does not have
 CHECKOUT = Path(__file__).resolve().parents[2]  # of the runner, if it is not installed
 
 Entry = dict[str, Any]
@@ -65,8 +66,8 @@ def gather(arguments: Sequence[str], *, record_host: bool) -> dict[str, Any]:
     }
 
 
-def note_sources(folder: RunFolder, files: Iterable[Path]) -> None:
-    """Add to environment.json which of the kernels' files are uncommitted, or outside any git repository.
+def note_sources(folder: RunFolder, files: Iterable[Path], not_kept: Sequence[str]) -> None:
+    """Add to environment.json which of the kernels' files are uncommitted, outside any git repository, or not kept.
 
     Files of an installed runner are ignored.
     """
@@ -79,7 +80,9 @@ def note_sources(folder: RunFolder, files: Iterable[Path]) -> None:
         git = ("git", "-C", str(parent), "-c", "core.quotePath=false")
         diff = _output(*git, "diff", "--relative", "--name-only", "HEAD", "--", *names)
         answers.append((names, _output(*git, "ls-files", "--", *names), diff))
-    files_by_state: dict[str, list[str]] = {"uncommitted": [], "unversioned": []}
+    files_by_state: dict[str, list[str]] = {
+        "uncommitted": [], "unversioned": [], NOT_KEPT: list(not_kept),
+    }  # fmt: skip
     for names, tracked_names, changed_names in answers:
         tracked, changed = tracked_names(), changed_names()
         if tracked is None:

@@ -119,9 +119,9 @@ class RunFolder:
         """The PTX of the binary of this name."""
         return self.path / "machine" / f"{binary}.ptx"
 
-    def cubin(self, binary: str) -> Path:
-        """The binary of this name, as the compiler wrote it."""
-        return self.path / "machine" / f"{binary}.cubin"
+    def cubin(self, binary: str, part: int = 0) -> Path:
+        """The binary of this name, as the compiler wrote it; of several sources, that of this number."""
+        return self.path / "machine" / f"{binary}{f'-{part}' if part else ''}.cubin"
 
     def read(self, path: Path, max_bytes: int = 0) -> bytes:
         """The content of a file; see `safe.read`."""

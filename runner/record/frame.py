@@ -61,6 +61,11 @@ def own_parameters(names: Sequence[str]) -> list[str]:
     return [name for name in names[:end] if name not in columns.BY_NAME]
 
 
+def own_parts(frame: pd.DataFrame) -> list[str]:
+    """`rows` and `cols`, where a kernel without a size has them as parameters of its own."""
+    return [name for name in ("rows", "cols") if (frame[name].notna() & frame["size"].isna()).any()]
+
+
 def metric_names(names: Sequence[str]) -> list[str]:
     """The metrics that kernels declare: the unknown columns after the status."""
     return [name for name in names[names.index("status") :] if name not in columns.BY_NAME and name != "emulated"]

@@ -179,7 +179,8 @@ def read(path: Path, *, newest: bool = False) -> Run:
         raise UsageError(f"{path}: there is no such folder; give a run folder, such as outputs/DATE/TIME-WHAT")
     plan, environment = folder.planned(), runs.environment(path)
     frame = frames.load(path, plan, newest=newest)
-    own, metrics = frames.own_parameters(list(frame.columns)), frames.metric_names(list(frame.columns))
+    own = [*frames.own_parts(frame), *frames.own_parameters(list(frame.columns))]
+    metrics = frames.metric_names(list(frame.columns))
     try:
         declared, by = _metrics(plan), criterion(plan)
     except (*runs.MALFORMED, UsageError):

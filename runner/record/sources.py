@@ -7,11 +7,10 @@ sources/kernels/    the .cu files, what they include, and the references
 from __future__ import annotations
 
 import functools
-import importlib.util
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,10 @@ import yaml
 from runner.device import cache
 from runner.files import atomic
 from runner.jobs.job import Job, Origin
+from runner.kernel import yaml_form
 from runner.kernel.declaration import Kernel
 from runner.kernel.recipes import files as data_files
-from runner.kernel.reference import module_file
+from runner.kernel.reference_file import installed_file, module_file
 from runner.kernel.yaml_reader import MAX_BYTES
 from runner.record import environment
 from runner.record.folder import RunFolder, copy_file
@@ -39,17 +39,20 @@ def keep(folder: RunFolder, plan: Sequence[Job]) -> None:
     """Copy the sources of the jobs into the folder. Jobs that were restored from this folder are skipped."""
     plan = [job for job in plan if not job.case.kernel.yaml.is_relative_to(folder.sources)]
     jobs = {job.case.kernel.yaml: job for job in plan}.values()
-    environment.note_sources(folder, dict.fromkeys(file for job in jobs for file in _files(job.case.kernel)))
+    files = dict.fromkeys(file for job in jobs for file in _files(job.case.kernel, job.origin))
+    environment.note_sources(
+        folder, files, sorted({str(file) for job in jobs for file in _elsewhere(job.case.kernel, job.origin)})
+    )
     for job in jobs:
         _keep_kernel(folder.sources, job.case.kernel, job.origin)
     conf = folder.sources / "conf"
-    files: dict[Path, Path] = {}
+    configuration: dict[Path, Path] = {}
     for root in dict.fromkeys(root for job in plan for root in job.origin.folders):
         for path in sorted(root.rglob("*.yaml")):
             if path.parent.name != "kernel" and _is_configuration(path, root):
-                files.setdefault(path.relative_to(root), path)  # the first folder with a file counts
+                configuration.setdefault(path.relative_to(root), path)  # the first folder with a file counts
     kernels = sorted(path.stem.encode() for path in (conf / "kernel").glob("*.yaml"))
-    for name, path in files.items():
+    for name, path in configuration.items():
         if name.parts[0] in ("experiment", name.name):
             atomic.write(conf / name, _with_stored_kernel(path.read_bytes(), kernels))
         else:
@@ -61,9 +64,10 @@ def keep(folder: RunFolder, plan: Sequence[Job]) -> None:
         atomic.write_text(conf / EXTRA_PARAMETERS, text)
 
 
-def _files(kernel: Kernel) -> tuple[Path, ...]:
+def _files(kernel: Kernel, origin: Origin) -> tuple[Path, ...]:
     common = [kernel.common] if kernel.common else []
-    return (kernel.yaml, *common, kernel.source, *_included(kernel), *_reference_modules(kernel), *_data(kernel))
+    modules = _reference_modules(kernel)
+    return (kernel.yaml, *common, *kernel.sources, *_included(kernel, origin), *modules, *_data(kernel))
 
 
 def _is_configuration(path: Path, root: Path) -> bool:
@@ -87,7 +91,7 @@ def _keep_kernel(target: Path, kernel: Kernel, origin: Origin) -> None:
     with_yaml = [path for path in modules if path.is_relative_to(yaml_folder)]
     if yaml_folder == kernel.source.parent:
         with_yaml = []
-    files = [kernel.source, *_included(kernel), *(() if with_yaml else modules)]
+    files = [*kernel.sources, *_included(kernel, origin), *(() if with_yaml else modules)]
     root = Path(os.path.commonpath([*(path.parent for path in files), *kernel.include]))
     kernels = target / "kernels"
     copies = [kernels / path.relative_to(root) for path in files]
@@ -101,17 +105,24 @@ def _keep_kernel(target: Path, kernel: Kernel, origin: Origin) -> None:
         copy_file(path, conf / path.relative_to(yaml_folder.resolve()))
     for path in kernel.include:
         (kernels / path.relative_to(root)).mkdir(parents=True, exist_ok=True)
-    source, *include = (
-        os.path.relpath(kernels / path.relative_to(root), conf) for path in (kernel.source, *kernel.include)
-    )
-    atomic.write_text(conf / kernel.yaml.name, _stored_yaml(kernel, origin, source, include))
+
+    def stored(path: Path) -> str:
+        return os.path.relpath(kernels / path.relative_to(root), conf)
+
+    atomic.write_text(conf / kernel.yaml.name, _stored_yaml(kernel, origin, stored))
 
 
-def _stored_yaml(kernel: Kernel, origin: Origin, source: str, include: Sequence[str]) -> str:
-    """A kernel's YAML with other paths. The rest stays as written unless Hydra had to compose it."""
-    text, line = kernel.yaml.read_text(encoding="utf-8"), f"source: {source}"
-    if include or _COMPOSED.search(text) or text.lstrip().startswith("{"):
-        paths = {"source": source, **({"include": include} if include else {})}
+def _stored_yaml(kernel: Kernel, origin: Origin, stored: Callable[[Path], str]) -> str:
+    """A kernel's YAML with other paths, by `stored`. The rest stays as written unless Hydra had to compose it."""
+    source, include = stored(kernel.source), [stored(path) for path in kernel.include]
+    text, line, further = kernel.yaml.read_text(encoding="utf-8"), f"source: {source}", len(kernel.sources) > 1
+    if include or further or _COMPOSED.search(text) or text.lstrip().startswith("{"):
+        paths: dict[str, Any] = {"source": source, **({"include": include} if include else {})}
+        if further:
+            folder = kernel.yaml.parent
+            paths["launches"] = yaml_form.moved(
+                origin.kernel["launches"], lambda name: stored((folder / name).resolve())
+            )
         return str(yaml.safe_dump({**origin.kernel, **paths}, sort_keys=False))
     return _SOURCE_LINE.sub(line, text) if _SOURCE_LINE.search(text) else f"{line}\n{text}"
 
@@ -121,30 +132,36 @@ def fingerprint(kernel: Kernel, declared: Mapping[str, Any]) -> Mapping[str, str
 
     Args:
         kernel: The kernel.
-        declared: The content of its YAML. The keys `source` and `include` are ignored.
+        declared: The content of its YAML. The folders of sources and includes are ignored.
 
     Returns:
         12 hexadecimal digits by the name of each file.
     """
     content = {key: value for key, value in declared.items() if key not in ("source", "include")}
+    if "launches" in content:
+        content["launches"] = yaml_form.moved(content["launches"], lambda name: Path(name).name)
     modules = [*(_reference_modules(kernel) or _installed(kernel.reference)), *_data(kernel)]
     files = tuple((path.name, path) for path in modules)
     if kernel.common:
         files = ((f"family/{kernel.common.name}", kernel.common), *files)
-    return _fingerprint(kernel.source, kernel.include, kernel.yaml.name, json.dumps(content, default=str), files)
+    return _fingerprint(kernel.sources, kernel.include, kernel.yaml.name, json.dumps(content, default=str), files)
 
 
 @functools.lru_cache(maxsize=1024)  # files are taken as constant within a sweep
 def _fingerprint(
-    source: Path, include: tuple[Path, ...], yaml_name: str, content: str, files: tuple[tuple[str, Path], ...]
+    sources: tuple[Path, ...],
+    include: tuple[Path, ...],
+    yaml_name: str,
+    content: str,
+    files: tuple[tuple[str, Path], ...],
 ) -> Mapping[str, str]:
-    folder = source.parent
+    folder = sources[0].parent
     included = [
         (path.relative_to(folder).as_posix() if path.is_relative_to(folder) else path.name, path)
-        for path in _headers(source, include)
+        for path in _headers(sources, include)
     ]
     hashes = {yaml_name: cache.key(content)[:12]}
-    for name, path in [(source.name, source), *included, *files]:
+    for name, path in [*((source.name, source) for source in sources), *included, *files]:
         hashes[name] = cache.key(hashes.get(name, ""), cache.digest(path))[:12]
     return hashes
 
@@ -154,12 +171,28 @@ def _data(kernel: Kernel) -> list[Path]:
     return list(dict.fromkeys(path for array in kernel.arrays for path in data_files(array.fill)))
 
 
-def _included(kernel: Kernel) -> list[Path]:
-    return _headers(kernel.source, kernel.include)
+def _included(kernel: Kernel, origin: Origin) -> list[Path]:
+    """The included files that are kept: those below a configuration folder, or below a folder that the YAML names.
+
+    Run folders are shown and passed on, so `#include "/etc/passwd"` must not put that file into one.
+    """
+    named = (*origin.folders, kernel.yaml.parent, *(source.parent for source in kernel.sources), *kernel.include)
+    roots = [folder.resolve() for folder in named]
+    return [p for p in _headers(kernel.sources, kernel.include) if any(p.resolve().is_relative_to(r) for r in roots)]
 
 
-def _headers(source: Path, include: Sequence[Path]) -> list[Path]:
-    return list(cache.includes(cache.read(source), [source.parent, *include]))
+def _elsewhere(kernel: Kernel, origin: Origin) -> list[Path]:
+    """The included files that stay where they are."""
+    kept = _included(kernel, origin)
+    return [path for path in _headers(kernel.sources, kernel.include) if path not in kept]
+
+
+def _headers(sources: Sequence[Path], include: Sequence[Path]) -> list[Path]:
+    """The headers that the sources include; of a Python source, the modules beside it that it imports."""
+    if sources[0].suffix == ".py":
+        return [path for path in _with_imported(sources[0]) if path != sources[0]]
+    found = (path for source in sources for path in cache.includes(cache.read(source), [source.parent, *include]))
+    return list(dict.fromkeys(found))
 
 
 def _reference_modules(kernel: Kernel) -> list[Path]:
@@ -182,5 +215,5 @@ def _with_imported(module: Path) -> list[Path]:
 
 
 def _installed(reference: object) -> list[Path]:
-    spec = importlib.util.find_spec(reference.rpartition(".")[0]) if isinstance(reference, str) else None
-    return [Path(spec.origin)] if spec and spec.origin and Path(spec.origin).is_file() else []
+    found = installed_file(reference.rpartition(".")[0]) if isinstance(reference, str) else None
+    return [found] if found else []

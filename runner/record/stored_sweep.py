@@ -164,7 +164,7 @@ def _stored_yaml(folder: RunFolder, name: str) -> tuple[Path, Any]:
 
 
 def _require_files_inside(folder: RunFolder, kernel: Kernel) -> None:
-    for path in (kernel.source, *kernel.include):  # these may come from its family's YAML
+    for path in (*kernel.sources, *kernel.include):  # these may come from its family's YAML
         _require_inside(RunFolder(folder.path.resolve()), path)
 
 

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from runner.device import Form
-from runner.device.kinds import brief_caution, caution, label
-from runner.display.text import count, limited, listed, one_line
+from runner.device.kinds import brief_caution, caution, is_gpu, label
+from runner.display.text import absent, count, limited, listed, one_line
 from runner.display.text import sentences as sentences_of
 from runner.jobs.settings import SANITIZERS
+from runner.record.environment import NOT_KEPT
 from runner.record.ranking import IDLE
 from runner.record.run import Run
+from runner.record.runs import section
 from runner.report import profiled
 from runner.report.missing import command
 from runner.stages.profile.sanitizer import NAME as SANITIZER
@@ -29,6 +31,8 @@ RACES = "Races, uninitialized and out-of-bounds accesses"
 RACE_FOUND = "checked CPU device"  # part of the reason of a row with a race or another of these findings
 LOOKS_FOR_RACES = ("memcheck", "racecheck", "initcheck")  # tools that find what `RACES` names
 OPAQUE = ("GPU only: ", Form.PYTHON.label)  # beginnings of `races_skipped` where no device can look inside
+CALLED = "Checked on {}: values{}. Not checked: what the Python functions do inside, speed."
+CALLED_BRIEF = "Checked: values{}; not what the Python functions do inside, speed."
 OWN_SIZE = "its own size"  # in `races_at`
 
 
@@ -37,7 +41,7 @@ def sentences(run: Run) -> list[str]:
     races = {kind: races_sentence(run, kind) for kind in sorted(set(run.frame["device"]))}
     checked = {kind: _checked(run, kind, races[kind]) for kind in _launched(run)}
     unchecked = [sentence for kind, sentence in races.items() if not checked.get(kind)]
-    return [*filter(None, [*unchecked, *checked.values()]), *_sizes_not_tried(run)]
+    return [*filter(None, [*unchecked, *checked.values()]), *_sizes_not_tried(run), *_not_kept(run)]
 
 
 def in_brief(run: Run) -> list[str]:
@@ -47,15 +51,34 @@ def in_brief(run: Run) -> list[str]:
         variants = _variants(run, kind)
         done = [group for group in variants if all(row["races_at"] for row in group)]
         races = _part(PART, len(done), len(variants), "races", "variants")
-        line = brief_caution(kind, *_further(run, kind, PART), races) if kind in _launched(run) else ""
+        sizes, orders = _further(run, kind, PART)
+        line = brief_caution(kind, sizes, orders, races) if kind in _launched(run) else ""
+        if line and _only_called(run, kind):
+            line = CALLED_BRIEF.format(f", {sizes}" if sizes else "")
         line = f"On {label(kind)}: {line[:1].lower()}{line[1:]}" if line and len(kinds) > 1 else line
         lines += [line, "" if line and done else races_sentence(run, kind)]
-    return list(filter(None, lines))
+    return [*filter(None, lines), *_not_kept(run)]
+
+
+def _not_kept(run: Run) -> list[str]:
+    """The included files that the run folder does not have, without their folders; an empty list if it has all."""
+    paths = section(run.environment, "sources").get(NOT_KEPT)
+    names = [one_line(Path(str(path)).name, 60) for path in paths] if isinstance(paths, list) else []
+    if not names:
+        return []
+    files = listed(limited(names, MAX_NAMES))
+    return [f"Not kept with the run, as outside the kernel's folders and those of `include`: {files}."]
 
 
 def _launched(run: Run) -> list[str]:
     launched = run.frame[~run.frame["status"].isin((*IDLE, "compile_error"))]
     return sorted(set(launched["device"]))
+
+
+def _only_called(run: Run, kind: str) -> bool:
+    """Whether all that ran on a kind of device without a GPU were Python functions, which alone have no grid there."""
+    grids = [row.get("grid") for row in run.rows if row["device"] == kind and row["status"] == "ok"]
+    return not is_gpu(kind) and bool(grids) and all(map(absent, grids))
 
 
 def _part(form: str, number: int, total: int, what: str, noun: str) -> str:
@@ -76,6 +99,8 @@ def _further(run: Run, kind: str, form: str) -> tuple[str, str]:
 def _checked(run: Run, kind: str, races: str) -> str:
     """What a run without a GPU has checked; empty for a GPU."""
     sizes, orders = _further(run, kind, WITHIN)
+    if _only_called(run, kind):
+        return CALLED.format(label(kind), f" (also at {sizes})" if sizes else "")
     return caution(kind, sizes and f"at {sizes}", orders and f"in {orders}", races)
 
 

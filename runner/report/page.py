@@ -26,6 +26,7 @@ from runner.device.kinds import RECORDING, is_gpu, name_of
 from runner.display.text import MEANINGS, count, described, limited, listed, one_line, plain
 from runner.errors import UsageError
 from runner.files import atomic, limited_yaml
+from runner.kernel import yaml_form
 from runner.record import ranking
 from runner.record.folder import RunFolder
 from runner.record.run import Run
@@ -298,7 +299,7 @@ class _Sources:
     def of_kernel(self, kernel: str) -> Iterator[Path]:
         """Yield a kernel's files: source, includes, YAML."""
         declaration = self._folder.sources / "conf" / "kernel" / f"{kernel}.yaml"
-        if source := self._source(kernel, declaration):
+        for source in self._sources_of(kernel, declaration):
             yield source
             yield from cache.includes(self.text(source), [source.parent], self._files, self.text)
         if declaration in self._files:
@@ -312,15 +313,19 @@ class _Sources:
                 raise UsageError(f"{self._folder.sources}: more than {MAX_SOURCES_READ:,} characters")
         return self._texts[path]
 
-    def _source(self, kernel: str, declaration: Path) -> Path | None:
-        """The source that the YAML names, else the first .cu file with the kernel's name."""
+    def _sources_of(self, kernel: str, declaration: Path) -> list[Path]:
+        """The source that the YAML names, else the first .cu file with the kernel's name; then those of launches."""
         try:
             content = limited_yaml.load_yaml(self.text(declaration)) if declaration in self._files else None
         except (ValueError, RecursionError, yaml.YAMLError):
             content = None
-        name = content.get("source") if isinstance(content, dict) else None
-        path = Path(os.path.normpath(declaration.parent / name)) if isinstance(name, str) else None
-        return path if path in self._files else self._by_stem.get(kernel)
+        keys = content if isinstance(content, dict) else {}
+        own, *further = (
+            Path(os.path.normpath(declaration.parent / name)) if isinstance(name, str) else None
+            for name in (keys.get("source"), *yaml_form.further(keys.get("launches")))
+        )
+        found = [own if own in self._files else self._by_stem.get(kernel), *further]
+        return [path for path in dict.fromkeys(found) if path in self._files]
 
 
 def _macros(folder: RunFolder) -> dict[str, dict[str, dict[str, None]]]:

@@ -327,7 +327,8 @@ def embedded(run: Run, in_table: Sequence[str], views: Sequence[dict[str, Any]])
     charts and row numbers.
     """
     columns: dict[str, Any] = {}
-    for name in sorted(str(name) for name in run.frame.columns if name not in NOT_EMBEDDED and name not in in_table):
+    left_out = (NOT_EMBEDDED - {*run.own_parameters}) | {*in_table}
+    for name in sorted(str(name) for name in run.frame.columns if name not in left_out):
         values = [_plain(value) for value in run.frame[name].tolist()]
         column = values[0] if values and all(value == values[0] for value in values) else values
         columns |= {} if column is None else {name: column}

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from runner.errors import UsageError
 from runner.kernel.case import known_values
+from runner.kernel.computed import affected, settle
 from runner.kernel.declaration import Canonical, Constraint, Kernel, Kind, canonical, threads
 from runner.kernel.resolve import MAX_BLOCK_Z, MAX_THREADS
 from runner.record.searched import Point
@@ -178,7 +179,7 @@ def kernel_space(kernel: Kernel, fixed: Mapping[str, Any], varied: Mapping[str, 
                 f"search: {axis.name}: none of its values is allowed for kernel {kernel.name}; allowed: {choices}"
             )
         tables.append(((number,), np.array(allowed)))
-    base = {name: p.default for name, p in own.items()} | {axis.name: axis.values[0] for axis in axes} | dict(fixed)
+    base = {axis.name: axis.values[0] for axis in axes} | dict(fixed)
     tables += [table for constraint in kernel.constraints if (table := _table(kernel, constraint, axes, base))]
     space = Space(tuple(axes), tuple(tables))
     if not space.count:
@@ -190,19 +191,21 @@ def kernel_space(kernel: Kernel, fixed: Mapping[str, Any], varied: Mapping[str, 
 
 
 def _table(kernel: Kernel, constraint: Constraint, axes: Sequence[Axis], base: Mapping[str, Canonical]) -> Table | None:
-    """Evaluate a constraint for all values of the axes that it names; `base` has a value of each parameter.
+    """Evaluate a constraint for all values of the axes on which it depends; `base` has the given values.
 
     `None` if the table would have more than `MAX_ENTRIES`, or if the constraint names no axis.
     """
     own = {p.name: p for p in kernel.parameters}
-    numbers = [n for n, axis in enumerate(axes) if _names(own[axis.name]) & constraint.require.names]
+    depends = [affected(kernel.parameters, _names(own[axis.name]), base) for axis in axes]
+    numbers = [n for n, names in enumerate(depends) if names & constraint.require.names]
     shape = [len(axes[n].values) for n in numbers]
     if math.prod(shape) > MAX_ENTRIES:
         return None
     table = np.zeros(shape, np.bool_)
     for indices in np.ndindex(*shape):
         values = {axes[n].name: axes[n].values[i] for n, i in zip(numbers, indices, strict=True)}
-        table[indices] = bool(constraint.require(known_values(kernel, {**base, **values})))
+        settled, _ = settle(kernel.parameters, {**base, **values})
+        table[indices] = bool(constraint.require(known_values(kernel, settled)))
     if not table.any():
         raise UsageError(
             f"search: no combination meets the constraint '{constraint.require.full}' of kernel {kernel.name}: "

@@ -54,10 +54,15 @@ class Compilation:
         found: dict[int, Compiled] = {}
         try:
             sources = {self.start(source): source for source in jobs}
+            told: set[str] = set()
             for future in as_completed(sources):
-                found.update(dict.fromkeys(jobs[sources[future]], future.result()))
-                progress.show_step(sources[future].path.name)
+                name, result = sources[future].path.name, future.result()
+                found.update(dict.fromkeys(jobs[sources[future]], result))
+                progress.show_step(name)
                 progress.step()
+                if isinstance(result, Binary) and result.omitted and name not in told:  # of all variants once
+                    told.add(name)
+                    progress.say(f"{name}: {result.omitted}")
         except BaseException:
             self.stop()
             raise

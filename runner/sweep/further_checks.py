@@ -89,7 +89,7 @@ def check_further_inputs(work: Work, first: Trial, verdict: CheckResult) -> Chec
             if not is_finite(expected):
                 continue
             memory = work.stack.enter_context(ExitStack())
-            uploaded = upload(work.device, first.launch.program, case, other, memory)
+            uploaded = upload(work.device, first.launch.module, case, other, memory)
             trial = Trial(case, *uploaded, other, expected)
         except (UsageError, OutOfMemory) as e:
             note = _join_notes(verdict.note, f"checked for {count + 1} input{'s' if count else ''}: {e}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from runner import interruption
-from runner.device import Compiler
+from runner.device import Compiler, options
 from runner.device.kinds import is_gpu
 from runner.display.terminal import SweepProgress
 from runner.errors import DeviceUnavailable
@@ -65,7 +65,8 @@ class Group:
             for share, compiler in zip(shares, compilers, strict=True):
                 entry = environment.device(share.info, first, compiler)
                 (environment.note_gpu if self._several else environment.note_device)(self._rows.folder, entry)
-            if shares and not shares[0].info.is_gpu and any(job.case.options for job in self._jobs):
+            ignored = any(options.ignored_on_cpu(job.case.options) for job in self._jobs)
+            if shares and ignored and not shares[0].info.is_gpu:
                 label = shares[0].info.label
                 self._progress.say(f"compile_options are for a GPU's compiler: {label} ignores them")
             interruption.check()

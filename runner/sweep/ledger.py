@@ -92,15 +92,15 @@ class Ledger(Rows):
     """The rows of a whole sweep, with its plan.json and results.csv."""
 
     def __init__(self, plan: Sequence[Job], folder: RunFolder, launcher: str) -> None:
-        """Write the plan and the kernels' sources, and load the rows of an interrupted run of the sweep.
+        """Write the kernels' sources and the plan, and load the rows of an interrupted run of the sweep.
 
         Args:
             plan: All jobs, duplicates included.
             folder: The sweep's folder.
             launcher: The launcher's name, for the column of that name.
         """
+        sources.keep(folder, plan)  # before the plan: with a plan, a folder can be resumed
         super().__init__(write_plan(plan, folder, launcher), folder, launcher)
-        sources.keep(folder, self.jobs)
         self._rows = previous_rows(self.jobs, folder)
         self._lock = threading.RLock()  # `write` reads the rows that other threads add
         self._stale = bool(self._rows)  # whether results.csv is out of date

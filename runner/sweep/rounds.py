@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import random
 import time
@@ -80,11 +81,15 @@ class Share:
     def _take_binary(self, job: Job, compiled: compiling.Compiled) -> None:
         rows = self._rows_of(job)
         # The compiler's messages contain absolute paths, whose folders are private.
-        own = f"{job.case.kernel.source.parent}/"
+        folders = [f"{source.parent}/" for source in job.case.kernel.sources]
+
+        def public(text: str) -> str:
+            return functools.reduce(lambda text, folder: text.replace(folder, ""), folders, text)
+
         if compiled.log:
-            rows.folder.write(rows.folder.compile_log(job.number), compiled.log.replace(own, "") + "\n")
+            rows.folder.write(rows.folder.compile_log(job.number), public(compiled.log) + "\n")
         if isinstance(compiled, CompileError):
-            rows.mark(job, compiled.status, str(compiled).replace(own, ""))
+            rows.mark(job, compiled.status, public(str(compiled)))
         else:
             self.binaries[job.number] = compiled
             before = rows.row(job) or {"gpu": self.info.gpu, "binary": compiled.name}

@@ -1,7 +1,8 @@
 """The worker's sandbox (`device.sandbox=true`): bubblewrap, and resource limits that the worker sets for itself.
 
 The worker can read every file, and write only to a scratch folder in memory. It has no network and no terminal and sees
-no other process. The compiler runs outside, and the parent imports Python references outside, too.
+no other process. The compiler runs outside. References in Python are imported inside, as nobody but the worker
+imports them.
 """
 
 from __future__ import annotations

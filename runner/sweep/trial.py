@@ -19,11 +19,25 @@ from numpy.typing import NDArray
 from runner.bounds.expected import ExpectedArray
 from runner.bounds.power import Power
 from runner.bounds.rounding import is_float, is_half
-from runner.device import NULL, Array, Binary, Device, Inside, Launch, LaunchDiagnostics, Program, Role, Value, View
+from runner.device import (
+    NULL,
+    Array,
+    Binary,
+    Device,
+    Inside,
+    Launch,
+    LaunchDiagnostics,
+    Pointers,
+    Program,
+    Role,
+    Value,
+    View,
+)
+from runner.device.batch import Batch, table
 from runner.errors import CaseError, OutOfMemory, UsageError
 from runner.kernel.arrays import part_types, with_parts
 from runner.kernel.branches import TIES_HINT, explain_by_ties
-from runner.kernel.case import ArraySpec, Case, PointerSpec, ScalarSpec
+from runner.kernel.case import ArraySpec, Case, LaunchSpec, MemorySpec, PointerSpec, ScalarSpec
 from runner.kernel.check import CheckResult, check, poison_byte, power
 from runner.kernel.inputs import contents, second_contents
 from runner.kernel.reference import Expected, expect, missing_names
@@ -242,7 +256,14 @@ def set_constants(device: Device, program: Program, case: Case, inputs: Contents
     """Write the kernel's `__constant__` arrays."""
     for spec in case.arrays():
         if spec.constant and spec.role not in WRITTEN:
-            device.set_constant(program, spec.name, inputs[spec.name])
+            for one in _declaring(case, program, spec.name):
+                device.set_constant(one, spec.name, inputs[spec.name])
+
+
+def _declaring(case: Case, program: Program, name: str) -> list[Program]:
+    """The programs, one for each source, that have a `__constant__` or `__device__` array."""
+    programs = (program, *program.others)
+    return [one for one, part in zip(programs, case.source().parts, strict=True) if name in part.constants]
 
 
 def upload(
@@ -275,28 +296,35 @@ def upload(
             if not spec.passed:
                 variables.append(arrays[spec.name])
         elif spec.role in WRITTEN:
-            arrays[spec.name] = device.variable(program, spec.name, inputs[spec.name], spec.role)
+            owner, *_ = _declaring(case, program, spec.name)
+            arrays[spec.name] = device.variable(owner, spec.name, inputs[spec.name], spec.role)
             variables.append(arrays[spec.name])
-    views = _views(device, case, arrays, stack)
+    objects: dict[str, View | Pointers] = {**_views(device, case, arrays, stack)}
+    objects |= _pointers(device, case, arrays, stack)
     cache, sizes = str(case.variables["cache"]), {a.name: a.dtype.itemsize for a in case.arrays()}
-    programs = {f: program.sibling(f) if f else program for f in {one.function for one in case.launches}}
-    first, *others = (
-        Launch(
-            programs[one.function],
-            one.grid,
-            one.block,
-            one.shared,
-            tuple(views.get(a.name) or _argument(a, arrays, sizes) for a in one.arguments),
-            cache,
-        )
-        for one in case.launches
-    )
-    return dataclasses.replace(first, variables=tuple(variables), next_launches=tuple(others)), arrays
+    parts = (program, *program.others)
+    functions = {(one.part, one.function) for one in case.launches}
+    programs = {(part, name): parts[part].sibling(name) if name else parts[part] for part, name in functions}
+
+    def launch(one: LaunchSpec | MemorySpec) -> Launch:
+        if isinstance(one, MemorySpec):
+            given = arrays[one.origin.name] if one.origin else Value(one.pattern, 1, "")
+            written = arrays[one.array.name], given, np.uint64(one.array.nbytes)
+            return Launch(device.memory, (1, 1, 1), (1, 1, 1), 0, written)
+        passed = tuple(objects.get(a.name) or _argument(a, arrays, sizes) for a in one.arguments)
+        return Launch(programs[one.part, one.function], one.grid, one.block, one.shared, passed, cache)
+
+    first, *others = map(launch, case.steps)
+    whole = dataclasses.replace(first, variables=tuple(variables), next_launches=tuple(others), loaded=program)
+    return whole, arrays
 
 
 def _place(device: Device, spec: ArraySpec, content: NDArray[Any], stack: ExitStack) -> Array:
     numbers = spec.dtype.numbers  # of an element
-    if spec.image:
+    array: Array
+    if spec.split:
+        array = Batch(device.place, spec.name, content, spec.role)
+    elif spec.image:
         array = device.image(spec.name, content, spec.role, numbers, spec.image)
     else:
         array = device.place(spec.name, content, spec.role, spec.offset * numbers, spec.lead * numbers)
@@ -312,6 +340,18 @@ def _views(device: Device, case: Case, arrays: Mapping[str, Array], stack: ExitS
         if isinstance(a, PointerSpec) and a.texture and a.name not in found:
             found[a.name] = device.view(a.name, arrays[a.array], channels[a.array], a.texture)
             stack.callback(device.release, found[a.name])
+    return found
+
+
+def _pointers(device: Device, case: Case, arrays: Mapping[str, Array], stack: ExitStack) -> dict[str, Pointers]:
+    """The arrays of pointers among the arguments, by name."""
+    found = {name: Pointers(a.table, a.parts) for name, a in arrays.items() if isinstance(a, Batch)}
+    for a in (a for one in case.launches for a in one.arguments):
+        if isinstance(a, PointerSpec) and a.arrays and a.name not in found:
+            pointed = [arrays[name] if name else None for name in a.arrays]
+            addresses = table(device.place, a.name, pointed)
+            stack.callback(addresses.free)
+            found[a.name] = Pointers(addresses, tuple(filter(None, pointed)))
     return found
 
 
@@ -336,7 +376,8 @@ def _scalar_argument(scalar: ScalarSpec, arrays: Mapping[str, Array]) -> np.gene
 
 def reset(case: Case, launch: Launch, arrays: Mapping[str, Array]) -> None:
     """Poison the outputs, restore the arrays that a launch changes in place, and zero the state arrays."""
-    launch.program.reset()  # before poisoning: outputs may be variables of the program
+    for program in (launch.module, *launch.module.others):
+        program.reset()  # before poisoning: outputs may be variables of the program
     poison(case, arrays)
     for array in launch.arrays(Role.STATE):
         array.fill_bytes(0)

@@ -7,6 +7,9 @@ from xml.etree import ElementTree as ET
 import pytest
 from compare_runs import WILD, failed, timed
 
+from runner.ci.results import Outcome
+from runner.compare import ci_results
+
 OPTIONS = ("--junit", "j.xml", "--sarif", "s.sarif", "--github")
 SOURCES = {name: {"kernels/reduceShfl.cu": '// one\nextern "C" __global__ void reduceShfl() {}\n'} for name in "AB"}
 
@@ -55,6 +58,14 @@ def test_an_undecided_case_fails_with_strict_only(reported):
     assert (result.code, len(outcomes["passed"]), rules, lines) == (0, 1, set(), [])
     result, outcomes, rules, _ = reported(base, other, "--strict")
     assert (result.code, len(outcomes["failure"]), rules) == (3, 1, {("undecided", "warning")})
+
+
+def test_a_run_that_is_left_out_fails_with_strict_only():
+    """It is no case, but the command exits with 3, so the XML has a failure with its sentence."""
+    sentence = "B is left out: it has no case in common with A"
+    assert ci_results.results([], [sentence]).cases == ()
+    (only,) = ci_results.results([], [sentence], strict=True).cases
+    assert (only.outcome, only.reason) == (Outcome.FAILED, sentence)
 
 
 def test_a_case_that_is_missing_is_skipped(reported):

@@ -42,6 +42,13 @@ def test_dynamic_shared_memory_in_rows_and_under_several_names(bench, out):
     assert (out.read() == 2).all()
 
 
+@pytest.mark.parametrize("kernel", ["dynamicAsReferences", "dynamicAsReferencesAtFileScope", "dynamicInALambda"])
+def test_a_cast_of_a_dynamic_shared_array_means_the_array(bench, out, kernel):
+    """To a reference, in a template, too, and of its address: not the pointer that may stand for it here."""
+    bench.launch(bench.load(bench.source(FILE, kernel)), out, block=N, shared=8 * N)
+    assert (out.read() == 4).all()
+
+
 @pytest.mark.parametrize(
     ("kernel", "shift", "expected"),
     [
@@ -101,6 +108,31 @@ def test_a_function_of_the_host_is_refused_at_its_line(bench, tmp_path):
     assert MARK not in caught.value.log
 
 
+RELAXED = """
+#include <algorithm>
+#include <limits>
+__global__ void kernel(float* o, int n)
+{
+    o[0] = std::numeric_limits<float>::infinity();
+    o[1] = std::max(n, 4) + std::numeric_limits<int>::min();
+}
+"""
+
+
+def test_constexpr_functions_of_the_host_need_the_option(bench, tmp_path):
+    """As for nvcc; the message names the option. With it a kernel may call them, but no other function of the host."""
+    with pytest.raises(CompileError, match="nvcc refuses it without compile_options=--expt-relaxed-constexpr"):
+        bench.compiler.compile(bench.text(tmp_path, RELAXED))
+    options = ("--expt-relaxed-constexpr",)
+    out = bench.place(np.zeros(2, np.float32))
+    bench.launch(bench.load(bench.text(tmp_path, RELAXED, options=options)), out, np.int32(3), block=1)
+    assert out.read().tolist() == [np.inf, np.float32(4 - 2**31)]
+    with pytest.raises(CompileError, match=r"'sort', a function of the host \(nvcc refuses it\)"):
+        bench.compiler.compile(
+            bench.text(tmp_path, RELAXED.replace("o[0] =", "std::sort(o, o + n); o[0] ="), options=options)
+        )
+
+
 def test_what_the_device_has_too_is_taken(bench, tmp_path):
     """Traits, std::move, mathematical functions, the heap, and names of its own; the host's own functions may stay."""
     taken = 'int* p = (int*)malloc(4 * n); p[0] = 4; o[1] = p[0] + printf(""); free(p); auto rand = [] { return 1; };'
@@ -130,26 +162,27 @@ def test_a_reset_brings_back_variables_and_leaves_the_shim_alone(bench):
 
 
 REWRITTEN = {
-    "extern __shared__ int s[];": "int *s = ::simt::dynamic_shared<int>();",
-    "extern __shared__ float4 tile[];": "float4 *tile = ::simt::dynamic_shared<float4>();",
-    "extern __shared__ unsigned char raw[];": "unsigned char *raw = ::simt::dynamic_shared<unsigned char>();",
-    "extern  __shared__  T  s [ ] ;": "T *s = ::simt::dynamic_shared<T>();",
-    "extern __shared__ Pair<int, float> s[];": "Pair<int, float> *s = ::simt::dynamic_shared<Pair<int, float>>();",
-    "extern __shared__ volatile int s[];": "volatile int *s = ::simt::dynamic_shared<int>();",
-    "extern volatile __shared__ int s[];": "volatile int *s = ::simt::dynamic_shared<int>();",
-    "extern __shared__ __align__(16) char s[];": "char *s = ::simt::dynamic_shared<char>();",
-    "extern __align__(16) __shared__ char s[];": "char *s = ::simt::dynamic_shared<char>();",
-    "extern __shared__ char __align__(16) s[];": "char *s = ::simt::dynamic_shared<char>();",
-    "extern __shared__ alignas(16) char s[];": "char *s = ::simt::dynamic_shared<char>();",
-    "__shared__ extern int s[];": "int *s = ::simt::dynamic_shared<int>();",
-    "extern int __shared__ s[];": "int *s = ::simt::dynamic_shared<int>();",
-    "extern __shared__ __align__(sizeof(T)) T s[];": "T *s = ::simt::dynamic_shared<T>();",
-    "extern __shared__ __attribute__((aligned(16))) T s[];": "T *s = ::simt::dynamic_shared<T>();",
-    "extern __shared__ int s[] __attribute__((aligned(16)));": "int *s = ::simt::dynamic_shared<int>();",
-    "extern __shared__ int *s[];": "int* *s = ::simt::dynamic_shared<int*>();",
-    "extern __shared__ int s[][N + 1];": "int (*s)[N+1] = ::simt::dynamic_shared<int[N+1]>();",
+    "extern __shared__ int s[];": "int (&s)[] = ::simt::dynamic_array<int>();",
+    "extern __shared__ float4 tile[];": "float4 (&tile)[] = ::simt::dynamic_array<float4>();",
+    "extern __shared__ unsigned char raw[];": "unsigned char (&raw)[] = ::simt::dynamic_array<unsigned char>();",
+    "extern  __shared__  T  s [ ] ;": "T (&s)[] = ::simt::dynamic_array<T>();",
+    "extern __shared__ Pair<int, float> s[];": "Pair<int, float> (&s)[] = ::simt::dynamic_array<Pair<int, float>>();",
+    "extern __shared__ volatile int s[];": "volatile int (&s)[] = ::simt::dynamic_array<volatile int>();",
+    "extern volatile __shared__ int s[];": "volatile int (&s)[] = ::simt::dynamic_array<volatile int>();",
+    "extern __shared__ __align__(16) char s[];": "char (&s)[] = ::simt::dynamic_array<char>();",
+    "extern __align__(16) __shared__ char s[];": "char (&s)[] = ::simt::dynamic_array<char>();",
+    "extern __shared__ char __align__(16) s[];": "char (&s)[] = ::simt::dynamic_array<char>();",
+    "extern __shared__ alignas(16) char s[];": "char (&s)[] = ::simt::dynamic_array<char>();",
+    "__shared__ extern int s[];": "int (&s)[] = ::simt::dynamic_array<int>();",
+    "extern int __shared__ s[];": "int (&s)[] = ::simt::dynamic_array<int>();",
+    "extern __shared__ __align__(sizeof(T)) T s[];": "T (&s)[] = ::simt::dynamic_array<T>();",
+    "extern __shared__ __attribute__((aligned(16))) T s[];": "T (&s)[] = ::simt::dynamic_array<T>();",
+    "extern __shared__ int s[] __attribute__((aligned(16)));": "int (&s)[] = ::simt::dynamic_array<int>();",
+    "extern __shared__ int *s[];": "int* (&s)[] = ::simt::dynamic_array<int*>();",
+    "extern __shared__ int s[][N + 1];": "int (&s)[][N+1] = ::simt::dynamic_array<int[N+1]>();",
+    "extern __shared__ int s[4][N];": "int (&s)[4][N] = *::simt::dynamic_shared<int[4][N]>();",
     "extern __shared__ int s[], t[];": (
-        "int *s = ::simt::dynamic_shared<int>(); int *t = ::simt::dynamic_shared<int>();"
+        "int (&s)[] = ::simt::dynamic_array<int>(); int (&t)[] = ::simt::dynamic_array<int>();"
     ),
 }
 LEFT_ALONE = (
@@ -162,7 +195,7 @@ LEFT_ALONE = (
 
 
 @pytest.mark.parametrize("text", REWRITTEN, ids=range(len(REWRITTEN)))
-def test_dynamic_shared_becomes_a_pointer(text):
+def test_dynamic_shared_becomes_a_reference(text):
     """In each form that CUDA accepts."""
     assert rewrite_dynamic_shared(f"void f() {{ {text} // here\n}}") == f"void f() {{ {REWRITTEN[text]} // here\n}}"
 
@@ -179,3 +212,44 @@ def test_at_file_scope_the_pointer_waits_for_a_block(around):
 def test_other_text_stays_as_it_is(text):
     """Other declarations, comments and literals."""
     assert rewrite_dynamic_shared(text) == text
+
+
+CHILD = "__global__ void child(int* o) { o[0] = 1; }\n"
+GROUPS = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
+LACKING = {
+    "a launch": (f"{CHILD}__global__ void kernel(int* o) {{\n    child<<<1, 1>>>(o); }}", 3, "launches from a kernel"),
+    "a launch on a stream": (
+        f"{CHILD}__global__ void kernel(int* o) {{ cudaStream_t s;\n    cudaStreamCreateWithFlags(&s, 1); }}",
+        3,
+        "launches from a kernel",
+    ),
+    "a cluster by its type": (
+        f"{GROUPS}__global__ void kernel(int* o) {{ cg::cluster_group c = cg::this_cluster(); }}",
+        3,
+        "clusters of blocks",
+    ),
+    "a cluster by auto": (
+        f"{GROUPS}__global__ void kernel(int* o) {{ auto c = cg::this_cluster(); c.sync(); }}",
+        3,
+        "clusters of blocks",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", LACKING)
+def test_what_the_cpu_device_lacks_is_named(bench, tmp_path, what):
+    """Launches from a kernel and clusters give a sentence that points to `gpu_only`, at their line."""
+    text, line, feature = LACKING[what]
+    with pytest.raises(CompileError, match=rf"own\.cu:{line}: .*the CPU device lacks {feature}; set gpu_only"):
+        bench.compiler.compile(bench.text(tmp_path, text))
+
+
+def test_the_version_of_the_toolkit_is_known(bench, out, tmp_path):
+    """A file may test it, as many do to choose an include or a function."""
+    text = """
+        #if !defined(CUDART_VERSION) || CUDA_VERSION < 11000 || __CUDACC_VER_MAJOR__ * 10 + __CUDACC_VER_MINOR__ < 110
+        #error no version
+        #endif
+        __global__ void kernel(int* o) { o[threadIdx.x] = CUDART_VERSION == CUDA_VERSION; }"""
+    bench.launch(bench.load(bench.text(tmp_path, text)), out, block=N)
+    assert (out.read() == 1).all()

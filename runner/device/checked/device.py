@@ -12,7 +12,7 @@ from runner.device import Inside, Launch, LaunchDiagnostics, Role
 from runner.device.checked.counting import InstructionCost, read_costs, shares
 from runner.device.checked.findings import ReportContext, read_findings
 from runner.device.cpu.build import find_toolchain
-from runner.device.cpu.device import CpuDevice, PreparedLaunch, PreparedSequence
+from runner.device.cpu.device import CpuDevice, PreparedCall, PreparedLaunch, PreparedSequence
 from runner.device.cpu.interface import CheckedArray, CheckedRequest, LaunchReport, Outcome
 from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.program import Variable
@@ -50,14 +50,21 @@ class CheckedDevice(CpuDevice):
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
         """Launch once. Raises Hazard with all findings after the launch has ended."""
-        last = launch.sequence[-1]
-        launches = [
-            _CheckedLaunch(self, part, launch.order, time_limit, is_first=part is launch, is_last=part is last)
-            for part in launch.sequence
-        ]
+        launches: list[_CheckedLaunch] = []
+        sequence: list[PreparedLaunch | PreparedCall] = []
+        filled: set[int] = set()  # arrays that a memset or a copy has initialized
+        *_, last = (part for part in launch.sequence if part.program is not self.memory)
+        for part in launch.sequence:
+            if part.program is self.memory:
+                sequence.append(PreparedCall(part))
+                filled.add(id(part.arguments[0]))
+                continue
+            ends = {"is_first": not launches, "is_last": part is last}
+            launches.append(_CheckedLaunch(self, part, launch.order, time_limit, filled=frozenset(filled), **ends))
+            sequence.append(launches[-1])
         error = ""
         try:
-            report = PreparedSequence(launches, self.printed).run()
+            report = PreparedSequence(sequence, self.printed).run()
         except Hazard as e:
             error = str(e)
         findings = tuple(f for c in launches for f in c.findings if not (f.same_value and self._ignore_same_value))
@@ -72,6 +79,9 @@ class CheckedDevice(CpuDevice):
         """
         costs: list[InstructionCost] = []
         for part in launch.sequence:
+            if part.program is self.memory:
+                PreparedCall(part).run()
+                continue
             number = math.prod(part.grid)
             for blocks, share in shares(choose(number), number):
                 counting = _CheckedLaunch(self, part, launch.order, time_limit)
@@ -97,6 +107,7 @@ class _CheckedLaunch(PreparedLaunch):
         *,
         is_first: bool = True,  # of a sequence
         is_last: bool = True,
+        filled: frozenset[int] = frozenset(),  # ids of arrays that have content, whatever their role
     ) -> None:
         super().__init__(device, launch, order, time_limit)
         self.findings: tuple[Finding, ...] = ()
@@ -106,7 +117,7 @@ class _CheckedLaunch(PreparedLaunch):
         self._context = context = ReportContext(self.program, launch, order)
         checked: list[CheckedArray] = []
         for array in {id(a): a for a in (*self.arrays, *inside) if isinstance(a, GuardedArray)}.values():
-            item, content = array.dtype.itemsize, array.role not in _WITHOUT_CONTENT
+            item, content = array.dtype.itemsize, array.role not in _WITHOUT_CONTENT or id(array) in filled
             context.arrays.append((array.name, item, array.size))
             extent = (array.begin, array.size * item, array.origin, *array.guards, item)
             checked.append(CheckedArray(*extent, array.role is Role.IN, content, 0))

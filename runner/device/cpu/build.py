@@ -21,12 +21,13 @@ from runner.device import Binary, Compiler, Form, Source, cache
 from runner.device.cpu import compile_errors
 from runner.device.cpu.translate import NATIVE, Translation, translate
 from runner.device.cpu.zones import CHECKED_BYTES, add_zones, add_zones_of_variables
-from runner.device.excerpt import Excerpt, excerpt, explain_missing, missing_function
+from runner.device.excerpt import STAND_INS, Excerpt, excerpt, explain_missing, missing_function, stand_ins
 from runner.device.kinds import CPU
 from runner.device.limits import Limited, Limits
+from runner.device.parts import joined
 from runner.device.uncompiled import uncompiled
 from runner.errors import CompileError, CompileLimit
-from runner.files import atomic
+from runner.files import atomic, scratch
 
 COMMON_FLAGS = (
     *("-std=c++17", "-O2", "-g1", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-semantic-interposition"),
@@ -75,6 +76,7 @@ ACCESS_FILES = ("hooks", "monitor", "races", "shadow")
 LAUNCH_FILES = ("crew", "deadlock", "diagnostics", "faults", "launch")
 LIBRARY_LIMIT_S = 600.0  # for the CPU device's own library and precompiled header
 MAX_TRIES = 3  # attempts at a compilation whose cache is deleted meanwhile
+DELETED = "the cache of compiled kernels was deleted again and again while this was compiled; run it again"
 
 _building, _precompiling = threading.Lock(), threading.Lock()  # one of the compiling threads builds what all need
 
@@ -178,6 +180,8 @@ class CpuCompiler(Compiler):
         """Compile, or take the binary from the cache. A cache that is deleted meanwhile is filled again."""
         if source.form is Form.PYTHON:
             return uncompiled(source)
+        if source.others:
+            return joined([self.compile(part) for part in source.parts])
         for tries_left in reversed(range(MAX_TRIES)):
             runtime = None
             try:
@@ -187,8 +191,10 @@ class CpuCompiler(Compiler):
                 raise CompileLimit(f"{source.path}: {error}", error.log) from None
             except (CompileError, OSError) as error:
                 gone = not cache.intact(runtime) if runtime else isinstance(error, FileNotFoundError)
-                if not tries_left or not gone:
+                if not gone:
                     raise
+                if not tries_left:
+                    raise CompileError(f"{source.path.name}: {DELETED}") from None
                 with _precompiling:
                     self._precompiled.clear()
         raise AssertionError
@@ -201,7 +207,7 @@ class CpuCompiler(Compiler):
         moved = f"-ffile-prefix-map={folder}/="  # the same machine code for a source in another folder
         parts = [unit.text, *unit.staged.values(), source.text]
         parts += map(cache.read, cache.includes(source.text, source.folders))  # reached by a macro, too
-        parts += [str(runtime), *self._flags, moved, self._tools.identity, _text_of_sources(*_SHIM)]
+        parts += [str(runtime), *self._flags, moved, self._tools.identity, _text_of_sources(*_SHIM), *stand_ins()]
         target = self._cache / f"{source.plain_function}-{cache.key(*parts)}.so"
         log_file = target.with_suffix(".log")
         flags = [moved, f"-iquote{folder}", *(f"-I{path}" for path in source.include)]
@@ -214,7 +220,8 @@ class CpuCompiler(Compiler):
 
         cached = self._build_once(target, build, is_linked)
         log = log_file.read_text(errors="surrogateescape") if log_file.exists() else ""
-        return Binary(target, cache.digest(target), time.perf_counter() - started, cached, log)
+        omitted = needed.without if needed else ""
+        return Binary(target, cache.digest(target), time.perf_counter() - started, cached, log, omitted)
 
     def _build_once(self, target: Path, build: Callable[[], None], is_valid: Callable[[], bool] = lambda: True) -> bool:
         return cache.build_once(target, build, lambda: self._limited.stopped, is_valid)
@@ -254,7 +261,7 @@ class CpuCompiler(Compiler):
             atomic.write_text(path, staged)
 
         def build(shim: Path, *libraries: str) -> str:
-            compiling = [*self._tools.command, *self._flags, *unit.flags, f"-I{NATIVE / 'headers'}"]
+            compiling = [*self._tools.command, *self._flags, *unit.flags, f"-I{NATIVE / 'headers'}", f"-I{STAND_INS}"]
             compiling += ["-include", str(shim), "-x", "c++", "-"]
             linking = ["-x", "none", "-Wl,--no-as-needed", str(unit.runtime), "-Wl,-z,defs", "-lm", *libraries]
             if not (translation.has_shared or self._checked):  # with -fsanitize it would be linked to a library
@@ -323,7 +330,7 @@ class CpuCompiler(Compiler):
             linking = [*self._tools.command, *flags, f"-Wl,-soname,{target}"]
             try:
                 with (
-                    tempfile.TemporaryDirectory(dir=self._cache, prefix=".new-") as folder,
+                    scratch.folder() as folder,
                     ThreadPoolExecutor() as pool,
                 ):
                     objects = [f"{folder}/{number}.o" for number in range(len(units))]

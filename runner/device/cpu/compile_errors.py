@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
-from runner.device import Source
-from runner.device.cpu.translate import MARK, WRAPPER, is_ours
-from runner.device.excerpt import Excerpt, explain_missing
+from runner.device import Source, cache, options
+from runner.device.cpu.translate import MARK, RELAXED, WRAPPER, is_ours
+from runner.device.excerpt import Excerpt, explain_missing, listed
 from runner.errors import CompileError
 
 _ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
@@ -28,10 +29,14 @@ _NO_PTX = "inline PTX cannot run on the CPU device"
 # The text of g++ before the message of the attribute `error`.
 _ATTRIBUTE_ERROR = re.compile(r"^call to '.*?' declared with attribute error: ")
 
+_LAUNCH, _LAUNCHES = "a kernel launches another one", "launches from a kernel"
+_EXPECTED = re.compile(r"expected (?:primary-)?expression")
+
 ADVICE = "set gpu_only: REASON in the kernel's YAML to run it only on GPUs"
 
 # Names in a compiler's message and the features that they belong to, in the order of search.
-_UNSUPPORTED = [(re.compile(rf"'{name}(?:<[^']*>)?'"), feature) for name, feature in (
+_QUALIFIED = r"'(?:struct |class )?(?:\w+::)*"
+_UNSUPPORTED = [(re.compile(rf"{_QUALIFIED}{name}(?:<[^']*>)?(?: \w+)?'"), feature) for name, feature in (
     (r"(?:tex[123]D\w+|texCubemap\w*)", "layered, cubemap and mipmapped textures"),
     (r"surf(?:[123]D\w+|Cubemap\w*)", "layered and cubemap surfaces"),
     (r"(?:__cluster\w*|cluster_group|this_cluster|__cluster_dims__)", "clusters of blocks"),
@@ -39,7 +44,7 @@ _UNSUPPORTED = [(re.compile(rf"'{name}(?:<[^']*>)?'"), feature) for name, featur
     (r"(?:curandState(?:MRG32k3a|Mtgp32|Sobol|Scrambled)\w*|curand_(?:poisson|discrete)\w*)", "this part of cuRAND"),
     (r"(?:bmma_sync|experimental)", "wmma's int4 and single bits"),
     (r"__u128Atomic\w+", "these atomics"),
-    (r"cudaGraph\w+|cudaLaunchDevice\w*|cudaStreamFireAndForget|cudaStreamTailLaunch", "launches from a kernel"),
+    (r"(?:cudaGraph\w+|cudaLaunchDevice\w*|cudaStream\w+|cudaEvent\w+)", _LAUNCHES),
 )]  # fmt: skip
 _CUB_NAME = re.compile(
     r"'(?P<name>\w+)' (?:is not a member of|in namespace|was not declared).*'(?:::)?cub'|"
@@ -59,10 +64,11 @@ def explain(source: Source, log: str, needed: Excerpt | None) -> CompileError:
     fails = f"{source.path} does not compile"
     for error in errors:
         if marked := _HOST_ONLY.search(error["text"]):
-            text = f"a kernel cannot call '{marked[1]}', a function of the host (nvcc refuses it)"
+            relaxing = f" without compile_options={options.RELAXED}" * (marked[1] in RELAXED)
+            text = f"a kernel cannot call '{marked[1]}', a function of the host (nvcc refuses it{relaxing})"
             return HostOnly(f"{fails}: {error['file']}:{error['line']}: {text}", log.replace(MARK, ""))
     if first := next(filter(_is_users, errors), None):
-        text = _ATTRIBUTE_ERROR.sub("", first["text"])
+        text = _text_of(source, first)
         where, log = f"{fails}: {first['file']}:{first['line']}", _without_noise(log, first.group())
         if needed and (reason := _host_name(source, first["text"], needed)):
             return HostOnly(f"{where}: {reason}", log)
@@ -85,6 +91,16 @@ def _is_users(location: re.Match[str]) -> bool:
     return location["file"] != WRAPPER and not is_ours(location["file"])
 
 
+def _text_of(source: Source, error: re.Match[str]) -> str:
+    """The message of an error. The compiler does not know what `<<<` means."""
+    if _EXPECTED.match(error["text"]):
+        own = error["file"] in (str(source.path), str(source.path.resolve()))
+        lines = (source.text if own else cache.read(Path(error["file"]))).split("\n")
+        if "<<<" in "".join(lines[int(error["line"]) - 1 : int(error["line"])]):
+            return _LAUNCH
+    return _ATTRIBUTE_ERROR.sub("", error["text"])
+
+
 def _host_name(source: Source, error: str, needed: Excerpt) -> str:
     """Why a name of the host is undeclared in a kernel; empty for any other error."""
     undeclared = _UNDECLARED.search(error)
@@ -101,9 +117,11 @@ def _missing_feature(error: str, needed: Excerpt | None) -> str:
     if _POISONED.search(error):
         return f" ({_NO_PTX}; {ADVICE})"
     if needed and needed.headers and _UNKNOWN.search(error):
-        feature = ", ".join(f"<{name}>" for name in sorted(needed.headers))
+        feature = listed(needed.headers - needed.conditional or needed.headers)
     elif _NO_HEADER.match(error):
         feature = "it"
+    elif error == _LAUNCH:
+        feature = _LAUNCHES
     elif cub := _CUB_NAME.search(error):
         feature = f"cub::{cub['name'] or cub['other'] or cub['third']}"
     else:

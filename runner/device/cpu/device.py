@@ -26,15 +26,17 @@ from runner.device import (
     Launch,
     LaunchCallback,
     LaunchDiagnostics,
+    Pointers,
     Source,
     Texture,
     Timed,
     View,
+    parts,
 )
 from runner.device.calls import PythonProgram
 from runner.device.cpu.build import find_toolchain
 from runner.device.cpu.interface import Fault, LaunchReport, LaunchRequest, Outcome
-from runner.device.cpu.memory import GuardedArray, GuardedImage, host_view, view
+from runner.device.cpu.memory import GuardedArray, GuardedImage, HostMemory, host_view, view
 from runner.device.cpu.program import CpuProgram, Variable
 from runner.device.cpu.translate import PARAMETERS, WRAPPER, is_ours
 from runner.device.kinds import CPU, processor
@@ -59,6 +61,7 @@ class CpuDevice(Device):
     kind = CPU
     usable = True  # a failed launch leaves nothing behind
     survives_errors = True
+    memory = HostMemory()
 
     def __init__(self, threads: int = 0) -> None:
         self.threads = threads if threads > 0 else len(os.sched_getaffinity(0))
@@ -84,7 +87,7 @@ class CpuDevice(Device):
         """Make the kernel ready to launch."""
         if source.form is Form.PYTHON:
             return PythonProgram(source, host_view, None)
-        return CpuProgram(source, binary)
+        return parts.loaded(source, binary, CpuProgram)  # type: ignore[no-any-return]
 
     def set_constant(self, program: CpuProgram, name: str, value: NDArray[Any]) -> None:
         """Write a `__constant__` or `__device__` variable of the program."""
@@ -134,7 +137,7 @@ class CpuDevice(Device):
     def _prepare(self, launch: Launch, time_limit: float) -> PreparedSequence:
         launches = [
             PreparedCall(part)
-            if isinstance(part.program, PythonProgram)
+            if isinstance(part.program, PythonProgram | HostMemory)
             else PreparedLaunch(self, part, launch.order, time_limit)
             for part in launch.sequence
         ]
@@ -149,8 +152,7 @@ class PreparedLaunch:
         assert isinstance(program, CpuProgram)  # noqa: S101  (launches are made from what this device loaded)
         _check_shape(program, launch)
         self.program, self.launch = program, launch
-        passed = [a.array if isinstance(a, Inside | View) else a for a in launch.arguments]
-        self.arrays = [argument for argument in passed if isinstance(argument, GuardedArray)]
+        self.arrays = _arrays(launch)
         self._values = program.pack(launch.arguments)  # kept alive here
         self._pointers = (ctypes.c_void_p * max(1, len(self._values)))(*map(ctypes.addressof, self._values))
         # Pointers to dynamic shared memory at file scope are thread-local, too.
@@ -193,12 +195,12 @@ class PreparedLaunch:
 
 
 class PreparedCall:
-    """A call of a Python function; it can be run repeatedly. Its arrays are in this process's memory."""
+    """A call of a Python function, a memset or a copy; it can be run repeatedly. Its arrays are in this process."""
 
     def __init__(self, launch: Launch) -> None:
-        assert isinstance(launch.program, PythonProgram)  # noqa: S101  (launches are made from what was loaded)
+        assert isinstance(launch.program, PythonProgram | HostMemory)  # noqa: S101  (made from what was loaded)
         self._queue = launch.program.queue(launch)
-        self._arrays = [argument for argument in launch.arguments if isinstance(argument, GuardedArray)]
+        self._arrays = _arrays(launch)
 
     def run(self) -> LaunchReport:
         """Call it, and raise the error that occurred."""
@@ -231,6 +233,13 @@ class PreparedSequence:
             text += self._printed.raw[: min(report.printed_bytes, PRINTED_BYTES - 1)]
         self._printed.raw = text[: PRINTED_BYTES - 1]
         return total
+
+
+def _arrays(launch: Launch) -> list[GuardedArray]:
+    """The arrays that the launch passes, and those that it passes pointers to."""
+    passed = [a.array if isinstance(a, Inside | View) else a for a in launch.arguments]
+    pointed = [array for a in launch.arguments if isinstance(a, Pointers) for array in (a.table, *a.arrays)]
+    return [argument for argument in (*passed, *pointed) if isinstance(argument, GuardedArray)]
 
 
 def _check_shape(program: CpuProgram, launch: Launch) -> None:

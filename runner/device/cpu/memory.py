@@ -13,12 +13,13 @@ import ctypes
 import mmap
 import weakref
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Array, Role, Surface, Texture, View
+from runner.device import Array, Launch, MemoryProgram, Role, Surface, Texture, Value, View
 from runner.device.calls import plain
 from runner.device.cpu.interface import Image
 from runner.errors import Hazard, OutOfMemory
@@ -82,6 +83,20 @@ def host_view(array: GuardedArray) -> NDArray[Any]:
     found = array.content[array.pointer - array.begin :].view(plain(array.dtype)).reshape(shape)
     found.flags.writeable = array.role is not Role.IN
     return found
+
+
+class HostMemory(MemoryProgram):
+    """Memsets and copies in this process's memory."""
+
+    def queue(self, launch: Launch) -> Callable[[], object]:
+        """What runs the memset or the copy."""
+        array, given, _ = launch.arguments
+        assert isinstance(array, HostArray)  # noqa: S101  (launches are made from arrays of this device)
+        if isinstance(given, Value):
+            unit = np.frombuffer(given.content, np.uint8)
+            return lambda: np.copyto(array.content.reshape(-1, unit.size), unit)
+        assert isinstance(given, HostArray)  # noqa: S101
+        return lambda: np.copyto(array.content, given.content)
 
 
 class GuardedArray(HostArray):

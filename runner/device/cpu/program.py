@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Binary, Inside, Resources, Role, Source, Value, View, elf
+from runner.device import Binary, Inside, Pointers, Program, Resources, Role, Source, Value, View, elf
 from runner.device.cpu import zones
 from runner.device.cpu.interface import LaunchReport, LaunchRequest, Zone
 from runner.device.cpu.memory import GuardedImage, HostArray, memory_at
@@ -37,11 +37,20 @@ _CXX_TYPES = {
     "u4": "unsigned", "i8": "long long", "u8": "unsigned long long", "f2": "__half", "f4": "float", "f8": "double",
     "v0": "void",
 }  # fmt: skip
+# What `float**` points to, as g++ and clang++ spell it.
+_SPELLED = {
+    **{name: code for code, name in _CXX_TYPES.items() if code[0] in "biuf" and code != "f2"},
+    "char": "i1", "short int": "i2", "unsigned short": "u2", "short unsigned int": "u2", "unsigned int": "u4",
+    "long": "i8", "long int": "i8", "long long int": "i8", "unsigned long": "u8", "long unsigned int": "u8",
+    "long long unsigned int": "u8",
+}  # fmt: skip
 # Types that are structures in C++, and their elements.
 _ELEMENTS = {
     **{name: name for name in ("__half", "__nv_bfloat16", "__nv_fp8_e4m3", "__nv_fp8_e5m2")},
     "__half2": "__half",
     "__nv_bfloat162": "__nv_bfloat16",
+    "c10::Half": "__half",
+    "c10::BFloat16": "__nv_bfloat16",
 }
 
 # The name of a `__constant__` variable, and of one that is `__device__` alone.
@@ -59,6 +68,8 @@ _dlclose.argtypes = [ctypes.c_void_p]
 
 class CpuProgram:
     """A kernel loaded on the CPU device."""
+
+    others: tuple[Program, ...] = ()
 
     def __init__(self, source: Source, binary: Binary) -> None:
         self.function, self.path, self.binary = source.function, source.path, binary.path
@@ -220,12 +231,25 @@ class Parameter:
             return True  # any element type is possible, such as float4 over an array of float
         return self.size == dtype.itemsize and (self.kind == "s" or self.size == 1 or self.kind == dtype.kind)
 
+    def points_to(self, array: Any) -> bool:
+        """Whether it is an array of pointers to elements of this array's type, as far as its spelling tells."""
+        pointee = re.fullmatch(r"(?:const )?(.+?) ?\*(?: ?const)?", self.type_name)
+        if not self.is_pointer or self.kind != "p" or pointee is None:
+            return False
+        expected = _SPELLED.get(pointee[1])
+        return expected is None or expected == f"{array.dtype.kind}{array.dtype.itemsize}"
+
     def pack(self, number: int, argument: Any) -> bytes:
         """The content of argument `number`. Raises LaunchError if it does not match."""
         if isinstance(argument, Inside):
             self.pack(number, argument.array)  # raises the error
             array: Any = argument.array
             return bytes((array.begin + argument.offset).to_bytes(8, "little"))
+        if isinstance(argument, Pointers):
+            if wrong := next((a for a in argument.arrays if not self.points_to(a)), None):
+                what = f"pointers to the array '{wrong.name}' of {_cxx_type(wrong.dtype)}"  # type: ignore[attr-defined]
+                raise LaunchError(f"argument {number} is '{self}', the YAML passes {what}")
+            return self.pack(number, argument.table)
         if isinstance(argument, Value):
             content, passed = argument.content, "a null pointer"
             fits = self.is_pointer

@@ -97,7 +97,7 @@ _ARITHMETIC = {
     "min": "{0} < {1} ? {0} : {1}", "max": "{0} < {1} ? {1} : {0}", "abs": "{0} < 0 ? -{0} : {0}",
     "shl": "{1} < 8 * sizeof({0}) ? {0} << {1} : 0", "shr": "{1} < 8 * sizeof({0}) ? {0} >> {1} : {0} < 0 ? -1 : 0",
     "popc": "__builtin_popcountll({0})", "brev": "__brev({0})",
-    "clz": "__clz({0})", "prmt": "__byte_perm({0}, {1}, {2})",
+    "clz": "__clz({0})", "prmt": "__byte_perm({0}, {1}, {2})", "lop3": "::simt::ptx::lop3({0}, {1}, {2}, {3})",
     "bfind": "{0} ? 31 - __clz({0}) : -1",
 }  # fmt: skip
 _FLOAT_ARITHMETIC = {
@@ -105,6 +105,16 @@ _FLOAT_ARITHMETIC = {
     "min": "fmin({0}, {1})", "max": "fmax({0}, {1})", "abs": "fabs({0})", "fma": "fma({0}, {1}, {2})",
     "ex2": "exp2f({0})", "lg2": "log2f({0})", "rcp": "1 / {0}", "rsqrt": "1 / sqrt({0})", "sqrt": "sqrt({0})",
     "sin": "sinf({0})", "cos": "cosf({0})", "tanh": "tanhf({0})",
+}  # fmt: skip
+# Of `cvt`: the rounding of a float, and of an integer; the formats of 16 bits.
+_ROUNDINGS = {name: f"::simt::Rounding::{long}" for name, long in (
+    ("rn", "nearest_even"), ("rz", "towards_zero"), ("rm", "down"), ("rp", "up"))}  # fmt: skip
+_TO_INTEGER = {"rni": "nearbyint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
+_HALVES = {
+    **dict.fromkeys(("f16", "f16x2"), "::simt::Binary16"), **dict.fromkeys(("bf16", "bf16x2"), "::simt::Bfloat16"),
+}  # fmt: skip
+_HALF_ARITHMETIC = {
+    "add": "a + b", "sub": "a - b", "mul": "a * b", "neg": "-a", "fma": "::simt::fused_multiply_add(a, b, c)",
 }  # fmt: skip
 # Of `ld`, `st`, `atom` and `red`: GCC's name of the order, and in whose sight the access is atomic.
 _ORDERS = {"relaxed": "RELAXED", "acquire": "ACQUIRE", "release": "RELEASE", "acq_rel": "ACQ_REL"}
@@ -227,11 +237,18 @@ class Translation:
                 operands[0],
                 f"{self._value(operands[3])} ? {self._get(kind, operands[1])} : {self._get(kind, operands[2])}",
             )
-        if "16" in kind:
-            raise UnsupportedError
+        if kind in _HALVES:
+            return self._halves(name, kind, operands)
         values = [self._get("u32" if name in ("shl", "shr") and i else kind, o) for i, o in enumerate(operands[1:])]
         table = _FLOAT_ARITHMETIC if kind.startswith("f") else _ARITHMETIC
         return self._set(operands[0], f"{_TYPES[kind]}({table[name].format(*values)})")
+
+    def _halves(self, name: str, kind: str, operands: list[str]) -> str:
+        """The C++ of arithmetic of one or two halves, each rounded once."""
+        bits = [self._get(kind, operand) for operand in operands[1:]]
+        call = f"[](double a, double b = 0, double c = 0) {{ (void)b, (void)c; return {_HALF_ARITHMETIC[name]}; }}"
+        half = f"::simt::ptx::halves<{_HALVES[kind]}, {_TYPES[kind]}>"
+        return self._set(operands[0], f"{half}({', '.join((call, *bits))})")
 
     def _barrier(self, full: str, operands: list[str]) -> str:
         if full == "bar.warp.sync":
@@ -253,10 +270,25 @@ class Translation:
         return f"{self._value(operands[0])} = {left} {_COMPARISONS[relation]} {right};"
 
     def _convert(self, full: str, operands: list[str]) -> str:
-        _, to, source = _IGNORED.sub("", full).split(".")
-        if "16" in to + source or (source[0] == "f" and to[0] != "f"):
+        """The C++ of `cvt`. A float becomes an integer of its range, whether there is `.sat` or not."""
+        _, *modes, to, source = full.split(".")
+        rounding = next((mode for mode in modes if mode in _ROUNDINGS or mode in _TO_INTEGER), "")
+        if set(modes) - {rounding, "ftz", "sat"} or source.endswith("x2"):
             raise UnsupportedError
-        return self._set(operands[0], f"{_TYPES[to]}({self._get(source, operands[1])})")
+        values = [self._get(source, o) for o in operands[1:]]
+        if source in _HALVES:
+            values = [f"{_HALVES[source]}::decode({value})" for value in values]
+        if to in _HALVES:
+            halves = [f"::simt::encode<{_HALVES[to]}>({value}, {_ROUNDINGS[rounding]})" for value in reversed(values)]
+            return self._set(operands[0], " | ".join(f"uint32_t({h}) << {16 * i}" for i, h in enumerate(halves)))
+        (value,) = values
+        if "f" in source and "f" not in to:
+            whole = f"{_TO_INTEGER[rounding]}({value})"
+            return self._set(operands[0], f"::simt::ptx::to_integer<{_TYPES[to]}>({whole})")
+        if rounding not in ("", "rn") or ("sat" in modes and ("f" in to or source.endswith("64"))):
+            raise UnsupportedError
+        saturated = f"::simt::saturate<{_TYPES[to]}>(double({value}))"
+        return self._set(operands[0], saturated if "sat" in modes else f"{_TYPES[to]}({value})")
 
     def _load(self, full: str, operands: list[str]) -> str:
         kind = full.rpartition(".")[2]

@@ -1,7 +1,8 @@
 """Translate a kernel's text for the host compiler.
 
 The shim's macros turn CUDA's keywords into plain C++. One construct needs a rewrite: `extern __shared__ T name[];`
-becomes a pointer, because `extern` excludes the storage class that `__shared__` stands for. An `alignas` behind
+becomes a reference to an array, because `extern` excludes the storage class that `__shared__` stands for. Where C++
+allows no reference, it becomes a pointer, and what takes the array's address is rewritten. An `alignas` behind
 `__shared__` changes places with it. Names of the host are marked (`mark_host_only`), and inline PTX becomes calls
 (`ptx.py`). Lines keep their numbers.
 """
@@ -9,13 +10,14 @@ becomes a pointer, because `extern` excludes the storage class that `__shared__`
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from runner.device import Source, cache, pointer_to
+from runner.device import Source, cache, options, pointer_to
 from runner.device.cpu.ptx import ASM, HEADER, edited, rewrite_ptx, split_outside_brackets
-from runner.device.excerpt import system_headers
+from runner.device.excerpt import STAND_INS, system_headers
 from runner.device.syntax import device_functions, parse
 
 NATIVE = Path(__file__).parent / "native"  # the device's own C++
@@ -34,10 +36,17 @@ _BETWEEN = rf"(?:{_ATTRIBUTE}|[\w:<>,*\s]){{0,100}}?"  # limits, so that no text
 _DYNAMIC_SHARED = re.compile(
     rf"(?:\b(?:volatile|static)\s+|{_ATTRIBUTE}\s*){{0,8}}"
     rf"\b(?:extern\b{_BETWEEN}\b__shared__|__shared__\b{_BETWEEN}\bextern)\b"
-    rf"(?P<rest>(?:{_ATTRIBUTE}|[^;{{}}()[]){{0,200}}+\[\s*\](?:{_ATTRIBUTE}|[^;{{}}()]){{0,200}}+);"
+    rf"(?P<rest>(?:{_ATTRIBUTE}|[^;{{}}()[]){{0,200}}+\[[^][;]*\](?:{_ATTRIBUTE}|[^;{{}}()]){{0,200}}+);"
 )
 _ALIGNED_SHARED = re.compile(rf"\b__shared__(\s+)(alignas\s*{_GROUP})")
-_DECLARATOR = re.compile(r"(?P<element>.*?)(?P<name>[A-Za-z_]\w*)\s*\[\s*\]\s*(?P<rows>(?:\[[^][]*\]\s*)*)", re.DOTALL)
+_DECLARATOR = re.compile(
+    r"(?P<element>.*?)(?P<name>[A-Za-z_]\w*)\s*\[(?P<length>[^][]*)\]\s*(?P<rows>(?:\[[^][]*\]\s*)*)", re.DOTALL
+)
+# Where a pointer in place of an array would be taken for the array: in casts to a reference, and behind `&`.
+_ADDRESSED = (
+    r"(?:>\s*\(\s*&?|&\s*\)|\(\s*&\s*\)\s*(?:\[[^][]*\]\s*)+\)|\*\s*\)\s*&|[,=]\s*&)\s*"
+    r"\b(?P<name>{names})\b(?!\s*[]\w[.]|\s*->)"
+)
 # What a brace opens without beginning a function or a class; the literal of `extern "C"` is blank.
 _SCOPE = re.compile(r"(?:\bnamespace(?:\s+[\w:]+)?|\bextern)\s*$")
 
@@ -48,56 +57,88 @@ def blank_comments_and_literals(text: str) -> str:
 
 
 def rewrite_dynamic_shared(text: str) -> str:
-    """Turn each `extern __shared__` array into a pointer, except in comments and literals.
+    """Turn each `extern __shared__` array into a reference or a pointer, except in comments and literals.
 
-    In a function the pointer gets its value where it is declared. At file scope there is no block yet: each OS thread
-    has a pointer of its own, which is set before a block runs.
+    In a function it is a reference, unless a lambda copies it, which C++ forbids for an array without a length. At file
+    scope there is no block yet: each OS thread has a pointer of its own, which is set before a block runs.
     """
     edits, visible = [], blank_comments_and_literals(text)
     for match in _DYNAMIC_SHARED.finditer(visible):
+        arrays = _arrays(re.sub(_ATTRIBUTE, " ", match.group()[:-1]))
+        names = "|".join(array.name for array in arrays)
         at_file_scope = _is_file_scope(visible[: match.start()])
-        if pointers := _pointers(re.sub(_ATTRIBUTE, " ", match.group()[:-1]), at_file_scope=at_file_scope):
-            edits.append((*match.span(), pointers + "\n" * match.group().count("\n")))
-    return edited(text, edits)
+        is_pointer = at_file_scope or re.search(rf"\[\s*=\s*[],]|\[(?:[^][()]*,)?\s*(?:{names})\s*[],]", visible)
+        how = _Array.global_pointer if at_file_scope else _Array.pointer if is_pointer else _Array.reference
+        if arrays:
+            edits.append((*match.span(), " ".join(map(how, arrays)) + "\n" * match.group().count("\n")))
+        if arrays and is_pointer:
+            addressed = re.finditer(_ADDRESSED.format(names=names), visible)
+            edits += [(*m.span("name"), f"::simt::array({m['name']})") for m in addressed]
+    return edited(text, sorted(set(edits)))
 
 
-def rewrite(text: str) -> str:
-    """Apply all rewrites to a text."""
+def rewrite(text: str, *, relaxed: bool = False) -> str:
+    """Apply all rewrites to a text; `relaxed` as for `mark_host_only`."""
     # No macro, which would break the attributes in the host's own headers.
     text = re.sub(r"(?<!\()\b__noinline__\b", "__attribute__((noinline))", text)
-    text = mark_host_only(text, blank_comments_and_literals(text))
+    text = mark_host_only(text, blank_comments_and_literals(text), relaxed=relaxed)
     # C++ wants `alignas` before what `__shared__` stands for.
     aligned = _ALIGNED_SHARED.finditer(blank_comments_and_literals(text))
     text = edited(text, ((*m.span(), f"{text[m.start(2) : m.end()]}{m[1]}__shared__") for m in aligned))
     return rewrite_dynamic_shared(rewrite_ptx(text, blank_comments_and_literals(text)))
 
 
-def _pointers(declaration: str, *, at_file_scope: bool) -> str:
-    """The declaration of the pointers that replace the arrays; empty if it declares anything else."""
+class _Array(NamedTuple):
+    """A dynamic shared array of a declaration."""
+
+    element: str  # its type, with `volatile`
+    name: str
+    length: str  # mostly empty
+    rows: str  # the lengths behind the first one
+
+    def reference(self) -> str:
+        """Its declaration as a reference, which behaves like the array."""
+        kind = f"[{self.length}]{self.rows}"
+        if self.length:
+            return f"{self.element} (&{self.name}){kind} = *::simt::dynamic_shared<{self.element}{kind}>();"
+        return f"{self.element} (&{self.name}){kind} = ::simt::dynamic_array<{self.element}{self.rows}>();"
+
+    def pointer(self) -> str:
+        """Its declaration as a pointer to its first element."""
+        return f"{self._target} = {self._first};"
+
+    def global_pointer(self) -> str:
+        """Its declaration as a pointer at file scope."""
+        setter = f"static const ::simt::BlockSetter set_{self.name}{{[] {{ {self.name} = {self._first}; }}}};"
+        own = f"namespace {DYNAMIC} {{ static thread_local {self._target}; {setter} }}"
+        return f"{own} using {DYNAMIC}::{self.name};"
+
+    @property
+    def _target(self) -> str:
+        return f"{self.element} (*{self.name}){self.rows}" if self.rows else f"{self.element} *{self.name}"
+
+    @property
+    def _first(self) -> str:
+        return f"::simt::dynamic_shared<{self.element}{self.rows}>()"
+
+
+def _arrays(declaration: str) -> list[_Array]:
+    """The arrays of a declaration; none if it declares anything else."""
     is_volatile = "volatile" in re.findall(r"\w+", declaration)
     plain = re.sub(r"\b(?:extern|static|volatile|__shared__)\b", " ", declaration)
     first, *others = split_outside_brackets(plain, plain, ",", ("([<", ")]>"))
     head = _DECLARATOR.fullmatch(first.strip())
     if head is None or not head["element"].strip(" *"):
-        return ""
+        return []
     base = " ".join(head["element"].rstrip("* \n").split())
-    declarations = []
+    arrays = []
     for declarator in (first.strip()[len(head["element"].rstrip("* \n")) :], *others):
         parts = _DECLARATOR.fullmatch(declarator.strip())
         if parts is None or parts["element"].strip("* \n"):
-            return ""
+            return []
         stars, rows = parts["element"].count("*") * "*", "".join(parts["rows"].split())
-        element, name = f"{base}{stars}", parts["name"]
-        kind = f"{'volatile ' * is_volatile}{element} "
-        target = f"{kind}(*{name}){rows}" if rows else f"{kind}*{name}"
-        value = f"::simt::dynamic_shared<{element}{rows}>()"
-        if at_file_scope:
-            setter = f"static const ::simt::BlockSetter set_{name}{{[] {{ {name} = {value}; }}}};"
-            own = f"namespace {DYNAMIC} {{ static thread_local {target}; {setter} }}"
-            declarations.append(f"{own} using {DYNAMIC}::{name};")
-        else:
-            declarations.append(f"{target} = {value};")
-    return " ".join(declarations)
+        arrays.append(_Array(f"{'volatile ' * is_volatile}{base}{stars}", parts["name"], parts["length"].strip(), rows))
+    return arrays
 
 
 def _is_file_scope(before: str) -> bool:
@@ -125,8 +166,12 @@ class Translation:
 class _Translator:
     """Rewrites a kernel and the files that it includes; system headers are left to the compiler."""
 
-    def __init__(self, folders: Sequence[Path], stage: Path, texts: Mapping[Path, str]) -> None:
-        self._folders = folders
+    def __init__(self, source: Source, stage: Path, texts: Mapping[Path, str]) -> None:
+        self._folders = source.folders
+        self._relaxed = options.RELAXED in source.options
+        files = dict.fromkeys(cache.includes(source.text, source.folders))
+        needed = ((str(path), texts.get(path) or cache.read(path)) for path in files)
+        self._identity = cache.key(str(self._relaxed), *(part for file in needed for part in file))
         self._stage = stage
         self._texts = texts
         self._translated: dict[Path, Path] = {}
@@ -145,21 +190,26 @@ class _Translator:
             path = cache.find(match["name"], folder, self._folders, quoted=match["open"] == '"')
             return f'{match["head"]}"{self._include(path)}"' if path else match.group()
 
-        return rewrite(cache.INCLUDE.sub(include, text))
+        return self._rewrite(cache.INCLUDE.sub(include, text))
+
+    def _rewrite(self, text: str) -> str:
+        return rewrite(text, relaxed=self._relaxed)
 
     def _include(self, path: Path) -> Path:
         """Translate an included file; return where the compiler finds it."""
         if path in self._translated:
             return self._translated[path]
-        self._translated[path] = path  # ends the recursion of a file that includes itself
         original = cache.read(path)
         needed = self._texts.get(path, original)
+        # What includes it in a circle must know where it will be, if it is rewritten.
+        staged = self._stage / cache.key(self._identity, str(path), original)[:16] / path.name
+        self._translated[path] = staged
         translated = self.translate(needed, path.parent)
         has_quote = '"' in str(path)  # in an #include it cannot be escaped
-        if has_quote or rewrite(needed) != original or str(self._stage) in translated:
-            content = f'#line 1 "{_escape(str(path))}"\n{translated}'
-            self._translated[path] = self._stage / cache.key(content)[:16] / path.name
-            self.staged[self._translated[path]] = content
+        if has_quote or self._rewrite(needed) != original or str(self._stage) in translated:
+            self.staged[staged] = f'#line 1 "{_escape(str(path))}"\n{translated}'
+        else:
+            self._translated[path] = path
         return self._translated[path]
 
 
@@ -169,7 +219,7 @@ def translate(source: Source, stage: Path, texts: Mapping[Path, str] | None = No
     The caller will write the `staged` files below the folder `stage`.
     """
     path, texts = source.path.resolve(), texts or {}
-    translator = _Translator(source.folders, stage, texts)
+    translator = _Translator(source, stage, texts)
     body = translator.translate(texts.get(path, source.text), path.parent)
     headers = system_headers(source, texts) if source.late_macros else ()
     defines = f"#include <{HEADER}>\n" * translator.has_ptx + source.defines(headers)
@@ -209,7 +259,7 @@ def _launcher(source: Source) -> str:
 
 def is_ours(file: str) -> bool:
     """Whether the file is the shim's, of this checkout or of another one that filled the cache."""
-    return "/".join(("", *NATIVE.parts[-3:], "")) in file
+    return any("/".join(("", *folder.parts[-3:], "")) in file for folder in (NATIVE, STAND_INS))
 
 
 # nvcc refuses functions and types of the host in device code. The host's compiler would take them, so a kernel
@@ -230,14 +280,20 @@ make_pair make_tuple tie get function bind thread mutex unique_ptr shared_ptr ma
 stof stringstream ostringstream cout cerr clog cin endl getline random_device mt19937 rand srand qsort getenv system
 puts putchar fprintf strlen strcmp strcpy calloc realloc
 """.split()
+# With --expt-relaxed-constexpr it takes those that C++17 has as constexpr, and std::numeric_limits.
+_CONSTEXPR = """
+min max minmax clamp gcd lcm begin end size data distance advance next prev get make_pair make_tuple tie
+""".split()
 _C_FUNCTIONS = """
 rand srand random qsort getenv system atoi atof strtol puts putchar fopen fprintf strlen strcmp strcpy calloc realloc
 """.split()
 
+_LIMITS = "min max lowest epsilon infinity quiet_NaN signaling_NaN denorm_min round_error".split()
+RELAXED = frozenset((*_CONSTEXPR, *_LIMITS))
+
 _STD_NAME = re.compile(rf"(?<!cuda::)\bstd\s*::\s*(?P<name>{'|'.join(_STD_NAMES)})\b")
 _NUMERIC_LIMIT = re.compile(
-    r"(?<!cuda::)\bstd\s*::\s*numeric_limits\s*<[^;(){}]*>\s*::\s*"
-    r"(?P<name>min|max|lowest|epsilon|infinity|quiet_NaN|signaling_NaN|denorm_min|round_error)\b(?=\s*\()"
+    rf"(?<!cuda::)\bstd\s*::\s*numeric_limits\s*<[^;(){{}}]*>\s*::\s*(?P<name>{'|'.join(_LIMITS)})\b(?=\s*\()"
 )
 _C_CALL = re.compile(rf"(?<![\w.:>])(?:::\s*)?(?P<name>{'|'.join(_C_FUNCTIONS)})\b(?=\s*\()")
 # The macros, functions and variables that a text defines itself.
@@ -248,12 +304,15 @@ _DEFINITION = re.compile(
 _DEVICE_CODE = re.compile(r"\b__(?:global|device)__\b")
 
 
-def mark_host_only(text: str, visible: str) -> str:
-    """Mark names that nvcc refuses in device code; `visible` is the text with blank comments and literals."""
+def mark_host_only(text: str, visible: str, *, relaxed: bool = False) -> str:
+    """Mark names that nvcc refuses in device code; `visible` is the text with blank comments and literals.
+
+    `relaxed` leaves constexpr functions alone, as nvcc's --expt-relaxed-constexpr does.
+    """
     if not _DEVICE_CODE.search(visible):
         return text
     own = {m["macro"] or m["name"] for m in _DEFINITION.finditer(visible)}
-    places, file = set(), parse(text)
+    places, file, taken = set(), parse(text), RELAXED if relaxed else frozenset()
     # nvcc warns of a `__host__ __device__` function that calls one of the host, and goes on.
     for body in (function.child_by_field_name("body") for function in device_functions(file)):
         if body is not None:
@@ -261,5 +320,6 @@ def mark_host_only(text: str, visible: str) -> str:
             begin, end = (len(part.decode(errors="replace")) for part in before)
             for pattern in (_STD_NAME, _NUMERIC_LIMIT, _C_CALL):
                 names = pattern.finditer(visible, begin, end)
-                places |= {m.start("name") for m in names if pattern is not _C_CALL or m["name"] not in own}
+                excluded = own if pattern is _C_CALL else taken
+                places |= {m.start("name") for m in names if m["name"] not in excluded}
     return edited(text, ((place, place, MARK) for place in sorted(places)))

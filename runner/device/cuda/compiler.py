@@ -15,21 +15,44 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from runner.device import Binary, Compiler, Form, Source, cache, elf, options, unqualified
 from runner.device.cuda import libraries
-from runner.device.cuda.nvrtc import Nvrtc, first_error, toolkits
-from runner.device.excerpt import excerpt, explain_missing, missing_function, system_headers
+from runner.device.cuda.nvrtc import Nvrtc, first_error, toolkit_headers, toolkits
+from runner.device.excerpt import (
+    STAND_INS,
+    Excerpt,
+    excerpt,
+    explain_missing,
+    listed,
+    missing_function,
+    stand_ins,
+    system_headers,
+    without,
+)
 from runner.device.kinds import CUDA
 from runner.device.limits import Limited, Limits
+from runner.device.parts import joined
 from runner.device.uncompiled import uncompiled
 from runner.errors import CompileError, CompileLimit, MissingLibrary
 from runner.files import atomic
 
 _NO_HEADER = re.compile(r'fatal error: (\S+): No such file|(?:cannot|could not) open source file "([^"]+)"')
+_NEEDS_HEADER = re.compile(r"(\S+)\(\d+\): [\w ]*error: (?:cannot|could not) open source file")
 _NAMING_ERROR = re.compile(rf"{elf.NAMING_FILE}\((?P<line>\d+)\):\s*(?:error:\s*)?(?P<reason>.*)", re.DOTALL)
+_PLACE = re.compile(r"(?P<file>[^\s()]+)\((?P<line>\d+)\): error")
 _LINE_NUMBER = re.compile(r"\(\d+\): ")
+
+
+@dataclass(frozen=True)
+class _Made:
+    """What a toolchain made of a source."""
+
+    content: bytes  # a cubin, or a shared library
+    log: str  # the compiler's warnings
+    omitted: str = ""  # as in `Binary`
 
 
 class CudaCompiler(Compiler):
@@ -49,6 +72,8 @@ class CudaCompiler(Compiler):
 
     def compile(self, source: Source) -> Binary:
         """Compile, or take the cubin from the cache."""
+        if source.others:
+            return joined([self.compile(part) for part in source.parts])
         started = time.perf_counter()
         if source.form in (Form.BINARY, Form.PYTHON):
             return uncompiled(source)
@@ -59,17 +84,23 @@ class CudaCompiler(Compiler):
         is_host = source.form is Form.HOST
         toolchain = self._host_toolchain() if is_host else self._toolchain
         parts = (*source.functions, *included, self._arch, *toolchain.identity(), *source.options, *source.libraries)
+        parts += stand_ins()
         path, warnings = self._folder / f"{cache.key(text, *parts)}.{'so' if is_host else 'cubin'}", ""
+        note = path.with_suffix(".omitted")
 
         def build() -> None:
             nonlocal warnings
-            made = self._library if is_host else self._compile_with_options
-            content, warnings = made(source, text)
-            atomic.write(path, content)
+            compiled = self._library if is_host else self._compile_with_options
+            made = compiled(source, text)
+            warnings = made.log
+            if made.omitted:
+                atomic.write_text(note, made.omitted)
+            atomic.write(path, made.content)
             cache.seal(path)
 
         cached = cache.build_once(path, build, lambda: self._toolchain.stopped)
-        return Binary(path, cache.digest(path), time.perf_counter() - started, cached, warnings)
+        omitted = note.read_text(encoding="utf-8") if note.exists() else ""
+        return Binary(path, cache.digest(path), time.perf_counter() - started, cached, warnings, omitted)
 
     def stop(self) -> None:
         """Abort compilations, and refuse new ones."""
@@ -82,12 +113,12 @@ class CudaCompiler(Compiler):
             raise MissingLibrary("a host function needs nvcc, which is not on the PATH; install the CUDA toolkit")
         return self._host
 
-    def _library(self, source: Source, text: str) -> tuple[bytes, str]:
-        """A shared library with a host function, and the warnings."""
-        return self._host_toolchain().library(source, self._arch, text)
+    def _library(self, source: Source, text: str) -> _Made:
+        """A shared library with a host function."""
+        return _Made(*self._host_toolchain().library(source, self._arch, text))
 
-    def _compile_with_options(self, source: Source, text: str) -> tuple[bytes, str]:
-        """The cubin and the warnings; an error without a line number mentions the case's own options."""
+    def _compile_with_options(self, source: Source, text: str) -> _Made:
+        """The cubin; an error without a line number mentions the case's own options."""
         try:
             return self._compile_named(source, text)
         except CompileError as e:
@@ -95,14 +126,14 @@ class CudaCompiler(Compiler):
                 raise
             raise CompileError(f"{e} (compile_options={' '.join(source.options)})", e.log) from None
 
-    def _compile_named(self, source: Source, text: str) -> tuple[bytes, str]:
+    def _compile_named(self, source: Source, text: str) -> _Made:
         """Compile, with additional text only if the symbols of the functions cannot be found otherwise."""
         if all(function == unqualified(function) for function in source.functions):
-            cubin, log = self._cubin(source, text, "")
-            names = {s.name for s in elf.symbols(cubin)}
-            found = (elf.kernel_symbol(cubin, function, i) in names for i, function in enumerate(source.functions))
-            if options.PTX in source.options or all(found):  # PTX has no symbols
-                return cubin, log
+            made = self._cubin(source, text, "")
+            names = {s.name for s in elf.symbols(made.content)}
+            symbols = (elf.kernel_symbol(made.content, function, i) for i, function in enumerate(source.functions))
+            if options.PTX in source.options or names.issuperset(symbols):  # PTX has no symbols
+                return made
         try:
             return self._cubin(source, text, elf.naming(source.functions))
         except CompileError as e:
@@ -112,28 +143,29 @@ class CudaCompiler(Compiler):
             function = source.functions[int(error["line"]) - 2]
             raise CompileError(f"{source.path}: {explain_missing(source, function, error['reason'])}", e.log) from None
 
-    def _cubin(self, source: Source, text: str, naming: str) -> tuple[bytes, str]:
+    def _cubin(self, source: Source, text: str, naming: str) -> _Made:
         """Compile the whole file, or if that fails only the part that the kernel needs, without missing headers.
 
-        NVRTC does not compile host code, and nvcc may lack a header that only the host's code needs.
+        Code of the host may not compile: NVRTC takes none, and nvcc refuses what another system has. An error in the
+        kernel's own lines is final.
         """
         try:
             folders = (source.path.parent, *source.include)
-            return self._toolchain.cubin(source.path.name, f"{text}{naming}", folders, self._arch, source.options)
+            name = source.path.name
+            return _Made(*self._toolchain.cubin(name, f"{text}{naming}", folders, self._arch, source.options))
         except CompileError as e:
-            can_retry = _missing_headers(e) or self._toolchain.lacks_host
-            if isinstance(e, CompileLimit) or _NAMING_ERROR.search(str(e)) or not can_retry:
+            if isinstance(e, CompileLimit) or _NAMING_ERROR.search(str(e)):
                 raise
-            error = e
+            whole = error = e
         missing: set[str] = set()
         while True:
             missing |= _missing_headers(error)
             needed = excerpt(source, lambda name: name not in missing)  # noqa: B023  (called at once)
             if needed is None and (function := missing_function(source)):
                 raise CompileError(f"{source.path}: {explain_missing(source, function, '')}", error.log)
-            if needed is None:
+            if needed is None or (not missing and self._is_needed(source, needed, whole)):
                 raise error
-            headers = ", ".join(f"<{name}>" for name in sorted(missing))
+            headers = listed(missing)
             try:
                 cubin, log = self._compile_excerpt(source, needed.texts, naming)
             except CompileError as e:
@@ -143,8 +175,17 @@ class CudaCompiler(Compiler):
                     error = e
                     continue
                 raise (CompileError(f"{e} (there is no {headers})", e.log) if missing else e) from None
-            note = f"there is no {headers}; the kernel was compiled without it" if missing else ""
-            return cubin, "\n".join(filter(None, (log, note)))
+            refused = str(whole).removeprefix(f"{source.path.name}: ")
+            return _Made(cubin, log, without(missing) or f"compiled without its code for the host ({refused})")
+
+    def _is_needed(self, source: Source, needed: Excerpt, error: CompileError) -> bool:
+        """Whether the line of an error is a part of what the kernel needs."""
+        own = needed.texts[source.path.resolve()].split("\n")
+        place = _PLACE.search(str(error))
+        if place is None or self._toolchain.lacks_host:
+            return False
+        line = int(place["line"]) - 1
+        return place["file"] == source.path.name and line < len(own) and bool(own[line].strip())
 
     def _compile_excerpt(self, source: Source, texts: Mapping[Path, str], naming: str) -> tuple[bytes, str]:
         """Compile a part of the files, in a copy of their folders."""
@@ -154,7 +195,7 @@ class CudaCompiler(Compiler):
                 copy = Path(f"{root}{path}")
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_text(f'#line 1 "{path}"\n{text}', encoding="utf-8", errors="surrogateescape")
-            folders = [Path(f"{root}{path}") for path in source.folders]
+            folders = [*(Path(f"{root}{path}") for path in source.folders), STAND_INS]
             unit = f"{_unit(source, texts)}{naming}"
             return self._toolchain.cubin(own.name, unit, folders, self._arch, source.options)
 
@@ -172,11 +213,18 @@ def _unit(source: Source, texts: Mapping[Path, str]) -> str:
 
 
 def _missing_headers(error: CompileError) -> set[str]:
-    return {name for names in _NO_HEADER.findall(error.log) for name in names if name}
+    """The headers of the source that are missing, and those of the toolkit that include one of the host, for NVRTC."""
+    ours = {name for file in _NEEDS_HEADER.findall(error.log) for name in _toolkit_name(Path(file))}
+    return ours or {name for names in _NO_HEADER.findall(error.log) for name in names if name}
+
+
+def _toolkit_name(path: Path) -> list[str]:
+    """How a source includes a header of the toolkit; empty for another file."""
+    return [str(path.relative_to(folder)) for folder in toolkit_headers() if path.is_relative_to(folder)][-1:]
 
 
 class Nvcc(Limited):
-    """nvcc with the user's options, called by PyCUDA as SourceModule calls it."""
+    """nvcc with the user's options."""
 
     lacks_host = False
 

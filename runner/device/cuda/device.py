@@ -29,6 +29,7 @@ from runner.device import (
     Texture,
     Timed,
     View,
+    parts,
 )
 from runner.device.calls import PythonProgram, calls_host
 from runner.device.cuda import energy
@@ -36,7 +37,7 @@ from runner.device.cuda.describe import Nvml, describe, measure_overhead
 from runner.device.cuda.driver_calls import Graph, call
 from runner.device.cuda.guard import Guard
 from runner.device.cuda.host import CudaView, HostProgram, Stream
-from runner.device.cuda.program import CudaArray, CudaProgram, Inputs, Variable, active_blocks
+from runner.device.cuda.program import CudaArray, CudaProgram, Inputs, StreamMemory, Variable, active_blocks
 from runner.device.cuda.textures import CudaImage, view
 from runner.device.excerpt import explain_missing
 from runner.errors import DeviceUnavailable, LaunchError, LaunchTimeout, OutOfMemory
@@ -73,6 +74,7 @@ class CudaDevice(Device):
         self._spent = dict[int, float]()  # recent microseconds of the host to queue a launch, by program
         try:
             self.stream = driver.Stream()
+            self.memory = StreamMemory(self.stream)
             self._nvml = Nvml(self._gpu.pci_bus_id())
             l2_bytes = self._gpu.get_attribute(driver.device_attribute.L2_CACHE_SIZE)
             self._flush_words = max(L2_FACTOR * l2_bytes, MIN_FLUSH_BYTES) // 4
@@ -92,6 +94,9 @@ class CudaDevice(Device):
             return HostProgram(binary.path, source, self.stream)
         if source.form is Form.PYTHON:
             return PythonProgram(source, CudaView, Stream(self.stream.handle))
+        return parts.loaded(source, binary, self._load_kernel)  # type: ignore[no-any-return]
+
+    def _load_kernel(self, source: Source, binary: Binary) -> CudaProgram:
         try:
             content = binary.path.read_bytes()
             program = CudaProgram(content, source.functions, self.stream, cooperative=source.cooperative)
@@ -159,7 +164,7 @@ class CudaDevice(Device):
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
         """Launch once and wait for the end. A kernel that hangs makes the device unusable."""
-        with self._launch_errors(getattr(launch.program, "hint", "")):
+        with self._launch_errors(getattr(launch.kernel.program, "hint", "")):
             self.queue_function(launch)()
             self._wait(time_limit)
         return LaunchDiagnostics()
@@ -205,7 +210,8 @@ class CudaDevice(Device):
                     queue()
                     spent = (time.perf_counter_ns() - started) / 1000.0
                     enqueue[i] = spent / flushes
-                    self._spent[id(launch.program)] = max(spent, FORGET * self._spent.get(id(launch.program), 0.0))
+                    key = id(launch.kernel.program)
+                    self._spent[key] = max(spent, FORGET * self._spent.get(key, 0.0))
                     after.record(stream)
                     self._wait(time_limit)
                     times[i] = before.time_till(after) * 1000.0
@@ -221,7 +227,7 @@ class CudaDevice(Device):
         """How often to flush before a launch: the host time of a function of the host must pass meanwhile."""
         if not calls_host(launch):
             return 1
-        needed = FLUSH_MARGIN * self._spent.get(id(launch.program), 0.0) / self.info.details["flush_us"]
+        needed = FLUSH_MARGIN * self._spent.get(id(launch.kernel.program), 0.0) / self.info.details["flush_us"]
         return min(MAX_FLUSHES, 1 + int(needed))
 
     def batch(self, launches: Sequence[Launch], time_limit: float) -> float:
@@ -272,7 +278,7 @@ class CudaDevice(Device):
                 try:
                     graph = Graph(self.stream.handle, queue_all)
                 except LaunchError:
-                    if not any(getattr(launch.program, "cooperative", None) for launch in launches):
+                    if not any(getattr(launch.kernel.program, "cooperative", None) for launch in launches):
                         raise
                     yield queue_all
                 else:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from pycuda import driver
 
-from runner.device import Inside, Launch, Resources, Source, Value, View
+from runner.device import Inside, Launch, Program, Resources, Source, Value, View
 from runner.device.calls import Queue, plain
 from runner.errors import LaunchError, NotInstalled
 
@@ -26,6 +26,7 @@ class HostProgram:
     """A function of a shared library that nvcc made."""
 
     calls_host = True
+    others: tuple[Program, ...] = ()
 
     def __init__(self, path: Path, source: Source, stream: driver.Stream) -> None:
         self._source, self._stream = source, stream

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from runner.device import Source, cache
 from runner.device.cuda.nvrtc import first_error
 from runner.device.limits import Limited
 from runner.errors import CompileError, MissingLibrary
+from runner.files import scratch
 
 FLAGS = ("-shared", "-Xcompiler", "-fPIC", "-O3", "-std=c++17")
 
@@ -28,8 +28,8 @@ def build(
         CompileError: nvcc rejects it.
     """
     name = source.path.name
-    with tempfile.TemporaryDirectory() as folder:
-        unit, target = (Path(folder) / Path(name).with_suffix(ending) for ending in (".cu", ".so"))
+    with scratch.folder() as folder:
+        unit, target = (folder / Path(name).with_suffix(ending) for ending in (".cu", ".so"))
         unit.write_text(text, encoding="utf-8", errors="surrogateescape")
         toolkit = Path(nvcc).resolve().parent.parent
         done = compiler.run([

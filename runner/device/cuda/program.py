@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pycuda import driver
 
-from runner.device import Array, Inside, Launch, Resources, Role, Value, elf
+from runner.device import Array, Inside, Launch, MemoryProgram, Program, Resources, Role, Value, elf
 from runner.device.cuda.driver_calls import DriverFunction, DriverModule
 from runner.device.cuda.guard import Guard
 from runner.errors import LaunchError
@@ -25,6 +26,8 @@ VARIABLES = (".nv.global", ".nv.constant3")  # the sections of __device__ and __
 
 class CudaProgram:
     """A kernel's function, with the module that it keeps loaded."""
+
+    others: tuple[Program, ...] = ()
 
     def __init__(
         self, cubin: bytes, functions: Sequence[str], stream: driver.Stream, *, cooperative: bool = False
@@ -236,6 +239,26 @@ class Variable(CudaArray):
         """Do nothing, as the module owns the memory."""
 
 
+class StreamMemory(MemoryProgram):
+    """Memsets and copies, queued on the stream as cudaMemsetAsync and cudaMemcpyAsync queue them."""
+
+    def __init__(self, stream: driver.Stream) -> None:
+        self._stream = stream
+
+    def queue(self, launch: Launch) -> Callable[[], None]:
+        """What queues the memset or the copy."""
+        arguments: Any = launch.arguments  # arrays with `begin`, of this device or of the one of exact arrays
+        array, given, size = arguments
+        nbytes = int(size)
+        if not nbytes:
+            return lambda: None
+        if isinstance(given, Value):
+            memsets = {1: driver.memset_d8_async, 2: driver.memset_d16_async, 4: driver.memset_d32_async}
+            unit, pattern = len(given.content), int.from_bytes(given.content, sys.byteorder)
+            return functools.partial(memsets[unit], array.begin, pattern, nbytes // unit, self._stream)
+        return functools.partial(driver.memcpy_dtod_async, array.begin, given.begin, nbytes, self._stream)
+
+
 def queue_function(launch: Launch, stream: driver.Stream) -> Callable[[], None]:
     """Prepare the kernel, which takes longer than queueing it; the returned function queues the launch."""
     program = _own(launch)
@@ -291,6 +314,7 @@ def active_blocks(launch: Launch) -> int:
 
     PyCUDA does not expose a function's handle, so the cubin is loaded a second time. Raises LaunchError if that fails.
     """
+    launch = launch.kernel
     program = _own(launch)
     if program.cooperative:
         return program.cooperative.active_blocks(launch)

@@ -54,7 +54,7 @@ const columnsOf = (rows, heads, further) => {
   }
   for (const [name, value] of Object.entries(further)) {
     const values = rows.map((_, n) => (Array.isArray(value) ? value[n] : value) ?? "");
-    if (!found.has(name)) found.set(name, { texts: values.map(String), values });
+    if (!found.has(name.toLowerCase())) found.set(name.toLowerCase(), { texts: values.map(String), values });
   }
   return found;
 };

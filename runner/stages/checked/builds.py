@@ -8,12 +8,11 @@ import os
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner import __version__
-from runner.device import Binary, Source, cache
+from runner.device import Binary, Source, cache, parts
 from runner.device.kinds import CHECKED
 from runner.device.limits import Limits
 from runner.files import atomic
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 def host_source(case: Case) -> Source:
     """Return the case's source without GPU compiler options, so that cases that differ only in those share a build."""
-    return replace(case.source(), options=())
+    return case.source().with_options(())
 
 
 def compiler(limits: Limits) -> CpuCompiler:
@@ -39,22 +38,24 @@ def build(compiler: CpuCompiler, source: Source) -> Binary:
     """Compile a kernel and record the build in the cache."""
     binary = compiler.compile(source)
     with suppress(OSError):
-        atomic.write_text(_build_path(source), f"{binary.path}\n{compiler.library}")
+        atomic.write_text(
+            _build_path(source), "\n".join(map(str, (binary.path, compiler.library, *(o.path for o in binary.others))))
+        )
     return binary
 
 
 def cached_build(source: Source) -> Binary | None:
     """Return the cached build of a source, or `None`. This neither starts the compiler nor parses the kernel."""
     try:
-        binary, library = map(Path, _build_path(source).read_text(encoding="utf-8").split("\n"))
+        first, library, *others = map(Path, _build_path(source).read_text(encoding="utf-8").split("\n"))
     except (OSError, ValueError):
         return None
-    return Binary(binary, cache.digest(binary), 0.0, cached=True) if all(map(cache.intact, (binary, library))) else None
+    return parts.of_paths([first, *others]) if all(map(cache.intact, (first, library, *others))) else None
 
 
 def _build_path(source: Source) -> Path:
     """The cache file that names a source's build. Its key covers the source, its headers and the compilers."""
-    headers = (cache.read(path) for path in cache.includes(source.text, source.folders))
+    headers = (cache.read(path) for part in source.parts for path in cache.includes(part.text, part.folders))
     key = cache.key(*tools(os.environ.get("CXX", "")), repr(source), *headers)
     return cache.default_folder(CHECKED) / "lines" / f"{key}.built"
 
@@ -86,6 +87,6 @@ def cache_result(stage: str, case: Case, *settings: str, binary: Binary, result:
 
 def _result_path(stage: str, case: Case, binary: Binary, settings: Sequence[str]) -> Path:
     """The key has the case's launches, arrays and seed, and settings such as the number of schedules."""
-    launch = repr(case.launches), repr(case.arrays()), str(case.seed)
+    launch = repr(case.steps), repr(case.arrays()), str(case.seed)
     versions = __version__, *tools(os.environ.get("CXX", ""))
     return cache.default_folder(CHECKED) / stage / f"{cache.key(binary.digest, *launch, *versions, *settings)}.json"

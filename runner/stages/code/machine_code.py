@@ -1,7 +1,8 @@
 """Read, write and compare the machine code (SASS) of binaries in a run folder.
 
-A sweep keeps its binaries as `machine/BINARY.cubin`. `machine/BINARY.txt`, written on demand, lists the instructions of
-each function with their offsets. A line with `@` names the source line of the instructions below it:
+A sweep keeps its binaries as `machine/BINARY.cubin`; the cubin of a second source is `BINARY-1.cubin`. The file
+`machine/BINARY.txt`, written on demand, lists the instructions of each function with their offsets. A line with `@`
+names the source line of the instructions below it:
 
     reduceShfl:
      @ reduceShfl.cu:24
@@ -139,15 +140,28 @@ def disassembled(folder: RunFolder, binary: str) -> str:
     if text := read(folder, binary):
         return text
     with suppress(OSError, UsageError):
-        return text_of(disassemble(cubin(folder, binary)))
+        return text_of_cubins(cubins(folder, binary))
     return ""
 
 
-def cubin(folder: RunFolder, binary: str) -> bytes:
-    """Read a binary that the sweep kept. Raises OSError or UsageError if the folder does not have it."""
+def text_of_cubins(cubins: Sequence[bytes]) -> str:
+    """Disassemble a binary, which has a cubin for each source. Raises OSError if nvdisasm fails."""
+    return "".join(text_of(disassemble(one)) for one in cubins)
+
+
+def cubins(folder: RunFolder, binary: str) -> list[bytes]:
+    """Read a binary that the sweep kept, source by source. Raises OSError or UsageError if the folder lacks it."""
     if not _BINARY.fullmatch(binary):
         raise FileNotFoundError(binary)
-    return folder.read(folder.cubin(binary), MAX_CUBIN_BYTES)
+    further = itertools.takewhile(folder.has, (folder.cubin(binary, part) for part in itertools.count(1)))
+    return [folder.read(path, MAX_CUBIN_BYTES) for path in (folder.cubin(binary), *further)]
+
+
+def keep_cubins(folder: RunFolder, binary: str, cubins: Sequence[bytes]) -> None:
+    """Write the cubins of a binary, the first one last, as it stands for all; none if they are too large."""
+    if sum(map(len, cubins)) <= MAX_CUBIN_BYTES:
+        for part, content in reversed(list(enumerate(cubins))):
+            folder.write(folder.cubin(binary, part), content)
 
 
 def keep(folder: RunFolder, binary: str, text: str, ptx: str) -> None:

@@ -6,12 +6,10 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
 from os import sched_getaffinity
 from typing import Any
 
 from runner.device import Binary, Compiler, DeviceInfo, Form, options
-from runner.device.cuda.disassembly import disassemble
 from runner.device.kinds import compiler_for, is_gpu
 from runner.errors import CompileError, DeviceUnavailable
 from runner.jobs.job import Job
@@ -43,8 +41,8 @@ class Binaries(Stage):
                 continue
             with suppress(CompileError, OSError):  # the cache was deleted, or the toolkit has changed since
                 binary = device.binaries.get(job.number) or device.compiler.compile(job.case.source())
-                if binary.name == name and binary.path.stat().st_size <= machine_code.MAX_CUBIN_BYTES:
-                    bench.folder.write(bench.folder.cubin(name), binary.path.read_bytes())
+                if binary.name == name:
+                    machine_code.keep_cubins(bench.folder, name, [part.path.read_bytes() for part in binary.parts])
 
 
 class Disassembly(Stage):
@@ -130,13 +128,15 @@ class _Compilers:
 
 def _write_code(folder: RunFolder, name: str, job: Job, compiler: Compiler | None) -> None:
     """Write the machine code and the PTX of a binary. Raises OSError if nvdisasm fails or is not installed."""
-    own = machine_code.text_of(disassemble(machine_code.cubin(folder, name)))
+    own = machine_code.text_of_cubins(machine_code.cubins(folder, name))
     text, ptx = own, ""
     for option, binary in _compiled(job, compiler):
         if option == options.LINES:
-            text = machine_code.with_lines(own, machine_code.text_of(disassemble(binary.path.read_bytes())))
+            lined = machine_code.text_of_cubins([part.path.read_bytes() for part in binary.parts])
+            text = machine_code.with_lines(own, lined)
         else:
-            ptx = binary.path.read_text(encoding="utf-8", errors="replace").rstrip("\0")
+            texts = (part.path.read_text(encoding="utf-8", errors="replace") for part in binary.parts)
+            ptx = "\n".join(text.rstrip("\0") for text in texts)
     machine_code.keep(folder, name, text, ptx)
 
 
@@ -147,4 +147,4 @@ def _compiled(job: Job, compiler: Compiler | None) -> Iterator[tuple[str, Binary
     source = job.case.source()
     with suppress(CompileError):
         for option in (options.LINES, options.PTX):
-            yield option, compiler.compile(replace(source, options=(*source.options, option)))
+            yield option, compiler.compile(source.with_options((*source.options, option)))

@@ -196,7 +196,8 @@ def columns(values: Mapping[str, float]) -> dict[str, Any]:
 
 def functions(case: Case) -> list[str]:
     """List the kernels that a case launches, in order, without namespaces and template arguments."""
-    return [unqualified(launch.function or case.source().function) for launch in case.launches]
+    parts = case.source().parts
+    return [unqualified(launch.function or parts[launch.part].function) for launch in case.launches]
 
 
 def stalls(values: Mapping[str, float]) -> list[tuple[str, float]]:

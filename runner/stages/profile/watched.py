@@ -8,13 +8,13 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from runner import children, interruption
+from runner.files import scratch
 from runner.jobs.job import Job
 from runner.stages.profile.stage import Tools
 
@@ -60,8 +60,8 @@ def watch(command: Sequence[str], jobs: Sequence[Job], tools: Tools, *options: s
 
     Each launch that ends is a step of the progress.
     """
-    with tempfile.TemporaryDirectory(prefix="runner-profile-") as scratch:
-        log, output, printed = (Path(scratch) / name for name in ("log", "output", "printed"))
+    with scratch.folder() as folder:
+        log, output, printed = (folder / name for name in ("log", "output", "printed"))
         numbers = [str(job.number) for job in jobs]
         sweep = tools.folder.sources.parent.absolute()  # a shard's folder has no sources
         child = [sys.executable, "-m", "runner.stages.profile.launch", str(sweep), *numbers]

@@ -118,9 +118,9 @@ def format_changed_parameters(case: Case, other: Case) -> str:
 
 def _at_sizes(case: Case) -> Iterator[Case]:
     """The case at sizes of `EXPONENTS` or `SHAPES` that its constraints allow and that compile to the same kernel."""
-    if len(case.kernel.sizes) != 1:
+    values, source = case.independent, host_source(case)
+    if len(case.kernel.sizes) != 1 or (name := case.kernel.sizes[0]) not in values:
         return
-    (name,), values, source = case.kernel.sizes, dict(case.parameters), host_source(case)
     sizes: list[int | str] = [2**n + more for n in EXPONENTS for more in (1, 0)]
     if isinstance(size := values[name], str) and "x" in size:
         rows, cols = pair(size)

@@ -47,6 +47,45 @@ extern "C" __global__ void dynamicTwice(int *o) {
     o[threadIdx.x] = second[N - 1 - threadIdx.x] + third[threadIdx.x];
 }
 
+// A cast to a reference, and an address, mean the array, whatever stands for it: in a function, at file scope, and where a
+// lambda copies it.
+extern __shared__ char bytesAtFileScope[];
+struct TwoArrays {
+    int first[N], second[N];
+};
+template <class T, class Bytes>
+__device__ T &as(Bytes &bytes) {
+    return reinterpret_cast<T &>(bytes);
+}
+extern "C" __global__ void dynamicAsReferences(int *o) {
+    extern __shared__ char bytes[];
+    auto &tile = reinterpret_cast<int (&)[N]>(bytes);
+    TwoArrays &pair = as<TwoArrays>(bytes);
+    int *address = (int *)&bytes;
+    tile[threadIdx.x] = 1;
+    pair.second[threadIdx.x] = 2;
+    __syncthreads();
+    o[threadIdx.x] = pair.first[N - 1 - threadIdx.x] + reinterpret_cast<TwoArrays &>(bytes).second[0] + address[0];
+}
+extern "C" __global__ void dynamicAsReferencesAtFileScope(int *o) {
+    auto &tile = reinterpret_cast<int (&)[N]>(bytesAtFileScope);
+    TwoArrays &pair = (TwoArrays &)bytesAtFileScope;
+    int *address = (int *)&bytesAtFileScope;
+    tile[threadIdx.x] = 1;
+    pair.second[threadIdx.x] = 2;
+    __syncthreads();
+    o[threadIdx.x] = pair.first[N - 1 - threadIdx.x] + reinterpret_cast<TwoArrays &>(bytesAtFileScope).second[0] + address[0];
+}
+extern "C" __global__ void dynamicInALambda(int *o) {
+    extern __shared__ int copied[];
+    auto &pair = reinterpret_cast<TwoArrays &>(copied);
+    auto put = [=](int value) { copied[threadIdx.x] = value; };
+    put(2);
+    pair.second[threadIdx.x] = 2;
+    __syncthreads();
+    o[threadIdx.x] = pair.first[N - 1 - threadIdx.x] + pair.second[0];
+}
+
 // Beyond one shared array lies the next: found at the barrier, or at the end of the block.
 extern "C" __global__ void overrunsShared(int *o, int beyond) {
     __shared__ int first[N];

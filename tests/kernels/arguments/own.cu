@@ -132,3 +132,22 @@ __global__ void forgetful(const Particle* in, Particle* out, int n)
     if (i < n) out[i].position = in[i].position, out[i].mass = in[i].mass, out[i].kind = in[i].kind;
     if (i < n) out[i].cell[0] = in[i].cell[0];
 }
+
+// Arrays of pointers: to named arrays of different lengths, and to the matrices of a batch.
+__global__ void joinLists(const float* const* lists, const int* lengths, float* out, int count, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float sum = 0.0f;
+    for (int k = 0; k < count; ++k)
+        if (lists[k] && i < lengths[k]) sum += lists[k][i];
+    out[i] = sum;
+}
+
+__global__ void batchedProduct(const float** a, const float* const* b, float** c, int n)
+{
+    const int row = threadIdx.y, col = threadIdx.x, matrix = blockIdx.x;
+    float sum = 0.0f;
+    for (int k = 0; k < n; ++k) sum += a[matrix][row * n + k] * b[matrix][k * n + col];
+    c[matrix][row * n + col] += sum;
+}

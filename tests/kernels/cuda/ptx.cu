@@ -128,3 +128,37 @@ __global__ void updates(unsigned int* words, int* out)
         out[lane] = seen[lane] + 10 * first + 100 * second;
     }
 }
+
+// Floats as integers of 8, 32 and 64 bits in each rounding, and as halves; what is quantised, and what it was.
+__global__ void conversions(const float* in, int* bytes, long long* words, unsigned short* halves, float* floats)
+{
+    const int i = threadIdx.x;
+    int near, zero, unsigned_byte, of_int;
+    unsigned int pair;
+    asm("cvt.rni.sat.s8.f32 %0, %1;" : "=r"(near) : "f"(in[i]));
+    asm("cvt.rzi.s8.f32 %0, %1;" : "=r"(zero) : "f"(in[i]));
+    asm("cvt.rpi.u8.f32 %0, %1;" : "=r"(unsigned_byte) : "f"(in[i]));
+    asm("cvt.sat.s8.s32 %0, %1;" : "=r"(of_int) : "r"(100 * (i - 16)));
+    asm("cvt.rmi.s64.f32 %0, %1;" : "=l"(words[i]) : "f"(in[i]));
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(halves[2 * i]) : "f"(in[i]));
+    asm("cvt.rni.s16.f16 %0, %1;" : "=h"(halves[2 * i + 1]) : "h"(halves[2 * i]));
+    asm("cvt.f32.f16 %0, %1;" : "=f"(floats[2 * i]) : "h"(halves[2 * i]));
+    asm("cvt.rz.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(in[i]), "f"(1.0f));
+    floats[2 * i + 1] = __uint_as_float(pair & 0xffff0000u) + (pair & 0xffffu);
+    const int results[] = {near, zero, unsigned_byte, of_int};
+    for (int k = 0; k < 4; ++k) bytes[4 * i + k] = results[k];
+}
+
+// What unpacks weights of 4 bits: a table of three operands, and arithmetic of halves, two at once and one.
+__global__ void unpacked(const unsigned* in, unsigned* out)
+{
+    const int i = threadIdx.x;
+    unsigned both, shifted, scaled;
+    asm("lop3.b32 %0, %1, %2, %3, %4;" : "=r"(both) : "r"(in[i]), "n"(0x000f000f), "n"(0x64006400), "n"((0xf0 & 0xcc) | 0xaa));
+    asm("sub.f16x2 %0, %1, %2;" : "=r"(shifted) : "r"(both), "r"(0x64006400));
+    asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(scaled) : "r"(both), "r"(0x2c002c00), "r"(0xd400d400));
+    unsigned short product, low = shifted & 0xffff;
+    asm("mul.f16 %0, %1, %2;" : "=h"(product) : "h"(low), "h"(low));
+    const unsigned results[] = {both, shifted, scaled, product};
+    for (int k = 0; k < 4; ++k) out[4 * i + k] = results[k];
+}

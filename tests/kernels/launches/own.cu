@@ -44,3 +44,29 @@ __global__ void smooth(const float* from, float* to, int n)
     const int i = blockIdx.x * BLOCK + threadIdx.x;
     if (i < n) to[i] = 0.5f * from[i] + 0.25f * (from[i ? i - 1 : 0] + from[i < n - 1 ? i + 1 : n - 1]);
 }
+
+// What follows a memset or a copy.
+__global__ void countBins(const int* in, int* counts, int n)
+{
+    const int i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i < n) atomicAdd(&counts[in[i]], 1);
+}
+
+__global__ void leastOf(const float* in, float* least, int n)
+{
+    const int i = blockIdx.x * BLOCK + threadIdx.x;
+    // The order of positive floats is that of their bits.
+    if (i < n) atomicMin((int*)least, __float_as_int(in[i]));
+}
+
+__global__ void addLeft(const float* from, float* to, int n)
+{
+    const int i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i > 0 && i < n) to[i] += from[i - 1];
+}
+
+__global__ void fetch(const float* from, const int* places, float* to, int n)
+{
+    const int i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i < n) to[i] = from[places[i]];
+}

@@ -22,6 +22,32 @@ inline T get(const Given& given) {
 template <class Target, class T>
 inline void set(Target& target, T value) { target = get<Target>(value); }
 
+// A whole number in the range of an integer. That of NaN is 0, but the lowest bit pattern for 64 bits.
+template <class Integer, class Float>
+inline Integer to_integer(Float whole) {
+    if (whole != whole && (sizeof(Integer) == 8 || sizeof(Float) == 8)) return Integer(1ull << (8 * sizeof(Integer) - 1));
+    return saturate<Integer>(whole);
+}
+
+// Bit by bit what a table says of the bits of a, b and c.
+inline uint32_t lop3(uint32_t a, uint32_t b, uint32_t c, uint32_t table) {
+    uint32_t result = 0;
+    for (int k = 0; k < 8; ++k) {
+        if (table >> k & 1) result |= (k & 4 ? a : ~a) & (k & 2 ? b : ~b) & (k & 1 ? c : ~c);
+    }
+    return result;
+}
+
+// One or two numbers of 16 bits each, computed in double and rounded once.
+template <class Format, class Bits, class Compute, class... Given>
+inline Bits halves(Compute compute, Given... given) {
+    Bits result = 0;
+    for (unsigned shift = 0; shift < 8 * sizeof(Bits); shift += 16) {
+        result |= Bits(encode<Format>(compute(double(Format::decode(uint16_t(given >> shift)))...))) << shift;
+    }
+    return result;
+}
+
 template <class T, int count>
 struct Read {
     T values[count];

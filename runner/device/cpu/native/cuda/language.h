@@ -3,6 +3,12 @@
 
 #define __CUDACC__ 1
 #define __CUDA_ARCH__ 900
+// The toolkit whose headers these resemble: the last one with cub::Max, and the first one with __nv_atomic_load.
+#define CUDART_VERSION 12080
+#define CUDA_VERSION 12080
+#define __CUDACC_VER_MAJOR__ 12
+#define __CUDACC_VER_MINOR__ 8
+#define __CUDACC_VER_BUILD__ 0
 #define __CUDA_SIMT_HOST__ 1  // ours: a kernel may test whether it is compiled for the CPU device
 
 #ifdef __clang__  // a file's other kernels are not compiled; g++ has -fwhole-program, and minds `inline inline`
@@ -43,6 +49,20 @@ SIMT_UNSEEN SIMT_VALUE(dim3) grid_size() { return current_lane->block->grid_size
 template <class T>
 inline T* dynamic_shared() {
     return reinterpret_cast<T*>(current_lane->block->dynamic_shared);
+}
+template <class T>
+inline T (&dynamic_array())[] {
+    return reinterpret_cast<T(&)[]>(*dynamic_shared<T>());
+}
+
+// The array that a pointer in its place stands for. Another variable of the same name is itself.
+template <class T>
+inline T (&array(T*& first))[] {
+    return reinterpret_cast<T(&)[]>(*first);
+}
+template <class T>
+inline T& array(T& other) {
+    return other;
 }
 
 // Outside of functions it is rewritten to a thread-local pointer. One of these objects sets it before a block runs.
