@@ -67,7 +67,7 @@ def test_what_the_parser_finds_in_a_cu(tmp_path):
     assert ", where n = 10; rows = n / 5; blocks(rows, 4)\n" in text
     assert content["source"] == "../../src/filters.cu"
     assert content["function"] == "filters::smooth<dtype, tile, twice>"
-    parameters = {"block": 32, "n": 10, "dtype": "float32", "tile": 8, "twice": True, "taps": "???", "line": "???"}
+    parameters = {"block": 32, "n": 10, "dtype": "float32", "tile": 8, "twice": True, "TAPS": "???", "LINE": "???"}
     assert content["parameters"] == parameters
     assert sorted(content["macros"]) == ["LINE", "TAPS"]
     arguments = {
@@ -171,18 +171,18 @@ def test_where_the_host_code_says_what_a_kernel_gets(tmp_path):
     write_files(tmp_path, {"program.cu": PROGRAM})
     assert run(tmp_path, "import", "program.cu").code == 0
     text, combine = written(tmp_path, "combine")
-    assert "  numelements: 50000  # numElements in program.cu:72\n" in text
-    assert combine["parameters"] == {"block": 256, "numelements": 50000}
-    assert (combine["grid"], combine["reference"]) == ("ceil_div(numelements, block)", {"z": "0.5 * x + y * y"})
+    assert "  numElements: 50000  # numElements in program.cu:72\n" in text
+    assert combine["parameters"] == {"block": 256, "numElements": 50000}
+    assert (combine["grid"], combine["reference"]) == ("ceil_div(numElements, block)", {"z": "0.5 * x + y * y"})
     fills = {a["name"]: (a.get("shape"), a.get("fill")) for a in combine["arguments"]}
-    assert fills["x"] == ("numelements", {"range": [0, 1]})
-    assert (fills["y"], fills["z"]) == (("numelements", "index"), ("numelements", None))
+    assert fills["x"] == ("numElements", {"range": [0, 1]})
+    assert (fills["y"], fills["z"]) == (("numElements", "index"), ("numElements", None))
     text, product = written(tmp_path, "product")
-    assert product["function"] == "product<bm, bn>"
-    assert product["parameters"] == {"block": "16x16", "m": 64, "n": 32, "k": 48, "bm": 16, "bn": 16}
+    assert product["function"] == "product<BM, BN>"
+    assert product["parameters"] == {"block": "16x16", "M": 64, "N": 32, "K": 48, "BM": 16, "BN": 16}
     assert product["reference"] == {"C": "A @ B"}
     assert "as product_cpu computes them, program.cu:49" in text  # not as the kernel does
-    assert set(product["constraints"]) == {"m % block_y == 0", "n % block_x == 0", "k % 16 == 0"}
+    assert set(product["constraints"]) == {"M % block_y == 0", "N % block_x == 0", "K % 16 == 0"}
     total = written(tmp_path, "total")[1]
     assert total["parameters"]["block"] == {"default": 128, "allowed": [128]}  # the kernel is compiled for it
     assert total["reference"] == {"sums": "sum(counts, axis=1)"}
@@ -226,7 +226,7 @@ def test_a_large_problem_gets_a_smaller_default(tmp_path):
     text, content = written(tmp_path, "combine")
     assert "where it is 2**28; smaller, so that the CPU device takes seconds" in text
     assert run(tmp_path, "--config-dir", "my_kernels", "kernel=combine", "device=cpu").code == 0
-    assert content["parameters"]["numelements"] != "2**28"
+    assert content["parameters"]["numElements"] != "2**28"
 
 
 def test_a_clash_does_not_stop_the_other_kernels(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import sys
 from collections import Counter
@@ -13,8 +14,9 @@ from runner.device.syntax import Kernel
 from runner.errors import UsageError
 from runner.importer import t4_run
 from runner.importer.facts import find_facts, folders_nearby
-from runner.importer.host import Program
 from runner.importer.kernel_yaml import format_yaml
+from runner.importer.program import Program
+from runner.importer.resolve import Resolver
 from runner.importer.tuning import Tuning, read_script, read_t1
 from runner.kernel.from_yaml import BLANK
 
@@ -58,7 +60,7 @@ def _is_t4(file: Path) -> bool:
         raise UsageError(f"{file}: {e.strerror or e}") from None
 
 
-def _write_kernels(file: Path, tuning: Tuning, kernel: str | None, source: Path | None, into: Path) -> dict[Path, str]:  # noqa: C901  (one case for each form)
+def _write_kernels(file: Path, tuning: Tuning, kernel: str | None, source: Path | None, into: Path) -> dict[Path, str]:
     """Write the YAML of each kernel; the written YAMLs by path.
 
     A kernel whose YAML exists, or that cannot be read, is told on stderr, and the others are written. If none is left,
@@ -73,36 +75,7 @@ def _write_kernels(file: Path, tuning: Tuning, kernel: str | None, source: Path 
     elif path is None:
         raise UsageError(f"{file}: it does not name the kernel's source file; add --source FILE.cu")
     text = files.get(path) or cache.read(path)
-    plain_name = re.sub(r"<.*", "", kernel).rpartition("::")[2]
-    chosen: list[Kernel] = []
-    kernels: list[Kernel] = []
-    for _, part in parsed_files(Source(path, text, "")):  # then its includes, if the file itself lacks the kernel
-        kernels += [k for k in part.kernels if k.has_body]
-        chosen = chosen or [k for k in kernels if not plain_name or k.name.rpartition("::")[2] == plain_name]
-    if not chosen:
-        names = f"available: {', '.join(map(str, kernels))}" if kernels else "it has no __global__ function"
-        raise UsageError(f"{path}: it has no kernel '{kernel}'; {names}" if kernel else f"{path}: {names}")
-    texts: dict[Path, str] = {}
-    used: set[str] = set()
-    problems: list[str] = []
-    program = Program(dict(parsed_files(Source(path, text, ""))))
-    overloads = Counter(k.name for k in kernels)
-    for each in chosen:
-        plain = each.name.rpartition("::")[2][:MAX_NAME]
-        name, count = plain, 2
-        while name in used:  # overloads
-            name, count = f"{plain}_{count}", count + 1
-        used.add(name)
-        target = folder / f"{name}.yaml"
-        if target.exists():
-            problems.append(f"{target}: already exists")
-            continue
-        try:
-            include = tuple(folders_nearby(Source(path, text, each.name)))
-            facts = find_facts(Source(path, text, each.name, include=include), each, program)
-            texts[target] = format_yaml(facts, folder, tuning, program, overloads=overloads[each.name] > 1)
-        except RecursionError:
-            problems.append(f"{path}:{each.line}: the kernel '{each.name}' is nested too deeply to be read")
+    texts, problems = _texts(Source(path, text, ""), tuning, kernel, folder)
     if existing := next((path for path in files if path.exists()), None):
         problems, texts = [f"{existing}: already exists"], {}
     if not texts:
@@ -115,3 +88,46 @@ def _write_kernels(file: Path, tuning: Tuning, kernel: str | None, source: Path 
     for problem in problems:
         sys.stderr.write(f"runner: {problem}; not written\n")
     return texts
+
+
+def _texts(source: Source, tuning: Tuning, kernel: str, folder: Path) -> tuple[dict[Path, str], list[str]]:
+    """The YAMLs of the chosen kernels by their paths, and sentences about those that have none."""
+    kernels, chosen = _kernels(source, kernel)
+    overloads = Counter(k.name for k in kernels)
+    resolver = Resolver(Program(dict(parsed_files(source))))
+    texts: dict[Path, str] = {}
+    used: set[str] = set()
+    problems: list[str] = []
+    for each in chosen:
+        plain = each.name.rpartition("::")[2][:MAX_NAME]
+        name, count = plain, 2
+        while name in used:  # overloads
+            name, count = f"{plain}_{count}", count + 1
+        used.add(name)
+        target = folder / f"{name}.yaml"
+        if target.exists():
+            problems.append(f"{target}: already exists")
+            continue
+        try:
+            own = dataclasses.replace(source, function=each.name)
+            own = dataclasses.replace(own, include=tuple(folders_nearby(own)))
+            facts = find_facts(own, each, resolver.program)
+            texts[target] = format_yaml(facts, folder, tuning, resolver, overloads=overloads[each.name] > 1)
+        except RecursionError:
+            problems.append(f"{source.path}:{each.line}: the kernel '{each.name}' is nested too deeply to be read")
+    return texts, problems
+
+
+def _kernels(source: Source, kernel: str) -> tuple[list[Kernel], list[Kernel]]:
+    """All kernels of the files, and those of the first file that has the chosen one. Raises UsageError for none."""
+    plain_name = re.sub(r"<.*", "", kernel).rpartition("::")[2]
+    kernels: list[Kernel] = []
+    chosen: list[Kernel] = []
+    for _, part in parsed_files(source):
+        own = [k for k in part.kernels if k.has_body]
+        kernels += own
+        chosen = chosen or [k for k in own if not plain_name or k.name.rpartition("::")[2] == plain_name]
+    if not chosen:
+        names = f"available: {', '.join(map(str, kernels))}" if kernels else "it has no __global__ function"
+        raise UsageError(f"{source.path}: {f'it has no kernel {kernel!r}; ' if kernel else ''}{names}")
+    return kernels, chosen

@@ -13,7 +13,7 @@ import tree_sitter
 from runner.device import Source, cache
 from runner.device.excerpt import needed_items, parsed_files
 from runner.device.syntax import IDENTIFIERS, ItemKind, Kernel, Parameter, descendants, parse, text_of
-from runner.importer.host import Program
+from runner.importer.program import Program
 
 # Names that CUDA, C or C++ declares.
 _KNOWN = re.compile(
@@ -231,13 +231,12 @@ def _constants(body: list[tree_sitter.Node]) -> Iterator[Array]:
 
 def _launches(program: Program, kernel: Kernel) -> Iterator[str]:
     """Each launch in the files, with the definitions of the names between `<<<` and `>>>`."""
-    for function, node in program.launches.get(kernel.name.rpartition("::")[2], ()):
-        shape = next(text_of(c) for c in node.children if c.type == "kernel_call_syntax")
-        launch = (
-            f"{text_of(node.child_by_field_name('function'))}{shape}{text_of(node.child_by_field_name('arguments'))}"
-        )
-        before = [n for n in program.making(function) if n.end_byte < node.start_byte]
-        yield " ".join(f"{launch}{_where(before, shape)}".split())
+    for function, call in program.launches.get(kernel.name.rpartition("::")[2], ()):
+        node, shape = call.node, text_of(call.launch)
+        given = text_of(node.child_by_field_name("arguments"))
+        before = [n for n in function.making if n.end_byte < node.start_byte]
+        launch = f"{text_of(node.child_by_field_name('function'))}{shape}{given}{_where(before, shape)}"
+        yield " ".join(launch.split())
 
 
 def _where(before: list[tree_sitter.Node], shape: str) -> str:

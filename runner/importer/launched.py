@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner.importer import terms
-from runner.importer.host import Launch
+from runner.importer.launch import Launch
+from runner.importer.term_text import OPERAND, said
 from runner.importer.terms import Term
 
 _BLOCK_NAME = re.compile(r"(?i).*(block|blk|thr|tpb|tile|wg|work_?group|bdim).*|bs|b")
@@ -99,26 +100,9 @@ class Launched:
 def whole_divisions(grid: Iterable[Term | None]) -> dict[str, str]:
     """Constraints for divisions that a grid rounds down: without them the last elements would have no thread."""
     found = {}
-    for part in grid:
-        for each in terms.leaves(part) if part is not None else ():
-            match each:
-                case ("//", above, below) if any(t[0] == "name" for t in terms.leaves(above)):
-                    try:
-                        text = f"{terms.yaml_text(above, 10)} % {terms.yaml_text(below, 11)} == 0"
-                    except ValueError:
-                        continue
-                    found[text] = "the grid has no block for a rest"
+    for each in (t for part in grid if part is not None for t in terms.leaves(part)):
+        match each:
+            case ("//", above, below) if any(t[0] == "name" for t in terms.leaves(above)):
+                if said(each):
+                    found[f"{said(above, 10)} % {said(below, OPERAND)} == 0"] = "the grid has no block for a rest"
     return found
-
-
-def block_sizes(launch: Launch, dimensions: int) -> tuple[int, ...]:
-    """The block's lengths as numbers, without trailing ones beyond the axes that the kernel reads; empty if unknown."""
-    values = []
-    for part in launch.block:
-        known = terms.value(terms.numbers(part))
-        if not isinstance(known, int) or known < 1:
-            return ()
-        values.append(known)
-    while len(values) > dimensions and values[-1] == 1:
-        values.pop()
-    return tuple(values) if values and len(values) <= 3 else ()
