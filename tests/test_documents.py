@@ -8,11 +8,22 @@ from pathlib import Path
 import pytest
 from support import ROOT, shipped
 
+from runner.bounds import formula
 from runner.bounds.array_expression import ArrayExpression
+from runner.ci import places
+from runner.compose import checks, schema
+from runner.device import cache
+from runner.device.config import DeviceConfig
+from runner.device.limits import MESSAGE_BYTES, Limits
+from runner.files import limited
+from runner.history import page
+from runner.kernel import case, resolve, yaml_arguments, yaml_reader
 from runner.kernel.arrays import FILLS
 from runner.kernel.declaration import VOCABULARY
 from runner.kernel.from_yaml import KEYS
 from runner.kernel.recipes import KINDS
+from runner.search import space
+from runner.sweep import worker
 
 sys.path.insert(0, str(ROOT / "tools"))
 
@@ -161,3 +172,28 @@ def test_a_header_without_its_parts_is_refused(tmp_path):
         source.write_text(text)
         with pytest.raises(ValueError, match=r"^mine\.cu: the header has no "):
             header.read(source)
+
+
+def test_the_limits_of_the_page_are_those_of_the_code():
+    """Each row of the table in reliability.md has the numbers of the constants that enforce them."""
+    text = (ROOT / "docs" / "reliability.md").read_text()
+    table = text[text.index("## Limits") : text.index("## What a")]
+    rows = {row.split("|")[1].strip(): row for row in table.splitlines() if row.startswith("| ")}
+    enforced = {
+        "cases of a sweep": (schema.MAX_CASES, limited.MAX_ROWS, checks.MAX_EQUAL),
+        "a kernel's YAML": (yaml_reader.MAX_BYTES >> 10, yaml_reader.MAX_NODES, limited.MAX_LEVELS,
+                            yaml_reader.MAX_PARAMETERS, yaml_reader.MAX_REFERENCES, limited.MAX_DIGITS),
+        "an expression": (formula.LONGEST, formula.DEEPEST, formula.LARGEST_BITS),
+        "a structure": (yaml_arguments.MAX_NUMBERS,),
+        "`launches` of a case": (resolve.MAX_LAUNCHES, resolve.MAX_POINTERS),
+        "loops under `launches`": (case.MAX_TURNS,),
+        "a source, and each file that it includes": (cache.MAX_SOURCE_BYTES >> 20,),
+        "a process of a compiler": (int(Limits().seconds), int(Limits().gb), 2 * MESSAGE_BYTES >> 10),
+        "a launch": (int(DeviceConfig().time_limit_s),),
+        "inputs and the reference of a case": (int(worker.PATIENCE_S),),
+        "a search": (space.MAX_VALUES,),
+        "`history`": (page.MAX_RUNS, page.MAX_POINTS),
+        "`judge` and `compare` for CI": (places.MAX_FOLDERS,),
+    }  # fmt: skip
+    for what, numbers in enforced.items():
+        assert all(re.search(rf"(?<![\d,]){n:,}(?![\d,]\d)", rows[what]) for n in numbers), (what, numbers)

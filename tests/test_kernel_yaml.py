@@ -1,5 +1,6 @@
 """A kernel's YAML: what it may say, what it may leave out, and the sentence for each mistake in it."""
 
+import json
 import re
 import shlex
 
@@ -166,10 +167,12 @@ def test_a_reference_is_found_in_three_folders(place, read):
 
 
 # What is written for which key, and words of the sentence.
+DOUBLING = json.dumps({f"s{n}": dict.fromkeys("ab", f"s{n - 1}") if n else {"a": "float32"} for n in range(21)})
 KEYS = {
     "a key of an older version": ({"accesses": "[]"}, "mine.yaml: accesses: "),
     "a misspelt key": ({"argumnets": "[]"}, "mine.yaml: 'argumnets' is not a valid key; did you mean arguments?"),
     "a capital": ({"Grid": "1"}, "mine.yaml: 'Grid' is not a valid key; did you mean grid?"),
+    "structures that double": ({"structs": DOUBLING}, "structs.s15: a structure has at most 16,384 numbers, not 32,768"),
     "a path for a family": ({"family": "../../x"}, "mine.yaml: family: expected a name, such as transpose, not the path"),
     "no grid": ({"grid": None}, "mine.yaml: the key 'grid' is missing"),
     "another name": ({"name": "other"}, "mine.yaml: name: expected 'mine', as the file is named, not 'other'"),
@@ -222,6 +225,7 @@ ARGUMENTS = {
     "an unknown dtype": (f"\n  {A.replace('int32', 'int')}{OUT}", "argument 'in': 'int' is not a dtype"),
     "a pointer of C": (f"\n  {A.replace('int32', 'const float*')}{OUT}", "'const float*' is not a dtype; did you mean float32?"),
     "no fill": (f"\n  {A.replace(', fill: index', '')}", "arguments[0]: the key 'fill' is missing"),
+    "a number of a billion digits": (f"\n  {A.replace('fill: index', 'fill: [1e999999999]')}{OUT}", "arguments[0]: fill: expected numbers such as 0.5"),
     "an unknown fill": (f"\n  {A.replace('fill: index', 'fill: randon')}{OUT}", "argument 'in': fill: 'randon' is not a fill; allowed: zeros"),
     "a name twice": (f"\n  {A}\n  {A}", "arguments: 'in' is already the name of another argument"),
     "a parameter's name for a vector": (f"\n  {A}\n  - {{name: size, scalar: float2, value: [size, 0.5]}}", "'size' is already the name of another argument or of a parameter"),

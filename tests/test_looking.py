@@ -1,5 +1,7 @@
 """Commands that only look run no code of a kernel's author, and what a YAML says is data."""
 
+import os
+
 import pytest
 import yaml
 from processes import run
@@ -127,3 +129,14 @@ def test_an_experiment_is_data(theirs, tmp_path, what, dry):
     assert (done.code, sentence in done.err) == (2, True), done.err
     assert done.err.count("\n") == 1
     assert victim.read_text() == "precious"
+
+
+@pytest.mark.parametrize("name", ["pipe.h", "/dev/zero"])
+def test_an_include_of_a_pipe_or_a_device_is_refused(theirs, tmp_path, name):
+    """The case is a compile error with the line, and no compiler waits for what never ends."""
+    folder = tmp_path / "theirs" / "kernel"
+    os.mkfifo(folder / "pipe.h")
+    (folder / "mine.cu").write_text(f'\n#include "{name}"\n{SOURCE}')
+    done = run(tmp_path, *SWEEP, "hydra.sweep.dir=out")
+    assert done.code == 1, done.err
+    assert f"mine.cu:2: #include {name.rpartition('/')[2]}: expected a file, not a pipe or a device" in done.out

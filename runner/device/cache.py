@@ -14,7 +14,7 @@ from pathlib import Path
 
 import platformdirs
 
-from runner.errors import UsageError
+from runner.errors import CompileError, UsageError
 from runner.files import atomic
 
 INCLUDE = re.compile(r'^(?P<head>[ \t]*#[ \t]*include[ \t]*)(?P<open>["<])(?P<name>[^">\n]+)[">]', re.MULTILINE)
@@ -156,3 +156,17 @@ def includes(
                 seen.add(path)
                 yield path
                 waiting.append((reader(path), path.parent))
+
+
+def refuse_special(source: Path, text: str, folders: Sequence[Path]) -> None:
+    """Raise CompileError if a source, or a file that it includes, includes a pipe or a device.
+
+    A compiler would wait for its end.
+    """
+    for path, content in ((source, text), *((p, read(p)) for p in includes(text, folders))):
+        for match in INCLUDE.finditer(content):
+            named = (folder / match["name"] for folder in (path.parent, *folders))
+            if special := next((p for p in named if p.exists() and not p.is_file() and not p.is_dir()), None):
+                line = content.count("\n", 0, match.start("name")) + 1
+                where = f"{path.name}:{line}: #include {special.name}"
+                raise CompileError(f"{where}: expected a file, not a pipe or a device")

@@ -21,7 +21,11 @@ _GLOBAL_NAME_HEADERS = frozenset(
     "ctime".split()
 )
 
-
+# Words for which the needed items may rely on a C++ header that a missing one includes.
+_BROUGHT = re.compile(
+    r"std|u?int\w*_t|size_t|uint|ushort|INFINITY|NAN|HUGE_VAL\w*|"
+    r"(?:FLT|DBL|LDBL|U?CHAR|SCHAR|U?SHRT|U?INT\d*|U?LONG|U?LLONG|SIZE|M)_[A-Z0-9_]+"
+)
 STAND_INS = Path(__file__).parent / "stand_ins"  # headers in place of missing ones
 
 
@@ -55,6 +59,7 @@ def excerpt(source: Source, has_header: Callable[[str], bool]) -> Excerpt | None
     needed = needed_items(source, files)
     items_needed = [item for items in needed.values() for item in items]
     words = {word for item in items_needed if item.kind is not ItemKind.USING for word in item.free_names}
+    macros = {word for item in items if item.is_macro for word in item.free_names}
     texts, missing, certain = {}, set(), set()
     for path, file in files.items():
         omitted = (i for i in file.items if i not in needed[path] and not i.is_macro)
@@ -64,7 +69,7 @@ def excerpt(source: Source, has_header: Callable[[str], bool]) -> Excerpt | None
                 if not has_header(item.path):
                     missing.add(item.path)
                     certain |= set() if item.conditional else {item.path}
-                    edits[item] = _stand_in(item.path, words)
+                    edits[item] = _stand_in(item.path, words | macros)
                 elif item.path.isidentifier() and item.path not in _GLOBAL_NAME_HEADERS and "std" not in words:
                     edits[item] = b""
         texts[path] = _edited(file, edits)
@@ -88,11 +93,12 @@ def stand_ins() -> tuple[str, ...]:
 
 
 def _stand_in(missing: str, words: Collection[str]) -> bytes:
-    """The #include in place of that of a missing header, by the words of the needed items."""
+    """The #include in place of that of a missing header, by the words of the needed items; empty if they need none."""
     if missing.startswith(("torch/", "ATen/", "c10/")):
         return b"#include <stand_in_torch.h>"
-    halves = any("half" in word or "bfloat16" in word for word in words)
-    return b"#include <stand_in_halves.h>" if halves else b"#include <stand_in_names.h>"
+    if any("half" in word or "bfloat16" in word for word in words):
+        return b"#include <stand_in_halves.h>"
+    return b"#include <stand_in_names.h>" if any(map(_BROUGHT.fullmatch, words)) else b""
 
 
 def parsed_files(source: Source) -> Iterator[tuple[Path, File]]:

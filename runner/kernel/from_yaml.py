@@ -42,6 +42,7 @@ ACCESSES = "the cost of accesses is now counted from the kernel itself (lines.cs
 
 THREADS = re.compile(r"block_?(size|dim)?(_?x)?|threads(_?per_?block)?|num_?threads", re.IGNORECASE)
 """What people call the threads of a block."""
+MAX_LISTED = 8  # names in a message
 BLANK = "???"  # what runner.importer leaves to be filled in
 _TAKEN = "'{}' is also the name of another value or array; choose another name"
 
@@ -339,7 +340,8 @@ def _reference(d: Reader, arguments: Sequence[Argument]) -> str | tuple[tuple[st
         required = lacking or [n for name, dtype in written for n in missing_names(name, dtype, ())] or outputs
         found = ", ".join(map(str, given.raw)) or "none"
         hint = f"; {QUOTE}" if any(map(is_torn, given.raw)) else ""
-        raise UsageError(f"{given.where}: expected expressions for {', '.join(required)}; found: {found}{hint}")
+        wanted = ", ".join(required[:MAX_LISTED]) + (", ..." if len(required) > MAX_LISTED else "")
+        raise UsageError(f"{given.where}: expected expressions for {wanted}; found: {found}{hint}")
     return d.array_expressions("reference")
 
 

@@ -35,12 +35,15 @@ Argument = ArrayArgument | ScalarArgument | PointerArgument
 NOT_FINITE = {
     text: math.nan if text == "nan" else float(text) for text in yaml_keys.NOT_FINITE
 }  # one NaN: it is itself
+_HUGE = re.compile(r"[eE][+-]?[0-9_]{4,}|.{400}")  # a Fraction would need as many digits
+MAX_NUMBERS = 1 << 14  # in a structure: nested structures double it with each level
 INDICES = ("index", "index0", "index1", "index2", "index3")  # names for a fill's expression
 
 
 def structs(d: Reader) -> dict[str, DType]:
     """The key `structs`: the types of members in order, where `[type, n]` is a C array."""
     found: dict[str, DType] = {}
+    numbers: dict[str, int] = {}
     for name, content in d.items("structs"):
         level = d.level(f"structs.{name}", content)
         if not re.fullmatch(r"[A-Za-z_]\w{0,63}", str(name)) or name in DTYPES or not level.raw:
@@ -59,6 +62,11 @@ def structs(d: Reader) -> dict[str, DType]:
             if not re.fullmatch(r"[A-Za-z_]\w{0,63}", str(member)):
                 raise UsageError(f"{level.where}: {shown(member)} is not the name of a member")
             members.append((str(member), dtype, count))
+        numbers[str(name)] = sum(max(count, 1) * numbers.get(dtype.name, dtype.numbers) for _, dtype, count in members)
+        if numbers[str(name)] > MAX_NUMBERS:
+            raise UsageError(
+                f"{level.where}: a structure has at most {MAX_NUMBERS:,} numbers, not {numbers[str(name)]:,}"
+            )
         alignment = level.raw.get("__align__", 1)
         if alignment not in (1, 2, 4, 8, 16):
             raise UsageError(f"{level.where}: __align__: expected 1, 2, 4, 8 or 16, not {shown(alignment)}")
@@ -264,7 +272,11 @@ def _number(given: Any) -> int | float:
     """A number of a list of contents, such as `-1/280` or `-inf`. Raises ValueError or ArithmeticError otherwise."""
     if str(given) in NOT_FINITE:
         return NOT_FINITE[str(given)]
+    if _HUGE.search(str(given)):
+        raise ValueError(given)
     n = Fraction(str(given))
+    if not math.isfinite(float(n)):
+        raise ValueError(given)
     return int(n) if n.denominator == 1 else float(n)
 
 

@@ -182,6 +182,7 @@ class CpuCompiler(Compiler):
             return uncompiled(source)
         if source.others:
             return joined([self.compile(part) for part in source.parts])
+        cache.refuse_special(source.path, source.text, source.folders)
         for tries_left in reversed(range(MAX_TRIES)):
             runtime = None
             try:

@@ -79,6 +79,7 @@ class CudaCompiler(Compiler):
             return uncompiled(source)
         if reason := options.refusal([option for option in source.options if option != options.PTX]):
             raise CompileError(f"{source.path.name}: compile_options: {reason}")
+        cache.refuse_special(source.path, source.text, source.folders)
         text = _unit(source, {})
         included = [cache.read(path) for path in cache.includes(source.text, source.folders)]
         is_host = source.form is Form.HOST
