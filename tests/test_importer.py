@@ -336,3 +336,22 @@ def test_a_kernel_in_parts_of_a_repository(tmp_path):
     done = run(tmp_path, "import", "src/copy/kernel.cu", "--into", "other")
     text = (tmp_path / "other" / "kernel" / "copy.yaml").read_text()
     assert "source: ../../src/copy/kernel.cu  # or main.cu, which includes it" in text
+
+
+def test_of_several_definitions_the_one_with_a_number_counts(tmp_path):
+    """A block that the command line of nvcc may set has the number that the file gives it otherwise."""
+    kernel = "int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) out[i] = in[i];"
+    main = (
+        "int main() { int n = 4096; float *a, *b; cudaMalloc(&a, n * sizeof(float)); cudaMalloc(&b, n * sizeof(float));"
+    )
+    lines = [
+        "#ifdef GIVEN", "#define BLOCK_SIZE GIVEN", "#else", "#define BLOCK_SIZE 64", "#endif",
+        f"__global__ void moved(float* out, const float* in, int n) {{ {kernel} }}",
+        f"{main} moved<<<(n + BLOCK_SIZE - 1) / BLOCK_SIZE, BLOCK_SIZE>>>(a, b, n); }}",
+    ]  # fmt: skip
+    write_files(tmp_path, {"moved.cu": "\n".join(lines)})
+    assert run(tmp_path, "import", "moved.cu").code == 0
+    _, content = written(tmp_path, "moved")
+    assert content["parameters"] == {"block": 64, "n": 4096}
+    assert content["grid"] == "ceil_div(n, block)"
+    assert content["reference"] == {"out": "in"}

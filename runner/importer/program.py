@@ -159,7 +159,9 @@ class Program:
             names = tuple(text_of(c) for c in listed.named_children) if listed else None
             body = macro_body(text_of(node.child_by_field_name("value")))
             name = text_of(node.child_by_field_name("name"))
-            if self.macros.get(name, (None, UNKNOWN, ""))[1] == UNKNOWN:  # of several in an #if, the first with a value
+            known = self.macros.get(name, (None, UNKNOWN, ""))[1]
+            # Of several in an #if, the first with a number counts: `#define BLOCK_SIZE RD_WG_SIZE` has none.
+            if known == UNKNOWN or (known[0] == "name" and terms.value(terms.numbers(body)) is not None):
                 self.macros[name] = (names, body, where)
         elif node.type == "declaration":
             for declarator in node.children_by_field_name("declarator"):
