@@ -355,3 +355,21 @@ def test_of_several_definitions_the_one_with_a_number_counts(tmp_path):
     assert content["parameters"] == {"block": 64, "n": 4096}
     assert content["grid"] == "ceil_div(n, block)"
     assert content["reference"] == {"out": "in"}
+
+
+def test_a_block_from_a_list_that_main_tries_is_its_first(tmp_path):
+    """A loop over block sizes is followed to its first turn, also through a function that launches."""
+    kernel = "int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) out[i] = 2 * in[i];"
+    launch = "twice<<<(n + threads - 1) / threads, threads>>>(out, in, n);"
+    lines = [
+        f"__global__ void twice(float* out, const float* in, int n) {{ {kernel} }}",
+        f"void launch_twice(float* out, const float* in, int n, int threads) {{ {launch} }}",
+        "int main() { int n = 1 << 12; float *a, *b; cudaMalloc(&a, n * 4); cudaMalloc(&b, n * 4);",
+        "int all[] = {32, 64, 128};",
+        "for (int j = 0; j < 3; j++) { int threads = all[j]; launch_twice(a, b, n, threads); } }",
+    ]
+    write_files(tmp_path, {"twice.cu": "\n".join(lines)})
+    assert run(tmp_path, "import", "twice.cu").code == 0
+    text, content = written(tmp_path, "twice")
+    assert content["parameters"]["block"] == 32, text
+    assert run(tmp_path, "--config-dir", "my_kernels", "kernel=twice", "device=cpu").code == 0

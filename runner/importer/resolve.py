@@ -94,10 +94,11 @@ class Resolver:
                     return self.resolve(yes if known else no, scope, below)
             case ("call", function, *given):
                 return self._call(function, given, scope, below)
-            case ("index", ("name", text), ("number", int(place))) if scope is not None:
-                found = latest(text, scope)
-                if found is not None and found.value[0] == "list" and 0 <= place < len(found.value) - 1:
-                    return self.resolve(found.value[place + 1], scope, below)
+            case ("index", ("name", text), index) if scope is not None:
+                found, place = latest(text, scope), terms.value(terms.numbers(self.resolve(index, scope, below)))
+                values = found.value[1:] if found is not None and found.value[0] == "list" else ()
+                if isinstance(place, int) and 0 <= place < len(values):
+                    return self.resolve(values[place], scope, below)
         return terms.simplified(
             tuple(self.resolve(each, scope, below) if isinstance(each, tuple) else each for each in term)
         )
