@@ -373,3 +373,11 @@ def test_a_block_from_a_list_that_main_tries_is_its_first(tmp_path):
     text, content = written(tmp_path, "twice")
     assert content["parameters"]["block"] == 32, text
     assert run(tmp_path, "--config-dir", "my_kernels", "kernel=twice", "device=cpu").code == 0
+
+
+def test_a_macro_of_a_shared_parameter_is_that_parameter(tmp_path):
+    """WIDTH and MASK are what every kernel calls `width` and `mask`, so that a sweep sets them by these names."""
+    assert run(tmp_path, "import", str(ROOT / "kernels" / "reduceShfl.cu"), "--kernel", "reduceShfl").code == 0
+    _, content = written(tmp_path, "reduceShfl")
+    assert {"width", "mask"} <= set(content["parameters"])
+    assert {"WIDTH", "MASK"} <= {entry for entry in content["macros"] if isinstance(entry, str)}

@@ -14,6 +14,7 @@ from runner.importer.term_text import said, yaml_text
 from runner.importer.terms import Term
 from runner.importer.tuning import AXES
 from runner.kernel.arrays import DTYPES
+from runner.kernel.declaration import VOCABULARY
 from runner.kernel.from_yaml import BLANK
 
 _BLOCK = re.compile(r"(?i)(k\d*_)?block_?(size|dim)?(_x)?|(num_|n_)?threads(_per_block)?")
@@ -140,8 +141,7 @@ def macros(d: Description) -> Iterator[str]:
         if name in tuning.block:
             yield f"{{{name}: {d.expression(name)}}}"
         else:
-            own = d.parameters.add(name, tuning.defaults.get(name, values[0]), values)
-            yield name if own == name else f"{{{name}: {own}}}"
+            yield _macro(name, d.parameters.add(_wanted(name), tuning.defaults.get(name, values[0]), values))
     for name in d.facts.macros:
         if name in tuning.values:
             continue
@@ -151,8 +151,17 @@ def macros(d: Description) -> Iterator[str]:
         elif _BLOCK.fullmatch(name):
             yield f"{{{name}: block}}" if d.facts.dimensions == 1 else f"{{{name}: block_x}}"
         else:
-            own = d.parameters.add(name, BLANK, note=f"nothing in the file declares {name}")
-            yield name if own == name else f"{{{name}: {own}}}"
+            yield _macro(name, d.parameters.add(_wanted(name), BLANK, note=f"nothing in the file declares {name}"))
+
+
+def _wanted(macro: str) -> str:
+    """The parameter for a macro: one that all kernels share, such as `width` for WIDTH, or one of the macro's name."""
+    return macro.lower() if macro.lower() in VOCABULARY else macro
+
+
+def _macro(name: str, parameter: str) -> str:
+    """The entry for a macro and its parameter; a macro finds a parameter of its name in small letters by itself."""
+    return name if parameter in (name, name.lower()) else f"{{{name}: {parameter}}}"
 
 
 def shared(d: Description) -> Iterator[str]:
