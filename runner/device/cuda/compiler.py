@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -37,7 +36,7 @@ from runner.device.limits import Limited, Limits
 from runner.device.parts import joined
 from runner.device.uncompiled import uncompiled
 from runner.errors import CompileError, CompileLimit, MissingLibrary
-from runner.files import atomic
+from runner.files import atomic, scratch
 
 _NO_HEADER = re.compile(r'fatal error: (\S+): No such file|(?:cannot|could not) open source file "([^"]+)"')
 _NEEDS_HEADER = re.compile(r"(\S+)\(\d+\): [\w ]*error: (?:cannot|could not) open source file")
@@ -191,7 +190,7 @@ class CudaCompiler(Compiler):
     def _compile_excerpt(self, source: Source, texts: Mapping[Path, str], naming: str) -> tuple[bytes, str]:
         """Compile a part of the files, in a copy of their folders."""
         own = source.path.resolve()
-        with tempfile.TemporaryDirectory() as root:
+        with scratch.folder() as root:
             for path, text in texts.items():
                 copy = Path(f"{root}{path}")
                 copy.parent.mkdir(parents=True, exist_ok=True)
