@@ -81,12 +81,27 @@ contenders() { # kernels beside CUB, cuBLAS, CuPy, PyTorch and Triton
   done
 }
 
-limits() { # the last steps beside CUB, cuBLAS, CuPy, PyTorch and a copy, with configurations chosen anew
-  for name in reduction transpose stencil; do
-    "$python" "benchmarks/$name.py" --choose --out "$work/limits" >"$tables/limits/$name.txt"
-    cp "$work/limits/$name-chosen.csv" "benchmarks/chosen/$name.csv"
-  done
-  "$python" benchmarks/reduction.py --clean --out "$work/limits" >"$tables/limits/reduction-clean.txt"
+limits() { # our fastest kernels beside CUB, cuBLAS, CuPy, PyTorch and a copy, at many sizes
+  sums="experiment=sum_contenders block=512,1024 unroll=2,4,8 stream=0,1 blocks=2048"
+  sizes="size=2**16,2**18,2**20,2**22,2**24,2**26,2**28"
+  shapes="size=4096x4096,8192x8192,4097x4095,1000x100003"
+  stencils="kernel=stencil1dVector,stencil1dShfl,stencil1dConstant,stencil1dRestrict block=128,256 blocks=2112"
+  # shellcheck disable=SC2086
+  {
+    limit sums-int32 $sums $sizes kernel=reducePacked,cubSum,cupySum,torchSum dtype=int32
+    limit sums-float32 $sums $sizes kernel=reduceFlagged,cubSum,cupySum,torchSum dtype=float32
+    limit sums-clean $sums size=2**20,2**24,2**28 kernel=reducePacked,cubSum dtype=int32 device.l2_lines=clean
+    limit transposes experiment=transpose_contenders $shapes block=128,256 tile_rows=32,64 tile_cols=64
+    limit stencils experiment=stencil $stencils size=2**20,2**24,2**26 dtype=float32,float64
+  }
+}
+
+limit() { # NAME ARGUMENT...: a sweep, and the table of its fastest cases
+  name=$1
+  shift
+  rm -rf "$work/limits/$name"
+  "$python" -m runner "$@" device=cuda lines=none racecheck=none --quiet "hydra.sweep.dir=$work/limits/$name"
+  "$python" benchmarks/limits.py "$work/limits/$name" >"$tables/limits/$name.txt"
 }
 
 measuring() { # how far the times can be trusted

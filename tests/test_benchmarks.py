@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import random
 import runpy
@@ -17,12 +16,7 @@ sys.path.append(str(ROOT / "benchmarks"))
 sys.path.insert(0, str(ROOT / "tools"))
 
 import agreement
-import our_kernels
-import reduction
-import side_by_side
-import stencil
-import tables
-import transpose
+import limits
 
 NATIVE = sorted(p.name for p in (ROOT / "benchmarks" / "native").glob("*.cu"))
 STARTED = [
@@ -56,54 +50,22 @@ def test_what_is_built_natively_compiles_without_a_warning(name, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def test_a_missing_package_is_one_sentence_and_status_2(monkeypatch, capsys):
-    """Which one, and what is needed in all."""
-    monkeypatch.setattr(side_by_side.importlib.util, "find_spec", lambda name: None if name == "cupy" else name)
-    with pytest.raises(SystemExit) as ended, side_by_side.gpu():
-        pass
-    assert ended.value.code == 2
-    assert capsys.readouterr().err.splitlines() == [
-        "CuPy not installed: this benchmark needs PyCUDA, PyTorch, CuPy and nvcc"
-    ]
+TABLE = {
+    "status": ["ok", "ok", "ok", "ok", "mismatch"],
+    "kernel": ["mine", "mine", "theirs", "copy", "mine"],
+    "block": [128, 256, None, 256, 512],
+    "ceiling": [False, False, False, True, False],
+    "median_us": [12.0, 10.0, 15.0, 9.0, 1.0],
+    "finish": "device", "dtype": "int32", "size": 2**20, "gbps": 800.0, "percent_copy": 25.0,
+}  # fmt: skip
 
 
-def test_what_was_chosen_before_is_there():
-    """The benchmarks run without --choose: each configuration that they need is kept, and is a case today."""
-    choices = our_kernels.read_choices(
-        tables.KEPT / "reduction.csv", (*reduction.BY, *reduction.NAMES), reduction.KERNELS.values()
-    )
-    for dtype, exponent in itertools.product(reduction.KERNELS, range(16, 32, 2)):
-        assert reduction.of_choice(choices, dtype, exponent).kernel.name == reduction.KERNELS[dtype]
-    choices = our_kernels.read_choices(tables.KEPT / "stencil.csv", (*stencil.BY, *stencil.SPACE), stencil.KERNELS)
-    assert len(stencil.of_choices(choices, "float32", 24)) == len(stencil.KERNELS)
-    choices = our_kernels.read_choices(
-        tables.KEPT / "transpose.csv", (*transpose.BY, *transpose.SPACE), transpose.KERNELS
-    )
-    for shape in transpose.SHAPES.split(","):
-        assert our_kernels.choice(choices, transpose.SPACE, transpose.fixed(shape), shape=shape)
-
-
-WRONG = [
-    (reduction, ("--choose", "--sizes", "31"), "--sizes '31': a whole number from 14 to 30"),
-    (reduction, ("--choose", "--dtypes", "foo"), "--dtypes 'foo': int32 or float32"),
-    (reduction, ("--choose", "--rounds", "0"), "--rounds '0': a whole number from 1 to 10000"),
-    (transpose, ("--choose", "--shapes", "3x4x5"), "--shapes '3x4x5': ROWSxCOLUMNS"),
-    (stencil, ("--choose", "--dtypes", "int32"), "--dtypes 'int32': float32 or float64"),
-    (stencil, ("--chosen", "none.csv"), "there is no such file; --choose finds the configurations"),
-    (reduction, ("--chosen", str(ROOT / "README.md")), "cannot be read as a table"),
-]
-
-
-@pytest.mark.parametrize(("benchmark", "arguments", "told"), WRONG)
-def test_what_cannot_be_is_one_sentence(benchmark, arguments, told, monkeypatch, capsys):
-    """An option, or the file of what was chosen; before anything is looked for or begun."""
-    monkeypatch.setattr(sys, "argv", [f"{benchmark.NAME}.py", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        benchmark.main()
-    said = capsys.readouterr()
-    assert (ended.value.code, said.out) == (2, "")
-    (line,) = said.err.splitlines()
-    assert told in line
+def test_the_table_of_limits_has_the_fastest_right_case_of_each_kernel():
+    """Contenders and ceilings are shown relative to the fastest of the other kernels, whose case stands below."""
+    head, _, row, _, case = limits.page(limits.fastest(pd.DataFrame(TABLE))).splitlines()
+    assert head.split("  ")[-1] == "% of a copy"
+    assert row.split() == ["int32", "2^20", "9.0", "10.0", "15.0", "0.9", "1.5", "800", "25.0"]
+    assert case == "int32 2^20: mine block=256"
 
 
 SHARED = {kernel.name for kernel in map(read_kernel, (CONF / "kernel").glob("*.yaml")) if not kernel.gpu_only}

@@ -81,6 +81,9 @@ MISTAKES = {
     "text for samples": (["timing.cpu_samples=many"], ["timing.cpu_samples=many: expected an integer from 1 to 100000"]),
     "no schedule": (["device=checked", "device.schedules=0"], ["device.schedules=0"]),
     "perhaps races of one value": (["device=checked", "device.same_value_races=maybe"], ["device.same_value_races=maybe"]),
+    "lines of L2 that are perhaps clean": (
+        ["device=cuda", "device.l2_lines=maybe"], ["device.l2_lines=maybe: expected one of dirty, clean"],
+    ),
     "some profiled cases": (["profile.cases=some"], ["profile.cases=some"]),
     "a metric of ncu's that is none": (["profile.metrics=[dram]"], ["profile.metrics=dram"]),
     "the energy of some cases": (["profile.energy=some"], ["profile.energy=some: expected true, false, all, tied, fastest"]),

@@ -11,6 +11,7 @@ from runner.errors import UsageError
 
 MAX_SCHEDULES = 100
 SAME_VALUE_RACES = ("hazard", "ignore")
+L2_LINES = ("dirty", "clean")
 MAX_COUNT = 4096  # of GPUs, and of threads of the CPU device
 
 
@@ -21,6 +22,7 @@ class DeviceConfig:
     kind: str = "auto"  # or cuda, cpu, checked
     index: int = 0  # which GPU
     nvcc_options: list[str] = field(default_factory=list)
+    l2_lines: str = "dirty"  # of a GPU's L2 cache before a timed launch: as the flush writes them, or clean
     threads: int = 0  # OS threads of the CPU device; 0 uses all cores
     time_limit_s: float = 60.0  # a launch that takes longer times out
     compile_limit_s: float = 60.0  # one call of the compiler; one that takes longer is a `compile_error`
@@ -53,6 +55,7 @@ class DeviceConfig:
             ("time_limit_s", 0 < self.time_limit_s <= 86400, "seconds above 0, up to 86400"),
             ("compile_limit_s", 0 < self.compile_limit_s <= 86400, "seconds above 0, up to 86400"),
             ("compile_limit_gb", 0.1 <= self.compile_limit_gb <= 1e6, "0.1 to 1000000"),
+            ("l2_lines", self.l2_lines in L2_LINES, f"one of {', '.join(L2_LINES)}"),
             ("schedules", 1 <= self.schedules <= MAX_SCHEDULES, f"1 to {MAX_SCHEDULES}"),
             ("same_value_races", self.same_value_races in SAME_VALUE_RACES, f"one of {', '.join(SAME_VALUE_RACES)}"),
         ):

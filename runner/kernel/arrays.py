@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -233,7 +234,8 @@ def fill(
     return make(int(np.prod(whole)), dtype.numpy, seed, label).reshape(whole)
 
 
-MAX_CACHED_BYTES, MAX_CACHED = 4 << 30, 1024  # limits of bytes and arrays: a sweep may have thousands of sizes
+MAX_CACHED_BYTES = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 16
+MAX_CACHED = 1024  # a sweep may have thousands of sizes
 _cache: dict[tuple[Any, ...], NDArray[Any]] = {}  # least recently used first
 
 

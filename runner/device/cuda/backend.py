@@ -59,7 +59,7 @@ def open_device(config: DeviceConfig) -> Device:
         from runner.device.cuda.device import CudaDevice  # noqa: PLC0415  (loading PyCUDA fails without a driver)
     except ImportError as e:
         raise DeviceUnavailable(f"device=cuda: PyCUDA cannot be loaded: {e}; is the NVIDIA driver installed?") from e
-    return CudaDevice(config.index)
+    return CudaDevice(config.index, config.l2_lines)
 
 
 def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compiler:

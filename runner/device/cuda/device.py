@@ -58,7 +58,7 @@ class CudaDevice(Device):
 
     survives_errors = False  # an unexpected error may leave the context faulted
 
-    def __init__(self, index: int = 0) -> None:
+    def __init__(self, index: int = 0, l2_lines: str = "dirty") -> None:
         try:
             driver.init()
             count = driver.Device.count()
@@ -79,8 +79,9 @@ class CudaDevice(Device):
             l2_bytes = self._gpu.get_attribute(driver.device_attribute.L2_CACHE_SIZE)
             self._flush_words = max(L2_FACTOR * l2_bytes, MIN_FLUSH_BYTES) // 4
             self._flush_memory = driver.mem_alloc(self._flush_words * 4)
-            overhead = measure_overhead(self.stream, self._flush)
             self._guard = Guard(self._gpu, self.stream)
+            self._clean = l2_lines == "clean"
+            overhead = measure_overhead(self.stream, self._flush)
             self.info = describe(self._gpu, overhead, self._nvml)
             self._inputs = Inputs(self.info.memory_bytes // INPUTS_SHARE)
         except driver.Error as e:
@@ -302,6 +303,8 @@ class CudaDevice(Device):
 
     def _flush(self) -> None:
         driver.memset_d32_async(int(self._flush_memory), 0, self._flush_words, self.stream)
+        if self._clean:  # what is read replaces what was written
+            self._guard.read(int(self._flush_memory), self._flush_words)
 
     def queue_function(self, launch: Launch) -> Callable[[], None]:
         """Prepare the launch; the returned function queues it on this device's stream."""

@@ -53,14 +53,21 @@ class Guard:
         if not nbytes:
             return 0
         unit, name = (1, "hash_bytes") if (pointer | nbytes) % 4 else (4, "hash_words")
-        blocks = min(BLOCKS_PER_MULTIPROCESSOR * self._blocks, -(-nbytes // unit // THREADS) or 1)
         driver.memset_d32_async(self._result, 0, 2, self._stream)
-        self._kernels[name].prepared_async_call(
-            (blocks, 1), (THREADS, 1, 1), self._stream, pointer, nbytes // unit, self._key, int(self._result)
-        )
+        self._hash(name, pointer, nbytes // unit)
         digest = np.empty(1, np.uint64)
         driver.memcpy_dtoh(digest, self._result)
         return int(digest[0])
+
+    def read(self, pointer: int, words: int) -> None:
+        """Queue a kernel that reads device memory once; `words` of 4 bytes."""
+        self._hash("hash_words", pointer, words)
+
+    def _hash(self, name: str, pointer: int, count: int) -> None:
+        blocks = min(BLOCKS_PER_MULTIPROCESSOR * self._blocks, -(-count // THREADS))
+        self._kernels[name].prepared_async_call(
+            (blocks, 1), (THREADS, 1, 1), self._stream, pointer, count, self._key, int(self._result)
+        )
 
     def overwrite_shared_and_local(self, local_bytes: int) -> None:
         """Queue kernels that overwrite shared memory, and `local_bytes` of each thread's local memory (see `FRAMES`).

@@ -1,9 +1,8 @@
-// out[c * rows + r] = in[r * cols + c] by bulk tensor copies, as a shared library for benchmarks/transpose.py.
+// A transpose, out[c * rows + r] = in[r * cols + c], by bulk tensor copies.
 //
 // One thread of a block asks the tensor unit for a tile of 64x64, two boxes of 64 rows by 32 columns; the hardware
 // calculates the addresses and swizzles a box's rows of 128 bytes, so that a warp's reads of 16 bytes take each bank
 // once a phase. Each thread then turns a block of 4x4 elements around in its registers and stores it as vectors.
-// It was tried against the kernels in kernels/, and is kept as evidence.
 // Constraints: sm_90; rows and columns that are multiples of 4, as tensors' rows begin at multiples of 16 bytes.
 // From: CUDA C++ Programming Guide, "Tensor Memory Access"; PTX ISA, "cp.async.bulk.tensor", "mbarrier".
 
@@ -12,21 +11,13 @@
 
 constexpr int TILE = 64, BOX = 32, BLOCK = 256;
 constexpr int ROW_BYTES = BOX * sizeof(float);  // 128: the swizzle's period in x
-constexpr int INVALID = -1;
-
-struct Task {
-    CUtensorMap map;
-    float* out;
-    int rows, cols;
-};
-static Task task;
 
 static __device__ unsigned int shared_address(const void* pointer)
 {
     return (unsigned int)__cvta_generic_to_shared(pointer);
 }
 
-__global__ void __launch_bounds__(BLOCK) transpose_tensor(const __grid_constant__ CUtensorMap map, float* out, int rows,
+static __global__ void __launch_bounds__(BLOCK) transpose_tensor(const __grid_constant__ CUtensorMap map, float* out, int rows,
                                                           int cols)
 {
     __shared__ alignas(1024) char tile[TILE / BOX][TILE * ROW_BYTES];  // the swizzle counts from a multiple of 1024
@@ -87,33 +78,29 @@ using Encode = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*
                             const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle,
                             CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
 
-// Describes the input to the tensor unit; 0, or what went wrong: -1 for a shape that cannot be, else CUDA's number.
-extern "C" int prepare(float* in, float* out, int rows, int cols)
+// The driver's function that describes an array to the tensor unit, found without linking the driver's library.
+static cudaError_t find(Encode& encode)
 {
-    if (rows % 4 || cols % 4) {
-        return INVALID;
-    }
-    Encode encode = nullptr;
     cudaDriverEntryPointQueryResult found;
     const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", (void**)&encode, 12000,
                                                                cudaEnableDefault, &found);
-    if (error != cudaSuccess || found != cudaDriverEntryPointSuccess) {
-        return error != cudaSuccess ? error : cudaErrorNotSupported;
-    }
-    const cuuint64_t extent[] = {(cuuint64_t)cols, (cuuint64_t)rows}, row_bytes[] = {(cuuint64_t)cols * sizeof(float)};
-    const cuuint32_t box[] = {BOX, TILE}, step[] = {1, 1};
-    task.out = out;
-    task.rows = rows;
-    task.cols = cols;
-    return encode(&task.map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, in, extent, row_bytes, box, step,
-                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    return error || found == cudaDriverEntryPointSuccess ? error : cudaErrorNotSupported;
 }
 
-// Queues what was prepared last.
-extern "C" int launch(cudaStream_t stream)
+extern "C" int tensorTranspose(float* in, float* out, long long rows, long long cols, cudaStream_t stream)
 {
-    const dim3 grid((task.rows + TILE - 1) / TILE, (task.cols + TILE - 1) / TILE);
-    transpose_tensor<<<grid, BLOCK, 0, stream>>>(task.map, task.out, task.rows, task.cols);
+    static Encode encode = nullptr;
+    if (!encode) {
+        if (cudaError_t error = find(encode)) return error;
+    }
+    CUtensorMap map;
+    const cuuint64_t extent[] = {(cuuint64_t)cols, (cuuint64_t)rows}, row_bytes[] = {(cuuint64_t)cols * sizeof(float)};
+    const cuuint32_t box[] = {BOX, TILE}, step[] = {1, 1};
+    const CUresult status = encode(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, in, extent, row_bytes, box, step,
+                                   CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                   CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (status) return status;
+    const dim3 grid((rows + TILE - 1) / TILE, (cols + TILE - 1) / TILE);
+    transpose_tensor<<<grid, BLOCK, 0, stream>>>(map, out, (int)rows, (int)cols);
     return cudaGetLastError();
 }
