@@ -1,4 +1,4 @@
-"""Arrays of pointers: each array that they point to has guards of its own, and a name.
+"""Arrays of pointers, and structures of them: each array that they point to has guards of its own, and a name.
 
 That their results are right on each device, test_own_arguments.py has.
 """
@@ -63,6 +63,22 @@ MISTAKES = {
         "joinLists", "k < count", "k <= count",
         r"own\.cu:\d+: out-of-bounds read of 'lists': index 3, but it has 3 elements",
     ),
+    "a write behind an array of a structure": (
+        "rows", "rows.sums[i] = rows", "rows.sums[rows.count] = 0, rows.sums[i] = rows",
+        r"own\.cu:\d+: out-of-bounds write of 'sums': index 300, but it has 300 elements",
+    ),
+    "a read behind an array of a structure": (
+        "rows", "i + 1]; ++k) sum += rows.values[k]", "i + 1]; ++k) sum += rows.values[k + rows.starts[rows.count]]",
+        r"own\.cu:\d+: out-of-bounds read of 'values': index \d+, but it has 600 elements",
+    ),
+    "a write to an input of a structure": (
+        "rows", "    float sum = 0;\n    for (int k = rows", "    float sum = 0;\n    ((int*)rows.starts)[i] = 7;\n    for (int k = rows",
+        r"own\.cu:\d+: write to read-only input 'starts', element",
+    ),
+    "a race in an array of a structure": (
+        "rows", "rows.sums[i] = rows", "rows.sums[0] = sum, rows.sums[i] = rows",
+        r"own\.cu:\d+: race \(write after write\) on global 'sums' element 0",
+    ),
 }  # fmt: skip
 
 
@@ -74,14 +90,20 @@ def test_what_leaves_an_array_that_a_pointer_reaches_is_found(checked, tmp_path,
     assert re.match(message, outcome.reason), outcome.reason
 
 
-@pytest.mark.parametrize("what", ["a write behind a part", "a write to an input", "a write to the table"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        "a write behind a part", "a write to an input", "a write to the table", "a write behind an array of a structure",
+        "a write to an input of a structure",
+    ],
+)  # fmt: skip
 def test_each_device_finds_a_write_outside_of_a_part(bench, tmp_path, what):
     """The CPU device by guard pages, a GPU by guard bytes or a changed input."""
     name, old, new, message = MISTAKES[what]
     outcome = ran(bench, tmp_path, name, old, new)
     assert outcome.status in ("hazard", "mismatch", "launch_error")
     if bench.device.info.kind == "cpu":
-        assert re.match(message, outcome.reason), outcome.reason
+        assert re.search(message.removeprefix(r"own\.cu:\d+: "), outcome.reason), outcome.reason
 
 
 def test_a_part_that_is_not_written_is_a_mismatch(bench, tmp_path):

@@ -395,6 +395,7 @@ class Value:
     content: bytes
     alignment: int  # of the parameter, in bytes
     name: str  # its type, for messages; empty for a null pointer
+    arrays: tuple[Array, ...] = ()  # to which a structure's members point
 
 
 NULL = Value(bytes(8), 8, "")
@@ -472,7 +473,9 @@ class Launch:
         for a in (a for launch in self.sequence for a in launch.arguments):
             if isinstance(a, Pointers):
                 arrays += (a.table, *a.arrays)
-            elif not isinstance(a, np.generic | Value | Inside):
+            elif isinstance(a, Value):
+                arrays += a.arrays
+            elif not isinstance(a, np.generic | Inside):
                 arrays.append(a.array if isinstance(a, View) else a)
         return [a for a in {id(a): a for a in (*arrays, *self.variables)}.values() if a.role in roles]
 

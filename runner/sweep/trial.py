@@ -370,8 +370,10 @@ def _scalar_argument(scalar: ScalarSpec, arrays: Mapping[str, Array]) -> np.gene
     if dtype.is_whole and dtype.numbers == 1:
         number: np.generic = dtype.numpy.type(scalar.numbers[0])
         return number
+    pointed = [arrays[n.array] for n in scalar.numbers if isinstance(n, PointerSpec) and n.array]
     numbers = [(arrays[n.array].pointer if n.array else 0) if isinstance(n, PointerSpec) else n for n in scalar.numbers]
-    return Value(dtype.packed(numbers), dtype.c_alignment, dtype.c_name)
+    whole = tuple(part for a in pointed for part in ((a.table, *a.parts) if isinstance(a, Batch) else (a,)))
+    return Value(dtype.packed(numbers), dtype.c_alignment, dtype.c_name, whole)
 
 
 def reset(case: Case, launch: Launch, arrays: Mapping[str, Array]) -> None:

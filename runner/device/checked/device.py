@@ -8,13 +8,12 @@ import math
 import subprocess
 from collections.abc import Callable, Sequence
 
-from runner.device import Inside, Launch, LaunchDiagnostics, Role
+from runner.device import Launch, LaunchDiagnostics, Role
 from runner.device.checked.counting import InstructionCost, read_costs, shares
 from runner.device.checked.findings import ReportContext, read_findings
 from runner.device.cpu.build import find_toolchain
 from runner.device.cpu.device import CpuDevice, PreparedCall, PreparedLaunch, PreparedSequence
 from runner.device.cpu.interface import CheckedArray, CheckedRequest, LaunchReport, Outcome
-from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.program import Variable
 from runner.device.kinds import CHECKED
 from runner.errors import DeviceUnavailable, Finding, Hazard, join_findings
@@ -113,10 +112,9 @@ class _CheckedLaunch(PreparedLaunch):
         self.findings: tuple[Finding, ...] = ()
         self.text = ""  # the launch's report
         self._report_buffer = device.report
-        inside = [a.array for a in launch.arguments if isinstance(a, Inside)]
         self._context = context = ReportContext(self.program, launch, order)
         checked: list[CheckedArray] = []
-        for array in {id(a): a for a in (*self.arrays, *inside) if isinstance(a, GuardedArray)}.values():
+        for array in {id(a): a for a in self.arrays}.values():
             item, content = array.dtype.itemsize, array.role not in _WITHOUT_CONTENT or id(array) in filled
             context.arrays.append((array.name, item, array.size))
             extent = (array.begin, array.size * item, array.origin, *array.guards, item)

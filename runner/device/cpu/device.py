@@ -30,6 +30,7 @@ from runner.device import (
     Source,
     Texture,
     Timed,
+    Value,
     View,
     parts,
 )
@@ -238,8 +239,9 @@ class PreparedSequence:
 def _arrays(launch: Launch) -> list[GuardedArray]:
     """The arrays that the launch passes, and those that it passes pointers to."""
     passed = [a.array if isinstance(a, Inside | View) else a for a in launch.arguments]
-    pointed = [array for a in launch.arguments if isinstance(a, Pointers) for array in (a.table, *a.arrays)]
-    return [argument for argument in (*passed, *pointed) if isinstance(argument, GuardedArray)]
+    pointed = [array for a in launch.arguments if isinstance(a, Pointers | Value) for array in a.arrays]
+    tables = [a.table for a in launch.arguments if isinstance(a, Pointers)]
+    return [argument for argument in (*passed, *pointed, *tables) if isinstance(argument, GuardedArray)]
 
 
 def _check_shape(program: CpuProgram, launch: Launch) -> None:
