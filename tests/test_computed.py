@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from mistakes import write_files
 from support import MINE_CU as CU
@@ -13,6 +14,8 @@ from runner.errors import UsageError
 from runner.files.limited_yaml import load_yaml
 from runner.kernel.declaration import Kind
 from runner.kernel.extra_inputs import extra_inputs
+from runner.kernel.inputs import contents
+from runner.kernel.reference import expect
 from runner.kernel.sizes import other_sizes
 
 GEMM = ROOT / "tests" / "kernels" / "gemm" / "kernel" / "tiledGemm.yaml"
@@ -185,3 +188,20 @@ def test_a_constraint_on_a_computed_value_shapes_the_space_of_a_search(runner, t
                   "hydra.sweeper.objective=global_load_sectors")  # fmt: skip
     assert done.code == 0, done.err
     assert json.loads((done.folder / "search.json").read_text())["legal"] == 6
+
+
+def test_a_definition_over_parameters_may_be_a_fraction_for_a_reference(kernel):
+    """`let` names a constant of the reference, which no integer of the launch needs."""
+    mine = kernel(
+        "{block: 64, size: 1000, smoothing: 0.125}",
+        let="{share: smoothing / (size - 1), half: 0.5}",
+        arguments="""
+  - {name: in, role: in, dtype: float32, shape: size, fill: random}
+  - {name: out, role: out, dtype: float32, shape: size}
+  - {name: n, scalar: int32, value: size}""",
+        reference="{out: half * in + share}",
+    )
+    case = case_of(mine)
+    inputs = contents(case)
+    expected = expect(case, inputs, fast=False).outputs["out"].values
+    assert np.allclose(expected, inputs["in"] / 2 + 0.125 / 999)

@@ -57,6 +57,58 @@ __global__ void kernel(uint32_t* out, half* halves, int64_t n, uint m)
     halves[0] = std::is_same_v<half, int> ? 0.0f : std::numeric_limits<float>::infinity();
 }
 """
+QUALIFIED = """
+#include "marks.cuh"
+namespace conversion {
+template <typename To, typename From>
+AUTHORS_INLINE To to(From value) { return To(value); }
+template <>
+AUTHORS_INLINE float to(signed char value) { return __int2float_rn(value); }
+}
+void host() { undeclared(); }
+__global__ void kernel(float* out) { out[threadIdx.x] = conversion::to<float>((signed char)threadIdx.x); }
+"""
+OWN_SHUFFLE = """
+#include <cuda_fp16.h>
+struct Own {
+    __half x;
+    __device__ Own(__half value) : x(value) {}
+    __device__ operator __half() const { return x; }
+};
+__device__ __inline__ Own __shfl_down(const Own value, const unsigned int delta) { return __shfl_down(value.operator __half(), delta); }
+__global__ void kernel(__half* out) { out[0] = Own(out[1]); }
+"""
+ATTRIBUTE = """
+#include <torch/extension.h>
+namespace other {
+__align__(8) struct Unused { int index; float value; };
+}
+__global__ void kernel(float* out) { out[threadIdx.x] = 1; }
+"""
+PASTED = """
+#include <torch/extension.h>
+#define ATOMIC(NAME) \\
+    template <typename T> struct Atomic##NAME##Impl { \\
+        __device__ void operator()(T* address, T value) { *address = OP(*address, value); } \\
+    };
+#define OP(X, Y) X + Y
+ATOMIC(Add)
+#undef OP
+static inline __device__ void add(float* address, float value) { AtomicAddImpl<float>()(address, value); }
+#define OP(X, Y) X * Y
+ATOMIC(Mul)
+#undef OP
+__global__ void kernel(float* out) { add(out, 1); AtomicMulImpl<float>()(out, 2); }
+"""
+TENSOR_INFO = """
+#include <ATen/ATen.h>
+#include <ATen/cuda/detail/IndexUtils.cuh>
+#include <ATen/cuda/detail/TensorInfo.cuh>
+__global__ void kernel(const at::cuda::detail::TensorInfo<int64_t, int> in, int64_t* out)
+{
+    out[threadIdx.x] = in.data[at::cuda::detail::IndexToOffset<int64_t, int, -1>::get(threadIdx.x, in)] + in.sizes[in.dims - 1];
+}
+"""
 HOST = """#include <cstdio>
 int main()
 {
@@ -94,6 +146,7 @@ __global__ void kernel(int* out) { out[0] = there::three(); }
 ALIAS = "namespace here { __device__ inline int three() { return 3; } }\nnamespace there = here;\nvoid host() { unknown(); }\n"
 A = '#pragma once\n#include "b.cuh"\nvoid of_host_a() { unknown_to_all(); }\n__device__ inline int a() { return b() + 1; }\n'
 B = '#pragma once\n#include "a.cuh"\nvoid of_host_b() { unknown_to_all(); }\n__device__ inline int b() { return 1; }\n'
+MARKS = "#pragma once\n#define AUTHORS_INLINE AUTHORS_DEVICE __forceinline__\n#define AUTHORS_DEVICE __device__\n"
 CIRCLE = '#include "a.cuh"\n__global__ void kernel(int* out) { out[0] = a(); }\n'
 
 CODE = {
@@ -105,6 +158,11 @@ CODE = {
     "code of the host that does not compile": (HOST, "kernel"),
     "macros that instantiate templates of the host": (INSTANTIATED, "kernel<half>"),
     "headers that include each other": (CIRCLE, "kernel"),
+    "a qualifier that another file defines": (QUALIFIED, "kernel"),
+    "an author's own overload of a function that CUDA removed": (OWN_SHUFFLE, "kernel"),
+    "a structure with an attribute that is left out": (ATTRIBUTE, "kernel"),
+    "a macro that makes the names of what it declares": (PASTED, "kernel"),
+    "a tensor of any dimensions": (TENSOR_INFO, "kernel"),
     "a file that no parser divides": (UNDIVIDED, "kernel"),
 }
 
@@ -122,7 +180,7 @@ def source(tmp_path):
     """A source of a text, beside the headers that it may include."""
 
     def make(text, function, *options):
-        for name, content in {"own.cu": text, "a.cuh": A, "b.cuh": B, "alias.cuh": ALIAS}.items():
+        for name, content in {"own.cu": text, "a.cuh": A, "b.cuh": B, "alias.cuh": ALIAS, "marks.cuh": MARKS}.items():
             (tmp_path / name).write_text(content)
         return Source(tmp_path / "own.cu", text, function, options=options)
 
@@ -206,3 +264,24 @@ __global__ void kernel({name}* sums, float* wide, const {name}* in, int n)
     assert sums[64] == given[1]
     assert (sums[:64] == np.where((given.astype(np.float32) > 0.5) & (given != given[0]), less, expected)).all()
     assert (wide == given.astype(np.float32) * np.float32(1.001) + given.astype(np.float32)).all()
+
+
+CAUSES = {
+    "a header in another folder": (
+        '#include "not_beside.cuh"\n__global__ void kernel(int* out) { out[0] = elsewhere(1); }\n',
+        "(<not_beside.cuh> missing; name the folder that has it under 'include')",
+    ),
+    "an #if": (
+        "#ifdef WITH_HALF\n__device__ int half() { return 1; }\n#endif\n__global__ void kernel(int* out) { *out = half(); }\n",
+        "(an #if of own.cu leaves it out; define the macro that it tests, under 'macros')",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", CAUSES)
+def test_an_undeclared_name_is_told_with_what_to_do(source, own_cache, what):
+    """Not that the CPU device lacks a feature."""
+    text, words = CAUSES[what]
+    with pytest.raises(CompileError) as caught:
+        CpuCompiler().compile(source(text, "kernel"))
+    assert str(caught.value).endswith(words)

@@ -87,6 +87,8 @@ MISTAKES = [
     ("structures", "2 * in.mass", "2 * in.weight", "names 'in.weight', which is neither an array nor a parameter"),
     ("structures", "[0.5, 1, -2, size]", "[0.5, 1, -2]", "shift: float4 has 4 numbers, 3 are given"),
     ("complexProduct", "out.real: a.real", "out.real: a", "'a' is an array of complex64; name a part of it: a.real, a.imag"),
+    ("scaledChunks", "[in, null, null, out]", "[in, null, null, out, null, null, null]", r"value.addresses: expected at most 6; 7 are given"),
+    ("scaledChunks", "length: size - 100}]", "length: 1}, [1]]", r"value.chunks: expected at most 4 of Chunk, 2 numbers each; 5 are given"),
     ("pointers", "pointer: low", "pointer: lows", "pointer: expected null or the name of an array, not 'lows'; known: low, out"),
     ("rows", "values: values", "values: value", "value.values: expected null or the name of an array, not 'value'; known: starts, values, sums, lengths"),
     ("rows", "dtype: int32, shape: size}", "dtype: Rows, shape: size}", "dtype: Rows has a pointer; such a structure can only be passed by value"),

@@ -38,6 +38,16 @@ def test_a_product_of_matrices(bench):
     assert np.array_equal(placed[3].read(), exact)
 
 
+def test_integers_are_packed_and_saturated(bench):
+    """cvt.pack: the first number is the higher one, and of 8 bits the third fills the upper half."""
+    given = np.array([[5, -7], [300, 70000], [-200, 255], [-70000, 40000]], np.int32)
+    (out,) = bench.call(source("packed"), constant(given), np.zeros((4, 4), np.uint32), grid=1, block=4)
+    for i, (low, high) in enumerate(((0, 255), (-128, 127), (0, 65535), (-32768, 32767))):
+        bits = 8 if i < 2 else 16
+        a, b = (np.clip(given[:, k].astype(np.int64), low, high) & (1 << bits) - 1 for k in (0, 1))
+        assert np.array_equal(out[:, i], a << bits | b | (0xABCD << 16 if i < 2 else 0)), i
+
+
 def test_words_and_memory(bench):
     """Special registers, predicates, pairs, vectors with cache hints, offsets, and what a template has."""
     n = 64

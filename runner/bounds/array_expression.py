@@ -26,6 +26,10 @@ class ArrayExpression(Formula):
     CONSTANTS = (int, float, str)
     OPERATORS = "+ - * / // % ** @ << >> & | ^ ~, comparisons, slices"
     KEYWORDS = functions.KEYWORDS
+    ELSEWHERE: ClassVar[Mapping[str, str]] = {
+        "ceil_div": " (of arrays, write (a + b - 1) // b)",
+        **dict.fromkeys(("itemsize", "popcount"), " (of parameters alone; give its result a name under 'let')"),
+    }
 
     @property
     def names(self) -> frozenset[str]:

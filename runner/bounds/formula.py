@@ -60,6 +60,7 @@ class Formula(ABC):
     CONSTANTS: ClassVar[tuple[type, ...]]
     OPERATORS: ClassVar[str]
     KEYWORDS: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # of functions
+    ELSEWHERE: ClassVar[Mapping[str, str]] = {}  # functions that only other languages have, with advice
 
     def __post_init__(self) -> None:
         allowed = (*_SYNTAX, *self.SYNTAX, *(k for k in self.TABLE if not isinstance(k, str)))
@@ -74,7 +75,8 @@ class Formula(ABC):
             elif isinstance(node, ast.Constant) and bits(node.value) > LARGEST_BITS:
                 wrong = f"has a number of more than {LARGEST_BITS} bits"
             elif isinstance(node, ast.Call) and (not isinstance(node.func, ast.Name) or node.func.id not in self.TABLE):
-                wrong = f"calls an unknown function; allowed: {functions}"
+                called, hint = shortened(ast.unparse(node.func)), self.ELSEWHERE.get(getattr(node.func, "id", ""), "")
+                wrong = f"calls an unknown function, {called}{hint}; allowed: {functions}"
             elif isinstance(node, ast.Call):
                 wrong = self._wrong_arguments(node)
             if wrong:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.device import Source, cache, unqualified
-from runner.device.syntax import WORD, File, Item, ItemKind, blank, parse
+from runner.device.syntax import WORD, File, Item, ItemKind, blank, parse, qualifiers
 
 _HOST_ONLY = frozenset((ItemKind.HOST, ItemKind.INSTANCE))
 # C++ headers that also declare global names; the others without `.h` declare names in namespace std only.
@@ -37,6 +37,7 @@ class Excerpt:
     headers: frozenset[str]  # missing headers, whose #include was blanked
     host: frozenset[str]  # omitted functions and variables of the host
     conditional: frozenset[str]  # those of the missing headers that an #if may exclude
+    quoted: frozenset[str]  # those of the missing headers that are included by "..."
 
     @property
     def without(self) -> str:
@@ -60,7 +61,7 @@ def excerpt(source: Source, has_header: Callable[[str], bool]) -> Excerpt | None
     items_needed = [item for items in needed.values() for item in items]
     words = {word for item in items_needed if item.kind is not ItemKind.USING for word in item.free_names}
     macros = {word for item in items if item.is_macro for word in item.free_names}
-    texts, missing, certain = {}, set(), set()
+    texts, missing, certain, quoted = {}, set(), set(), set()
     for path, file in files.items():
         omitted = (i for i in file.items if i not in needed[path] and not i.is_macro)
         edits = {i: b"" for i in omitted if i.kind is not ItemKind.INCLUDE}
@@ -68,13 +69,15 @@ def excerpt(source: Source, has_header: Callable[[str], bool]) -> Excerpt | None
             if item.kind is ItemKind.INCLUDE and not _find(item.path, path, source, quoted=item.quoted):
                 if not has_header(item.path):
                     missing.add(item.path)
+                    quoted |= {item.path} if item.quoted else set()
                     certain |= set() if item.conditional else {item.path}
                     edits[item] = _stand_in(item.path, words | macros)
                 elif item.path.isidentifier() and item.path not in _GLOBAL_NAME_HEADERS and "std" not in words:
                     edits[item] = b""
         texts[path] = _edited(file, edits)
     host = _names(item for item in items if item.kind is ItemKind.HOST)
-    return Excerpt(texts, frozenset(missing), frozenset(host - _names(items_needed)), frozenset(missing - certain))
+    left_out, perhaps = frozenset(host - _names(items_needed)), frozenset(missing - certain)
+    return Excerpt(texts, frozenset(missing), left_out, perhaps, frozenset(quoted))
 
 
 def listed(headers: Iterable[str]) -> str:
@@ -104,10 +107,13 @@ def _stand_in(missing: str, words: Collection[str]) -> bytes:
 def parsed_files(source: Source) -> Iterator[tuple[Path, File]]:
     """The kernel's file and the files that it includes, except system headers, parsed, each once."""
     own = source.path.resolve()
-    yield own, parse(source.text)
-    for path in cache.includes(source.text, source.folders):
-        if path != own:
-            yield path, parse(cache.read(path))
+    texts = {own: source.text}
+    texts |= {path: cache.read(path) for path in cache.includes(source.text, source.folders) if path != own}
+    alone = {path: parse(text) for path, text in texts.items()}
+    qualifying = qualifiers({name: body for file in alone.values() for name, body in file.macros.items()})
+    for path, file in alone.items():
+        used = qualifying.keys() & set(WORD.findall(texts[path])) - file.macros.keys() if qualifying else ()
+        yield path, parse(texts[path], frozenset((name, qualifying[name]) for name in used)) if used else file
 
 
 def explain_missing(source: Source, function: str, reason: str) -> str:

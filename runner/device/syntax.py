@@ -8,8 +8,8 @@ from __future__ import annotations
 import enum
 import functools
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import tree_sitter
@@ -34,6 +34,7 @@ _NO_NAME = re.compile(
     rb"u?int(?:\d+|ptr)_t|s?size_t|ptrdiff_t)\b"
 )
 
+_PASTED = re.compile(r"\w+(?:\s*##\s*\w+)+")
 # In the body of a macro: a launch, or an explicit instantiation.
 _HOST_BODY = re.compile(r"<<<|\btemplate\s+(?!<)\w")
 
@@ -151,6 +152,7 @@ class File:
     kernels: tuple[Kernel, ...]
     is_sound: bool  # whether the parser found the end of each item
     makes_names: bool  # whether a macro with `##` may declare device functions
+    macros: dict[str, str]  # the bodies of its macros
     root: tree_sitter.Node = field(repr=False, compare=False)
 
 
@@ -158,22 +160,36 @@ _PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()))
 
 
 @functools.lru_cache(maxsize=64)
-def parse(text: str) -> File:
-    """Parse a text; the result is cached."""
+def parse(text: str, others: frozenset[tuple[str, str]] = frozenset()) -> File:
+    """Parse a text; `others` are macros of other files with their bodies. The result is cached."""
     content = text.encode(errors="surrogateescape")
     own_macros = sorted(set(_FUNCTION_MACRO.findall(content)))
     call = re.compile(_CALL % b"".join(b"|" + name for name in own_macros), re.MULTILINE)
     readable = _MARKS.sub(blank, _ATTRIBUTE.sub(blank, content))
     readable = _INSTANCE.sub(lambda m: m.group().replace(m["qualifier"], blank(m["qualifier"])), readable)
     root = _PARSER.parse(call.sub(_as_statement, readable)).root_node
-    macros = _macros(root)
-    items = tuple(_items(root, macros, conditional=False))
+    macros = _macros(root, dict(others))
+    marks = {_following(content, m.end()): m.start() for m in _ATTRIBUTE.finditer(content)}
+    found = _items(root, macros, conditional=False)
+    items = tuple(replace(i, begin=marks[i.begin]) if i.begin in marks else i for i in found)
     is_sound = root.type != "ERROR" and all(
         item.node.type != "ERROR" or not item.names for item in items
     )  # a superfluous brace does no harm
     pasting = (i for i in items if i.is_macro and b"##" in (i.node.text or b""))
     makes_names = macros.device > _DEVICE and any(not i.names & macros.host for i in pasting)
-    return File(content, items, tuple(_kernels(root, (), macros.kernel)), is_sound, makes_names, root)
+    return File(content, items, tuple(_kernels(root, (), macros.kernel)), is_sound, makes_names, _bodies(root), root)
+
+
+def qualifiers(bodies: Mapping[str, str]) -> dict[str, str]:
+    """The macros that qualify functions of the device, each with the qualifier that it expands to."""
+    kernel = _users(bodies, frozenset(("__global__",)))
+    names = _users(bodies, _DEVICE) - _DEVICE
+    return {name: "__global__" if name in kernel else "__device__" for name in names}
+
+
+def _following(content: bytes, offset: int) -> int:
+    """The offset of the first byte that is no white space."""
+    return len(content) - len(content[offset:].lstrip())
 
 
 def device_functions(file: File) -> Iterator[tree_sitter.Node]:
@@ -227,23 +243,43 @@ class _Macros(NamedTuple):
     device: frozenset[str]  # that expand to `__device__` or `__global__`, and these keywords themselves
     kernel: frozenset[str]  # that expand to `__global__`, and the keyword itself
     host: frozenset[str]  # that launch kernels or instantiate templates of the host, and declare no kernels
+    pasted: dict[str, tuple[tuple[str, ...], tuple[str, ...]]]  # parameters, and names that they are pasted into
 
 
-def _macros(root: tree_sitter.Node) -> _Macros:
-    bodies = {
-        text_of(n.child_by_field_name("name")): text_of(n.child_by_field_name("value"))
-        for n in descendants(root)
-        if n.type in _MACROS
-    }
+def _bodies(root: tree_sitter.Node) -> dict[str, str]:
+    """The bodies of macros, by name."""
+    macros = (n for n in descendants(root) if n.type in _MACROS)
+    return {text_of(n.child_by_field_name("name")): text_of(n.child_by_field_name("value")) for n in macros}
+
+
+def _users(bodies: Mapping[str, str], names: frozenset[str]) -> frozenset[str]:
+    """These names, and the macros whose bodies have one of them, directly or by other macros."""
     words = {name: set(WORD.findall(body)) for name, body in bodies.items()}
+    while users := {name for name in words if name not in names and words[name] & names}:
+        names |= users
+    return names
 
-    def closure(names: frozenset[str]) -> frozenset[str]:
-        users = {name for name in words if name not in names and words[name] & names}
-        return closure(names | users) if users else names
 
-    device = closure(_DEVICE)
-    host = closure(frozenset(name for name, body in bodies.items() if _HOST_BODY.search(body))) - device
-    return _Macros(device, closure(frozenset(("__global__",))), host)
+def _macros(root: tree_sitter.Node, others: Mapping[str, str]) -> _Macros:
+    bodies = {**others, **_bodies(root)}
+    device = _users(bodies, _DEVICE)
+    launching = frozenset(name for name, body in bodies.items() if _HOST_BODY.search(body))
+    kernel, host = _users(bodies, frozenset(("__global__",))), _users(bodies, launching) - device
+    pasted = {text_of(n.child_by_field_name("name")): _pasted(n) for n in descendants(root) if n.type == _MACROS[1]}
+    return _Macros(device, kernel, host, pasted)
+
+
+def _pasted(macro: tree_sitter.Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The parameters of a macro, and the names in its body that `##` makes, such as `Atomic##NAME##Impl`."""
+    parameters = tuple(WORD.findall(text_of(macro.child_by_field_name("parameters"))))
+    return parameters, tuple(_PASTED.findall(text_of(macro.child_by_field_name("value"))))
+
+
+def _made(words: list[str], macros: _Macros) -> set[str]:
+    """The names that the call of a macro makes by pasting; `words` are its name and its arguments."""
+    parameters, names = macros.pasted.get(words[0], ((), ())) if words else ((), ())
+    given = dict(zip(parameters, words[1:], strict=False))
+    return {"".join(given.get(part, part) for part in re.split(r"\s*##\s*", name)) for name in names}
 
 
 def _items(node: tree_sitter.Node, macros: _Macros, *, conditional: bool) -> Iterator[Item]:
@@ -311,7 +347,7 @@ def _declared(node: tree_sitter.Node, macros: _Macros) -> tuple[ItemKind, frozen
     if inner.type == "expression_statement" and set(WORD.findall(text_of(inner))[:1]) & macros.host:
         return ItemKind.HOST, frozenset()
     if inner.type in ("expression_statement", "ERROR") or not names:
-        return ItemKind.LOOSE, frozenset(_words(node))
+        return ItemKind.LOOSE, frozenset(_words(node) | _made(WORD.findall(text_of(inner)), macros))
     return ItemKind.NAMED, names
 
 

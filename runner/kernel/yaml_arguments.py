@@ -13,7 +13,7 @@ from runner.bounds.array_expression import ArrayExpression
 from runner.device import Form, Role, Surface, form_of
 from runner.errors import UsageError
 from runner.kernel import yaml_form, yaml_keys
-from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, FORMER_NAMES, POINTER, DType, structure
+from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, FORMER_NAMES, POINTER, DType, Field, structure
 from runner.kernel.declaration import (
     TEXTURE_MODES,
     ArrayArgument,
@@ -184,9 +184,12 @@ def _numbers(d: Reader, key: str, value: Any, dtype: DType | None) -> Iterator[E
         if dtype is None or not dtype.parts or sorted(map(str, value)) != sorted(dtype.parts):
             expected = ", ".join(dtype.parts) if dtype and dtype.parts else "a number"
             raise UsageError(f"{d.where}: {key}: expected {expected}, not {', '.join(map(str, value)) or 'nothing'}")
-        members = {f.name: f.dtype for f in dtype.fields}
+        members = {f.name: f for f in dtype.fields}
         for part in dtype.parts:
-            yield from _numbers(d, f"{key}.{part}", value[part], members.get(part))
+            if (field := members.get(part)) and field.count and isinstance(value[part], list):
+                yield from _array(d, f"{key}.{part}", value[part], field)
+            else:
+                yield from _numbers(d, f"{key}.{part}", value[part], field.dtype if field else None)
     elif isinstance(value, list):
         for i, number in enumerate(value):
             yield from _numbers(d, f"{key}[{i}]", number, dtype)
@@ -196,6 +199,19 @@ def _numbers(d: Reader, key: str, value: Any, dtype: DType | None) -> Iterator[E
         truth = int(value) if isinstance(value, bool) and dtype is not None and dtype.name == "bool" else value
         real = dtype is None or dtype.is_float
         yield truth if isinstance(truth, float) else d.as_expression(key, truth, real=real)
+
+
+def _array(d: Reader, key: str, value: list[Any], field: Field) -> Iterator[Expression | float | PointerArgument]:
+    """The numbers of a C array; as in C++, those of the elements that are not given are 0 or null."""
+    leaves = [leaf for _, leaf in field.dtype.leaves()]
+    given = list(_numbers(d, key, value, field.dtype))
+    elements, odd = divmod(len(given), len(leaves))
+    if odd or elements > field.count:
+        what = f"{field.count} of {field.dtype.name}, {len(leaves)} numbers each" if len(leaves) > 1 else field.count
+        raise UsageError(f"{d.where}: {key}: expected at most {what}; {len(given)} are given")
+    yield from given
+    for leaf in leaves * (field.count - elements):
+        yield from _numbers(d, key, None if leaf == POINTER else 0, leaf)
 
 
 def _pointer(d: Reader, counters: Collection[str]) -> PointerArgument:

@@ -290,7 +290,7 @@ class Reader:
                 if name in within:
                     raise UsageError(f"{self.where}: let: '{name}' is defined by itself")
                 if name in self.let and name not in helpers:
-                    helpers[name] = self.as_expression(f"let.{name}", self.let[name])
+                    helpers[name] = self.as_expression(f"let.{name}", self.let[name], real=True)
                 elif name in self.helpers and name not in helpers:
                     definition = ArrayExpression(self.helpers[name], f"{self.where}: let.{name}")
                     add(definition, (*within, name))

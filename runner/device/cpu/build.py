@@ -240,8 +240,8 @@ class CpuCompiler(Compiler):
                 raise
             try:  # the needed part is an approximation by names
                 return self._build_unit(replace(unit, translation=whole, needed=None))
-            except CompileError:
-                raise error from None
+            except CompileError as of_whole:
+                raise CompileError(str(error), f"{error.log}\n\nThe whole file:\n{of_whole.log}") from None
 
     @property
     def _flags(self) -> tuple[str, ...]:

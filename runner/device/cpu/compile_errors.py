@@ -7,7 +7,8 @@ from pathlib import Path
 
 from runner.device import Source, cache, options
 from runner.device.cpu.translate import MARK, RELAXED, WRAPPER, is_ours
-from runner.device.excerpt import Excerpt, explain_missing, listed
+from runner.device.excerpt import Excerpt, explain_missing, listed, parsed_files
+from runner.device.syntax import ItemKind
 from runner.errors import CompileError
 
 _ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
@@ -72,7 +73,8 @@ def explain(source: Source, log: str, needed: Excerpt | None) -> CompileError:
         where, log = f"{fails}: {first['file']}:{first['line']}", _without_noise(log, first.group())
         if needed and (reason := _host_name(source, first["text"], needed)):
             return HostOnly(f"{where}: {reason}", log)
-        return CompileError(f"{where}: {text}{_missing_feature(text, needed)}", log)
+        hint = _excluded_name(source, first["text"]) or _missing_feature(text, needed)
+        return CompileError(f"{where}: {text}{hint}", log)
     users = list(filter(_is_users, _INSTANTIATION.finditer(log)))
     if users and errors and is_ours(errors[0]["file"]):  # an assertion of a header of ours, about the kernel's types
         return CompileError(f"{fails}: {users[0]['file']}:{users[0]['line']}: {errors[0]['text']}", log)
@@ -112,12 +114,24 @@ def _host_name(source: Source, error: str, needed: Excerpt) -> str:
     return f"a kernel cannot use '{name}', which only the host has (nvcc refuses it)"
 
 
+def _excluded_name(source: Source, error: str) -> str:
+    """That an undeclared name is one of the files' own, which only an #if can hide; empty for any other error."""
+    undeclared = _UNDECLARED.search(error)
+    name = (undeclared["name"] or undeclared["other"]) if undeclared else ""
+    for path, file in parsed_files(source):
+        if any(name in item.names and item.conditional and item.kind is ItemKind.DEVICE for item in file.items):
+            return f" (an #if of {path.name} leaves it out; define the macro that it tests, under 'macros')"
+    return ""
+
+
 def _missing_feature(error: str, needed: Excerpt | None) -> str:
     """A note on a compiler's error that is due to a feature that the CPU device lacks; empty for any other error."""
     if _POISONED.search(error):
         return f" ({_NO_PTX}; {ADVICE})"
-    if needed and needed.headers and _UNKNOWN.search(error):
-        feature = listed(needed.headers - needed.conditional or needed.headers)
+    if needed and _UNKNOWN.search(error) and (missing := needed.headers - needed.conditional):
+        if own := missing & needed.quoted:
+            return f" ({listed(own)} missing; name the folder that has it under 'include')"
+        feature = listed(missing)
     elif _NO_HEADER.match(error):
         feature = "it"
     elif error == _LAUNCH:

@@ -271,6 +271,8 @@ class Translation:
 
     def _convert(self, full: str, operands: list[str]) -> str:
         """The C++ of `cvt`. A float becomes an integer of its range, whether there is `.sat` or not."""
+        if full.startswith("cvt.pack."):
+            return self._pack(full, operands)
         _, *modes, to, source = full.split(".")
         rounding = next((mode for mode in modes if mode in _ROUNDINGS or mode in _TO_INTEGER), "")
         if set(modes) - {rounding, "ftz", "sat"} or source.endswith("x2"):
@@ -289,6 +291,16 @@ class Translation:
             raise UnsupportedError
         saturated = f"::simt::saturate<{_TYPES[to]}>(double({value}))"
         return self._set(operands[0], saturated if "sat" in modes else f"{_TYPES[to]}({value})")
+
+    def _pack(self, full: str, operands: list[str]) -> str:
+        """The C++ of `cvt.pack.sat`: two integers, saturated, in the low bits, and of a third one the rest."""
+        found = re.fullmatch(r"cvt\.pack\.sat\.([us](8|16))\.s32(\.b32)?", full)
+        if not found or len(operands) != (4 if found[3] else 3) or (found[2] == "8") != bool(found[3]):
+            raise UnsupportedError
+        kind, bits = _TYPES[found[1]], int(found[2])
+        high, low = (f"uint{bits}_t(::simt::saturate<{kind}>(double({self._get('s32', o)})))" for o in operands[1:3])
+        rest = f" | {self._get('u32', operands[3])} << 16" if found[3] else ""
+        return self._set(operands[0], f"(uint32_t({high}) << {bits} | {low}{rest})")
 
     def _load(self, full: str, operands: list[str]) -> str:
         kind = full.rpartition(".")[2]

@@ -6,6 +6,7 @@
 #define C10_HOST_DEVICE __host__ __device__
 #define C10_DEVICE __device__
 #define C10_HOST __host__
+#define C10_WARP_SIZE 32
 #define C10_LAUNCH_BOUNDS_1(threads) __launch_bounds__(threads)
 #define C10_LAUNCH_BOUNDS_2(threads, blocks) __launch_bounds__(threads, blocks)
 #define CUDA_KERNEL_ASSERT(condition) ((condition) ? (void)0 : __trap())
@@ -176,6 +177,29 @@ template <class T>
 using opmath_type = typename OpMathType<T>::type;
 template <class T, bool is_cuda>
 using acc_type = opmath_type<T>;
+
+// An array of up to 25 dimensions that a kernel gets by value, and the place of its nth element.
+namespace cuda::detail {
+constexpr int MAX_TENSORINFO_DIMS = 25;
+template <class T, class Index>
+struct TensorInfo {
+    T* data;
+    Index sizes[MAX_TENSORINFO_DIMS];
+    Index strides[MAX_TENSORINFO_DIMS];
+    int dims;
+};
+template <class T, class Index, int Dims>
+struct IndexToOffset {
+    C10_HOST_DEVICE static Index get(Index number, const TensorInfo<T, Index>& info) {
+        Index offset = 0;
+        for (int axis = (Dims > 0 ? Dims : info.dims) - 1; axis > 0; --axis) {
+            offset += number % info.sizes[axis] * info.strides[axis];
+            number /= info.sizes[axis];
+        }
+        return offset + number * info.strides[0];
+    }
+};
+}  // namespace cuda::detail
 
 }  // namespace at
 

@@ -151,3 +151,21 @@ __global__ void batchedProduct(const float** a, const float* const* b, float** c
     for (int k = 0; k < n; ++k) sum += a[matrix][row * n + k] * b[matrix][k * n + col];
     c[matrix][row * n + col] += sum;
 }
+
+// As the optimizers of PyTorch's extensions: a structure of fixed arrays, of which a launch uses a part.
+struct Chunk {
+    int begin;
+    short length;
+};
+struct Chunks {
+    float* addresses[2][3];
+    Chunk chunks[4];
+    int count;
+};
+__global__ void scaledChunks(Chunks of)
+{
+    const Chunk chunk = of.chunks[blockIdx.x];
+    for (int which = 0; which < 3; ++which)
+        for (int i = threadIdx.x; of.addresses[0][which] && i < chunk.length; i += blockDim.x)
+            of.addresses[1][which][chunk.begin + i] = 2 * of.addresses[0][which][chunk.begin + i] + of.chunks[3].length;
+}

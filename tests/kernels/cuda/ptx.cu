@@ -162,3 +162,14 @@ __global__ void unpacked(const unsigned* in, unsigned* out)
     const unsigned results[] = {both, shifted, scaled, product};
     for (int k = 0; k < 4; ++k) out[4 * i + k] = results[k];
 }
+
+// Two integers in one word, each limited to the range of its half or quarter.
+__global__ void packed(const int* in, unsigned* out)
+{
+    const int a = in[2 * threadIdx.x], b = in[2 * threadIdx.x + 1];
+    unsigned* mine = out + 4 * threadIdx.x;
+    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(mine[0]) : "r"(a), "r"(b), "r"(0x1234ABCD));
+    asm("cvt.pack.sat.s8.s32.b32 %0, %1, %2, %3;" : "=r"(mine[1]) : "r"(a), "r"(b), "r"(0xABCD));
+    asm("cvt.pack.sat.u16.s32 %0, %1, %2;" : "=r"(mine[2]) : "r"(a), "r"(b));
+    asm("cvt.pack.sat.s16.s32 %0, %1, %2;" : "=r"(mine[3]) : "r"(a), "r"(b));
+}

@@ -114,10 +114,9 @@ inline unsigned activemask(unsigned call, SIMT_CALLED_FROM) {
 // Lanes that stand at the same call form the mask. A line can have two calls, so each gets a number.
 #define __activemask() (::simt::activemask(__COUNTER__))
 
-// NVIDIA removed these for sm_70 and later; a clear message rather than "not declared".
-#define SIMT_REMOVED(NAME)  \
-    template <class... Any> \
-    void NAME(Any...) = delete;
+// NVIDIA removed these for sm_70 and later; a clear message rather than "not declared". A kernel may declare its own:
+// any other overload is a better match than one of an ellipsis.
+#define SIMT_REMOVED(NAME) void NAME(...) = delete;
 SIMT_REMOVED(__shfl)
 SIMT_REMOVED(__shfl_up)
 SIMT_REMOVED(__shfl_down)
