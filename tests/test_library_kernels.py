@@ -266,6 +266,19 @@ __global__ void kernel({name}* sums, float* wide, const {name}* in, int n)
     assert (wide == given.astype(np.float32) * np.float32(1.001) + given.astype(np.float32)).all()
 
 
+def test_a_library_s_file_is_included_through_a_link(compiler, source, tmp_path):
+    """A YAML's own file includes it by the link's name, and it includes its neighbours, without PyTorch."""
+    library = tmp_path / "elsewhere" / "library"
+    library.mkdir(parents=True)
+    (library / "kernel.cu").write_text(
+        '#include <torch/torch.h>\n#include "part.cuh"\n__global__ void kernel(int* out) { *out = part(); }\n'
+    )
+    (library / "part.cuh").write_text("__device__ inline int part() { return 1; }\nvoid host() { unknown(); }\n")
+    (tmp_path / "clone").symlink_to(library, target_is_directory=True)
+    compiled = compiler.compile(source('#include "clone/kernel.cu"\n', "kernel"))
+    assert compiled.path.exists()
+
+
 CAUSES = {
     "a header in another folder": (
         '#include "not_beside.cuh"\n__global__ void kernel(int* out) { out[0] = elsewhere(1); }\n',

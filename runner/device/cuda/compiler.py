@@ -42,6 +42,7 @@ _NO_HEADER = re.compile(r'fatal error: (\S+): No such file|(?:cannot|could not) 
 _NEEDS_HEADER = re.compile(r"(\S+)\(\d+\): [\w ]*error: (?:cannot|could not) open source file")
 _NAMING_ERROR = re.compile(rf"{elf.NAMING_FILE}\((?P<line>\d+)\):\s*(?:error:\s*)?(?P<reason>.*)", re.DOTALL)
 _PLACE = re.compile(r"(?P<file>[^\s()]+)\((?P<line>\d+)\): error")
+_INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)', re.MULTILINE)
 _LINE_NUMBER = re.compile(r"\(\d+\): ")
 
 
@@ -195,6 +196,7 @@ class CudaCompiler(Compiler):
                 copy = Path(f"{root}{path}")
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_text(f'#line 1 "{path}"\n{text}', encoding="utf-8", errors="surrogateescape")
+                _copy_links(root, text, (path.parent, *source.folders))
             folders = [*(Path(f"{root}{path}") for path in source.folders), STAND_INS]
             unit = f"{_unit(source, texts)}{naming}"
             return self._toolchain.cubin(own.name, unit, folders, self._arch, source.options)
@@ -210,6 +212,16 @@ def _unit(source: Source, texts: Mapping[Path, str]) -> str:
     own = source.path.resolve()
     headers = system_headers(source, texts) if source.late_macros else ()
     return f'{source.defines(headers)}#line 1 "{source.path.name}"\n{texts.get(own, source.text)}'
+
+
+def _copy_links(root: Path, text: str, folders: Sequence[Path]) -> None:
+    """Make the links by whose names a text includes files again, to the copies of their folders below `root`."""
+    for name in _INCLUDED.findall(text):
+        for path in (Path(os.path.abspath(folder / name)) for folder in folders):  # noqa: PTH100  (it keeps links)
+            link = next((part for part in reversed(path.parents) if part.is_symlink()), None)
+            if link and path.is_file() and not (copy := Path(f"{root}{link}")).is_symlink():
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.symlink_to(f"{root}{link.resolve()}", target_is_directory=True)
 
 
 def _missing_headers(error: CompileError) -> set[str]:
