@@ -78,6 +78,47 @@ struct Own {
 __device__ __inline__ Own __shfl_down(const Own value, const unsigned int delta) { return __shfl_down(value.operator __half(), delta); }
 __global__ void kernel(__half* out) { out[0] = Own(out[1]); }
 """
+HOST_MEMBER = """
+#include <torch/torch.h>
+#include <vector>
+inline float first(const std::vector<float>& values) { return values[0]; }
+struct Factor {
+    __host__ __device__ Factor() : value(1) {}
+    inline __host__ Factor(const std::vector<float>& values) : value(first(values)) {}
+    float value;
+};
+__global__ void kernel(float* out, Factor factor) { out[0] = factor.value * Factor().value; }
+"""
+LIBRARY = """
+#include <torch/torch.h>
+#include <library/vector.h>
+__global__ void kernel(double* out) { out[threadIdx.x] = library::sum(library::Pair<double>(library::Pair<float>(1, 2))); }
+"""
+PAIR = """
+#pragma once
+#define LIBRARY_CALL __device__
+namespace library {
+template <typename T>
+struct Pair {
+    T x, y;
+    LIBRARY_CALL constexpr Pair(T a, T b);
+    template <typename U>
+    LIBRARY_CALL constexpr Pair(Pair<U> const& a);
+};
+template <typename T>
+LIBRARY_CALL constexpr Pair<T>::Pair(T a, T b)
+    : x(a), y(b)
+{}
+template <typename T>
+template <typename U>
+LIBRARY_CALL constexpr Pair<T>::Pair(Pair<U> const& a)
+    : x(T(a.x))
+    , y(T(a.y))
+{}
+template <typename T>
+LIBRARY_CALL T sum(Pair<T> const& a) { return a.x + a.y; }
+}
+"""
 ATTRIBUTE = """
 #include <torch/extension.h>
 namespace other {
@@ -160,6 +201,8 @@ CODE = {
     "headers that include each other": (CIRCLE, "kernel"),
     "a qualifier that another file defines": (QUALIFIED, "kernel"),
     "an author's own overload of a function that CUDA removed": (OWN_SHUFFLE, "kernel"),
+    "a member that the host alone can call": (HOST_MEMBER, "kernel"),
+    "a library whose headers are all there": (LIBRARY, "kernel"),
     "a structure with an attribute that is left out": (ATTRIBUTE, "kernel"),
     "a macro that makes the names of what it declares": (PASTED, "kernel"),
     "a tensor of any dimensions": (TENSOR_INFO, "kernel"),
@@ -182,7 +225,9 @@ def source(tmp_path):
     def make(text, function, *options):
         for name, content in {"own.cu": text, "a.cuh": A, "b.cuh": B, "alias.cuh": ALIAS, "marks.cuh": MARKS}.items():
             (tmp_path / name).write_text(content)
-        return Source(tmp_path / "own.cu", text, function, options=options)
+        (tmp_path / "include" / "library").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "include" / "library" / "vector.h").write_text(PAIR)
+        return Source(tmp_path / "own.cu", text, function, include=(tmp_path / "include",), options=options)
 
     return make
 

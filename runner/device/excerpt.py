@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.device import Source, cache, unqualified
-from runner.device.syntax import WORD, File, Item, ItemKind, blank, parse, qualifiers
+from runner.device.syntax import WORD, File, Item, ItemKind, blank, host_members, parse, qualifiers
 
 _HOST_ONLY = frozenset((ItemKind.HOST, ItemKind.INSTANCE))
 # C++ headers that also declare global names; the others without `.h` declare names in namespace std only.
@@ -57,7 +57,9 @@ def excerpt(source: Source, has_header: Callable[[str], bool]) -> Excerpt | None
     declared = _names(item for item in items if item.kind not in _HOST_ONLY)
     if not declared.issuperset(map(unqualified, source.functions)):
         return None
-    needed = needed_items(source, files)
+    whole = _complete(source, files, has_header)
+    needed = needed_items(source, {path: file for path, file in files.items() if path not in whole})
+    needed |= {path: set(files[path].items) for path in whole}
     items_needed = [item for items in needed.values() for item in items]
     words = {word for item in items_needed if item.kind is not ItemKind.USING for word in item.free_names}
     macros = {word for item in items if item.is_macro for word in item.free_names}
@@ -74,7 +76,7 @@ def excerpt(source: Source, has_header: Callable[[str], bool]) -> Excerpt | None
                     edits[item] = _stand_in(item.path, words | macros)
                 elif item.path.isidentifier() and item.path not in _GLOBAL_NAME_HEADERS and "std" not in words:
                     edits[item] = b""
-        texts[path] = _edited(file, edits)
+        texts[path] = _edited(file, edits, () if path in whole else host_members(needed[path] - edits.keys()))
     host = _names(item for item in items if item.kind is ItemKind.HOST)
     left_out, perhaps = frozenset(host - _names(items_needed)), frozenset(missing - certain)
     return Excerpt(texts, frozenset(missing), left_out, perhaps, frozenset(quoted))
@@ -161,6 +163,27 @@ def _names(items: Iterable[Item]) -> set[str]:
     return {name for item in items for name in item.names}
 
 
+def _complete(source: Source, files: Mapping[Path, File], has_header: Callable[[str], bool]) -> set[Path]:
+    """The files of libraries, included by `<...>`, that lack no header: they are compiled as they are."""
+    includes = {
+        path: [(i, _find(i.path, path, source, quoted=i.quoted)) for i in file.items if i.kind is ItemKind.INCLUDE]
+        for path, file in files.items()
+    }
+    lacking = {
+        path
+        for path, found in includes.items()
+        if any(not to and not i.conditional and not has_header(i.path) for i, to in found)
+    }
+    complete: set[Path] = set()
+    for first in {to for found in includes.values() for i, to in found if to and to in files and not i.quoted}:
+        library, waiting = set[Path](), {first}
+        while waiting:
+            library |= waiting
+            waiting = {to for path in waiting for _, to in includes[path] if to and to in files} - library
+        complete |= library if library.isdisjoint(lacking) else set()
+    return complete
+
+
 def needed_items(source: Source, files: Mapping[Path, File]) -> dict[Path, set[Item]]:
     """The needed items of each file, by its resolved path."""
     names = set(WORD.findall(" ".join(source.functions))) | set(source.constants)
@@ -195,9 +218,10 @@ def _mentioned(item: Item, path: Path, source: Source, files: Mapping[Path, File
     return set(item.free_names) | {w for f in included for w in WORD.findall(files[f].content.decode(errors="replace"))}
 
 
-def _edited(file: File, replacements: Mapping[Item, bytes]) -> str:
-    """The text with some items replaced, and padded with blanks."""
-    edits = [(i.begin, i.end, new + blank(file.content[i.begin : i.end])) for i, new in replacements.items()]
+def _edited(file: File, replacements: Mapping[Item, bytes], omitted: Iterable[tuple[int, int]]) -> str:
+    """The text with some items replaced, and padded with blanks; `omitted` are ranges of bytes."""
+    edits = [(begin, end, blank(file.content[begin:end])) for begin, end in omitted]
+    edits += [(i.begin, i.end, new + blank(file.content[i.begin : i.end])) for i, new in replacements.items()]
     aliases = _names(i for i in file.items if i.node.type == "namespace_alias_definition")
     for item in file.items:
         # The namespace may be defined in a missing header or in an omitted part, so it is declared.

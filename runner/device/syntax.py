@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -199,6 +199,17 @@ def device_functions(file: File) -> Iterator[tree_sitter.Node]:
             head = _words(node, body.start_byte)
             if head & _DEVICE and "__host__" not in head:
                 yield node
+
+
+def host_members(items: Iterable[Item]) -> Iterator[tuple[int, int]]:
+    """The ranges of the members of classes that only the host can call, which may call what the host alone has."""
+    for item in items:
+        for node in descendants(item.node):
+            body = node.child_by_field_name("body") if node.type == "function_definition" else None
+            if body and node.parent and node.parent.type == "field_declaration_list":
+                words = _words(node, body.start_byte)
+                if "__host__" in words and "__device__" not in words:
+                    yield node.start_byte, node.end_byte
 
 
 def blank(text: bytes | re.Match[bytes]) -> bytes:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner import __version__
-from runner.device import Binary, Source, cache, parts
+from runner.device import Binary, Source, cache, options, parts
 from runner.device.kinds import CHECKED
 from runner.device.limits import Limits
 from runner.files import atomic
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 
 def host_source(case: Case) -> Source:
-    """Return the case's source without GPU compiler options, so that cases that differ only in those share a build."""
-    return case.source().with_options(())
+    """The case's source without options that only a GPU's compiler knows: cases that differ in those share a build."""
+    source = case.source()
+    return source.with_options(tuple(option for option in source.options if option == options.RELAXED))
 
 
 def compiler(limits: Limits) -> CpuCompiler:
