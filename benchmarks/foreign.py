@@ -63,11 +63,12 @@ def _row(conf: Path, result: dict[Any, Any]) -> tuple[str, str, str, str]:
     """File, function, outcome and reason of one kernel."""
     own = yaml.safe_load((conf / "kernel" / f"{result['kernel']}.yaml").read_text(encoding="utf-8"))
     family = conf / "family" / f"{own.get('family')}.yaml"
-    source = own.get("source") or yaml.safe_load(family.read_text(encoding="utf-8"))["source"]
+    shared = yaml.safe_load(family.read_text(encoding="utf-8")) if family.exists() else {}
+    source = own.get("source") or shared.get("source", f"{result['kernel']}.cu")  # the last one includes a clone's file
     what = "" if result["status"] == "ok" else _DETAIL.split(str(result["reason"]))[0]
     reason = "; ".join(filter(None, (what, own.get("summary", "") if what else "")))
     function = own.get("function", result["kernel"])
-    return str(Path(source).relative_to("../clone")), function, str(result["status"]), reason
+    return source.removeprefix("../clone/"), function, str(result["status"]), reason
 
 
 def _commit(clone: Path) -> str:

@@ -78,6 +78,13 @@ struct Own {
 __device__ __inline__ Own __shfl_down(const Own value, const unsigned int delta) { return __shfl_down(value.operator __half(), delta); }
 __global__ void kernel(__half* out) { out[0] = Own(out[1]); }
 """
+SPECIALIZED = """
+#include <torch/torch.h>
+template <typename T, int N> struct Traits;
+template <typename T> struct Traits<T, 2> { unknown_type<T> member; };
+template <typename T> __device__ T twice(T x) { return 2 * x; }
+__global__ void kernel(float* out) { out[0] = twice(out[1]); }
+"""
 HOST_MEMBER = """
 #include <torch/torch.h>
 #include <vector>
@@ -201,6 +208,7 @@ CODE = {
     "headers that include each other": (CIRCLE, "kernel"),
     "a qualifier that another file defines": (QUALIFIED, "kernel"),
     "an author's own overload of a function that CUDA removed": (OWN_SHUFFLE, "kernel"),
+    "a specialization that is not needed": (SPECIALIZED, "kernel"),
     "a member that the host alone can call": (HOST_MEMBER, "kernel"),
     "a library whose headers are all there": (LIBRARY, "kernel"),
     "a structure with an attribute that is left out": (ATTRIBUTE, "kernel"),

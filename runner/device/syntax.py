@@ -391,7 +391,7 @@ def _declared_names(node: tree_sitter.Node) -> Iterator[str]:
         yield from WORD.findall(text_of(name))[-1:]
     elif node.type in _CLASSES or node.type in ("namespace_alias_definition", "concept_definition"):
         name = node.child_by_field_name("name")
-        yield from (text_of(n) for n in descendants(name) if n.type in IDENTIFIERS) if name else ()
+        yield from _identifiers(name) if name else ()
         if node.type == "enum_specifier":
             yield from (text_of(n.child_by_field_name("name")) for n in descendants(node) if n.type == "enumerator")
     else:
@@ -402,10 +402,19 @@ def _declared_names(node: tree_sitter.Node) -> Iterator[str]:
             yield from _declared_names(kind)
 
 
+def _identifiers(node: tree_sitter.Node) -> Iterator[str]:
+    """The identifiers in a name, without those of template arguments: of `Vector<T>::sum` the first and the last."""
+    if node.type in IDENTIFIERS:
+        yield text_of(node)
+    elif node.type != "template_argument_list":
+        for child in node.named_children:
+            yield from _identifiers(child)
+
+
 def _names_of_declarator(node: tree_sitter.Node) -> Iterator[str]:
     while node.type not in IDENTIFIERS:
         if node.type in ("qualified_identifier", "template_function", "template_type", "structured_binding_declarator"):
-            yield from (text_of(n) for n in descendants(node) if n.type in IDENTIFIERS)
+            yield from _identifiers(node)
             return
         if node.type == "operator_name":
             yield "operator"

@@ -19,12 +19,15 @@ from runner.kernel.check import CheckResult
 from runner.kernel.declaration import Kernel
 from runner.kernel.extra_inputs import extra_inputs, is_finite, needs_extra_inputs, without_ties
 from runner.kernel.reference import expect
-from runner.sweep.trial import Trial, WrongLater, upload
+from runner.sweep.trial import WRITTEN, Trial, WrongLater, upload
 from runner.sweep.worker import FurtherLaunches, Outcome, Task
 
 RANDOM_BELOW_S = 0.1  # a random order is tried only if a launch takes less than this
 MIN_LIMIT_S = 5.0  # time limit of a launch in another order: at least this, ...
 LIMIT_FACTOR = 20.0  # ... and this multiple of the first launch
+CHOICE_HINT = (
+    "; if the reference chooses among equal numbers that it computes, set refill: false for the arrays that it reads"
+)
 
 # The further inputs of cases and binaries that were right: number of launches, note, and power of the checks.
 _checked: dict[tuple[Kernel, str, str], tuple[int, str, Mapping[str, Power]]] = {}
@@ -110,13 +113,18 @@ def check_further_inputs(work: Work, first: Trial, verdict: CheckResult) -> Chec
                     f" (outside the range of the declared fill: {one.beyond}; if such values cannot occur, set "
                     "refill: false for the array in the kernel's YAML)"
                 )
-            reason = f"correct for the measured inputs, {where}: {found.reason}"
+            hint = CHOICE_HINT if isinstance(case.kernel.reference, str) and _gives_integers(case) else ""
+            reason = f"correct for the measured inputs, {where}: {found.reason}{hint}"
             return dataclasses.replace(found, reason=reason)
         power = together(verdict.power, found.power)
         verdict = dataclasses.replace(verdict, undecided=min(verdict.undecided, found.undecided), power=power)
     note = _join_notes(*dict.fromkeys(notes))
     _checked[known] = count, note, verdict.power
     return dataclasses.replace(verdict, note=_join_notes(verdict.note, note))
+
+
+def _gives_integers(case: Case) -> bool:
+    return any(a.role in WRITTEN and a.dtype.number.lstrip("u").startswith("int") for a in case.arrays())
 
 
 def _join_notes(*notes: str) -> str:

@@ -47,7 +47,7 @@ public:
         const int before = int(thread_ & ~31u);
         const simt::Lanes<32> lanes;
         const T own = lanes.reduce(name, input, min(num_valid - before, 32) - 1, op, call);
-        if (lanes.lane == 0) shared_[thread_ / 32] = own;
+        if (lanes.lane == 0) put(shared_[thread_ / 32], own);
         simt::block_barrier(call);
         if (thread_) return simt::undefined<T>();
         T total = own;
@@ -83,7 +83,7 @@ class BlockScan {
         const unsigned warp = thread_ / 32;
         const T up_to_here = lanes.inclusive_scan(name, partial, op, call);
         const T before_here = lanes.of(name, up_to_here, lanes.lane ? lanes.lane - 1 : 0, call);
-        if (lanes.lane == 31 || thread_ == Block::threads - 1) shared_[warp] = up_to_here;
+        if (lanes.lane == 31 || thread_ == Block::threads - 1) put(shared_[warp], up_to_here);
         simt::block_barrier(call);
 
         T total = shared_[0], before = total;  // of all warps, and of those before this one
@@ -98,7 +98,7 @@ class BlockScan {
         if constexpr (!std::is_same<Prefix, NoPrefix>::value) {
             if (warp == 0) {
                 const T first = (*prefix)(total);
-                if (thread_ == 0) shared_[Block::warps] = first;
+                if (thread_ == 0) put(shared_[Block::warps], first);
             }
             simt::block_barrier(call);
             const T first = shared_[Block::warps];
@@ -182,7 +182,7 @@ class BlockExchange {
 
     template <class Out>
     void exchange(const T* input, Out* output, Order from, Order to, simt::Call call) {
-        for (int i = 0; i < ITEMS; ++i) shared_[place(from, i)] = input[i];
+        for (int i = 0; i < ITEMS; ++i) put(shared_[place(from, i)], input[i]);
         // Items stay within their warp, unless they are striped over the block.
         if (from == Order::striped || to == Order::striped) {
             simt::block_barrier(call);
@@ -196,7 +196,7 @@ class BlockExchange {
     template <class Out, class Rank>
     void scatter(const T* input, Out* output, const Rank* ranks, Order to, simt::Call call) {
         for (int i = 0; i < ITEMS; ++i) {
-            if (ranks[i] >= Rank(0) && size_t(ranks[i]) < size_t(Block::threads) * ITEMS) shared_[size_t(ranks[i])] = input[i];
+            if (ranks[i] >= Rank(0) && size_t(ranks[i]) < size_t(Block::threads) * ITEMS) put(shared_[size_t(ranks[i])], input[i]);
         }
         simt::block_barrier(call);
         for (int i = 0; i < ITEMS; ++i) output[i] = shared_[place(to, i)];

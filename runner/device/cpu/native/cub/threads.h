@@ -121,6 +121,12 @@ struct Inequality : cuda::std::not_equal_to<> {};
 
 struct NullType {};
 
+// Stores all bytes, those of padding too, which a later copy of the whole reads.
+template <class T>
+inline void put(T& to, const T& value) {
+    __builtin_memcpy(static_cast<void*>(&to), static_cast<const void*>(&value), sizeof(T));
+}
+
 template <class KeyT, class ValueT>
 struct KeyValuePair {
     using Key = KeyT;
