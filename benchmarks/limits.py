@@ -51,8 +51,12 @@ def page(cases: pd.DataFrame) -> str:
 
 
 def _said(row: dict[str, object]) -> str:
-    chosen = " ".join(f"{name}={row[name]:.0f}" for name in CHOSEN if not pd.isna(row.get(name)))
+    chosen = " ".join(f"{name}={_text(row[name])}" for name in CHOSEN if not pd.isna(row.get(name)))
     return f"{row['dtype']} {row['shape']}: {row['kernel']} {chosen}"
+
+
+def _text(value: object) -> str:
+    return f"{value:.0f}" if isinstance(value, float) else str(value)
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support import constant
 
-from runner.device import Source
+from runner.device import Source, elf
 from runner.device.cpu.build import CpuCompiler
 from runner.device.cuda.compiler import CudaCompiler, Nvcc
 from runner.device.cuda.nvrtc import Nvrtc
@@ -330,6 +330,22 @@ def test_a_library_s_file_is_included_through_a_link(compiler, source, tmp_path)
     (tmp_path / "clone").symlink_to(library, target_is_directory=True)
     compiled = compiler.compile(source('#include "clone/kernel.cu"\n', "kernel"))
     assert compiled.path.exists()
+
+
+def test_the_symbol_of_an_overload_and_of_a_kernel_without_linkage_is_found(compiler, source, tmp_path):
+    """Two overloads in a namespace, and a kernel in an anonymous one."""
+    if isinstance(compiler, CpuCompiler):
+        pytest.skip("the CPU device has no symbols to search")
+    text = (
+        "namespace a { __global__ void k(float* x, const unsigned n) { *x = n; } __global__ void k(int* x, int n) { *x = n; } }\n"
+        "namespace { __global__ void hidden(int* x) { *x = 1; } }\n"
+    )
+    for function, begin, end in (
+        ("a::k(float*, const unsigned)", "_ZN1a1kE", "Pfj"), ("a::k(int*, int)", "_ZN1a1kE", "Pii"), ("hidden", "_ZN", "6hiddenEPi"),
+    ):  # fmt: skip
+        symbol = elf.kernel_symbol(compiler.compile(source(text, function)).path.read_bytes(), function, 0)
+        assert symbol.startswith(begin), function
+        assert symbol.endswith(end), function
 
 
 CAUSES = {

@@ -16,6 +16,7 @@ from runner.device import pointer_to
 
 _OBJECT, _FUNCTION, TLS = 1, 2, 6  # kinds of a symbol: STT_OBJECT, STT_FUNC, STT_TLS
 
+_ANONYMOUS = "(anonymous namespace)"
 _NAMING = "runner_naming"  # name of the kernel template that `naming` adds
 NAMING_FILE = "<function>"  # file name of its lines in compiler messages
 
@@ -115,14 +116,28 @@ def kernel_symbol(content: bytes, function: str, number: int) -> str:
         return linked_name(content, function)
     # For example `void runner_naming<0, void (*)(int*), &(void sums::reduce<int, 128>(int*))>()`.
     # The demangler omits the parameters of a function in a namespace: `&sums::reduce>()`.
-    pointer = instance.partition(", &")[2].removeprefix("(")
+    pointer = instance.partition(", &")[2]
+    pointer = pointer if pointer.startswith(_ANONYMOUS) else pointer.removeprefix("(")
 
     def is_named(symbol: str) -> bool:
         name = _demangled(symbol)
-        return _NAMING not in symbol and pointer.startswith((f"{name})>", f"{symbol}(", f"{name.partition('(')[0]}>"))
+        plain, _ = _without_parameters(name)
+        return _NAMING not in symbol and pointer.startswith((f"{name})>", f"{symbol}(", f"{plain}>"))
 
     matches = list(filter(is_named, functions))
+    if len(matches) > 1:  # overloads; the pointer's type has the parameters
+        matches = [m for m in matches if f"void (*){_without_parameters(_demangled(m))[1]}, &" in instance]
     return matches[0] if len(matches) == 1 else function
+
+
+def _without_parameters(name: str) -> tuple[str, str]:
+    """A demangled function's name, and its parameters in parentheses."""
+    depth, begin = 0, len(name)
+    for begin in range(len(name) - 1, -1, -1):
+        depth += (name[begin] == ")") - (name[begin] == "(")
+        if depth == 0:
+            break
+    return (name[:begin], name[begin:]) if name.endswith(")") else (name, "")
 
 
 @functools.cache

@@ -5,7 +5,7 @@ import numpy as np
 
 def packed(inputs, parameters, grid):
     lengths = 40 + 10 * np.arange(parameters["batch"])
-    return {"inputs_packed": np.concatenate([row[:n] for row, n in zip(inputs["inputs_padded"], lengths)])}
+    return {"inputs_packed": np.concatenate([row[:n] for row, n in zip(inputs["inputs_padded"], lengths, strict=True)])}
 
 
 def blended(inputs, parameters, grid):
@@ -69,9 +69,9 @@ def covering(inputs, p, grid):
         listed, squares = listed[covers], squares[covers]
         order = np.argsort(points[listed, 2])[: p["nearest"]]
         place = n, p["high"] - 1 - y, p["wide"] - 1 - x, slice(0, len(order))
-        for array, values in zip(found, (listed, points[listed, 2], squares)):
+        for array, values in zip(found, (listed, points[listed, 2], squares), strict=True):
             array[place] = values[order]
-    return dict(zip(("point_idxs", "zbuf", "pix_dists"), found))
+    return dict(zip(("point_idxs", "zbuf", "pix_dists"), found, strict=True))
 
 
 def _from_segment(p, a, b):
