@@ -83,12 +83,12 @@ contenders() { # kernels beside CUB, cuBLAS, CuPy, PyTorch and Triton
 
 limits() { # our fastest kernels beside CUB, cuBLAS, CuPy, PyTorch and a copy, at many sizes
   sums="experiment=sum_contenders block=512,1024 unroll=2,4,8 stream=0,1 blocks=2048"
-  sizes="size=2**16,2**18,2**20,2**22,2**24,2**26,2**28"
+  sizes="size=2**16,2**18,2**20,2**22,2**24,2**26"
   shapes="size=4096x4096,8192x8192,4097x4095,1000x100003"
   stencils="kernel=stencil1dVector,stencil1dShfl,stencil1dConstant,stencil1dRestrict block=128,256 blocks=2112"
   # shellcheck disable=SC2086
   {
-    limit sums-int32 $sums $sizes kernel=reducePacked,cubSum,cupySum,torchSum dtype=int32
+    limit sums-int32 $sums $sizes,2**28 kernel=reducePacked,cubSum,cupySum,torchSum dtype=int32
     limit sums-float32 $sums $sizes kernel=reduceFlagged,cubSum,cupySum,torchSum dtype=float32
     limit sums-clean $sums size=2**20,2**24,2**28 kernel=reducePacked,cubSum dtype=int32 device.l2_lines=clean
     limit transposes experiment=transpose_contenders $shapes block=128,256 tile_rows=32,64 tile_cols=64

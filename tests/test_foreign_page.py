@@ -49,7 +49,10 @@ def test_the_counts_are_those_of_the_tables():
         devices.append(
             [(*head, str(len(each)), str(each.count("ok"))) for head, each in zip(heads, outcomes, strict=True)]
         )
-    stated = re.findall(r"^\| \w+/(\S+?),?(?: `dev/cuda`)? \((\w+)\) \| (\d+) \| (\d+) \| (\d+) \|", PAGE, re.MULTILINE)
+    row = r"^\| [\w-]+/(\S+?),?(?: `dev/cuda`)? \((\w+)\) \| (\d+) \| (\d+) \| (\d+) \|"
+    stated = re.findall(row, PAGE, re.MULTILINE)
+    sums = [sum(int(row[column]) for row in stated[2:]) for column in (2, 3, 4)]
+    assert f"| together | {' | '.join(map(str, sums))} |" in PAGE
     assert [row[:4] for row in stated] == devices[0]
     assert [(*row[:3], row[4]) for row in stated] == devices[1]
 
