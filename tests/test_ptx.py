@@ -48,6 +48,16 @@ def test_integers_are_packed_and_saturated(bench):
         assert np.array_equal(out[:, i], a << bits | b | (0xABCD << 16 if i < 2 else 0)), i
 
 
+def test_two_halves_are_one_word_and_a_word_is_two_halves(bench):
+    """mov.b32 with 16-bit registers, in both directions, and mov.b64 with 32-bit ones."""
+    given = np.array([0x12345678, 0x80000001, 0xFFFF0000, 7], np.uint32)
+    swapped, joined = bench.call(
+        source("halves"), constant(given), np.zeros(4, np.uint32), np.zeros(4, np.uint64), block=4
+    )
+    assert np.array_equal(swapped, given << 16 | given >> 16)
+    assert np.array_equal(joined, given.astype(np.uint64) << 32 | swapped)
+
+
 def test_words_and_memory(bench):
     """Special registers, predicates, pairs, vectors with cache hints, offsets, and what a template has."""
     n = 64

@@ -346,13 +346,17 @@ class Translation:
 
     def _move(self, full: str, operands: list[str]) -> str:
         kind = full.rpartition(".")[2]
+        if "{" not in "".join(operands):
+            return self._set(operands[0], self._get(kind, operands[1]))
+        parts = self._list(operands[1] if "{" in operands[1] else operands[0])
+        bits = int(kind[1:]) // len(parts)
+        if bits not in (16, 32):
+            raise UnsupportedError
         if "{" in operands[1]:
-            low, high = (self._get("u32", o) for o in self._list(operands[1]))
-            return self._set(operands[0], f"(uint64_t({low}) | uint64_t({high}) << 32)")
-        if "{" in operands[0]:
-            parts, whole = self._list(operands[0]), self._get("u64", operands[1])
-            return " ".join(self._set(part, f"uint32_t({whole} >> {32 * i})") for i, part in enumerate(parts))
-        return self._set(operands[0], self._get(kind, operands[1]))
+            values = (f"uint64_t({self._get(f'u{bits}', part)}) << {bits * i}" for i, part in enumerate(parts))
+            return self._set(operands[0], f"uint{kind[1:]}_t({' | '.join(values)})")
+        whole = self._get(f"u{kind[1:]}", operands[1])
+        return " ".join(self._set(part, f"uint{bits}_t({whole} >> {bits * i})") for i, part in enumerate(parts))
 
     def _copy(self, full: str, operands: list[str]) -> str:
         if full == "cp.async.commit_group":

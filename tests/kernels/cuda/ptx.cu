@@ -173,3 +173,15 @@ __global__ void packed(const int* in, unsigned* out)
     asm("cvt.pack.sat.u16.s32 %0, %1, %2;" : "=r"(mine[2]) : "r"(a), "r"(b));
     asm("cvt.pack.sat.s16.s32 %0, %1, %2;" : "=r"(mine[3]) : "r"(a), "r"(b));
 }
+
+// The halves of a word in the other order, and both words in one of 64 bits.
+__global__ void halves(const unsigned* in, unsigned* swapped, unsigned long long* joined)
+{
+    const unsigned x = in[threadIdx.x];
+    unsigned other;
+    unsigned short low, high;
+    asm("mov.b32 {%0, %1}, %2;" : "=h"(low), "=h"(high) : "r"(x));
+    asm("mov.b32 %0, {%1, %2};" : "=r"(other) : "h"(high), "h"(low));
+    swapped[threadIdx.x] = other;
+    asm("mov.b64 %0, {%1, %2};" : "=l"(joined[threadIdx.x]) : "r"(other), "r"(x));
+}
