@@ -196,3 +196,35 @@ def test_the_sets_that_were_launched_are_counted(bench):
         wanted = case("each", reference, 0, "random", arguments=(("n", "size"),), size=size)
         counts.append(bench.run(wanted, samples=1).further.input_launches)
     assert counts == [5, 2]
+
+
+FIRST = """
+__global__ void first(const float* in, int* out, int rows, int n)
+{
+    const int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    out[row] = n;
+    for (int j = 0; j < n; ++j)
+        if (in[row * n + j] > 0.5f) { out[row] = j; break; }
+}
+"""
+
+
+def test_that_no_further_input_could_be_tried_is_told(bench, tmp_path):
+    """A search for the first has equal keys in any input, so nothing tells `>=` of the reference from the kernel's `>`."""
+    (tmp_path / "first.cu").write_text(FIRST)
+    content = {
+        "parameters": {"block": 32, "count": 70, "n": 40},
+        "arguments": [
+            {"name": "in", "role": "in", "dtype": "float32", "shape": ["count", "n"], "fill": "random"},
+            {"name": "out", "role": "out", "dtype": "int32", "shape": "count"},
+            {"name": "rows", "scalar": "int32", "value": "count"},
+            {"name": "width", "scalar": "int32", "value": "n"},
+        ],
+        "grid": "ceil_div(count, block)",
+        "let": {"hit": "where(in >= 0.5, 1, 0)"},
+        "reference": {"out": "where(max(hit, axis=1) > 0, argmax(hit, axis=1), n)"},
+    }
+    outcome = bench.run(case_of(from_yaml.read("first", content, tmp_path / "first.yaml")), samples=1)
+    assert outcome.status == "ok"
+    assert "checked for 1 input: in all further ones keys are equal" in outcome.note

@@ -14,6 +14,7 @@ from typing import Any
 from runner.bounds.power import Power, together
 from runner.device import Device, DeviceInfo, Order, Role
 from runner.errors import Hazard, LaunchError, LaunchTimeout, OutOfMemory, UsageError, join_findings
+from runner.kernel.branches import computes_with_indices
 from runner.kernel.case import Case
 from runner.kernel.check import CheckResult
 from runner.kernel.declaration import Kernel
@@ -25,6 +26,7 @@ from runner.sweep.worker import FurtherLaunches, Outcome, Task
 RANDOM_BELOW_S = 0.1  # a random order is tried only if a launch takes less than this
 MIN_LIMIT_S = 5.0  # time limit of a launch in another order: at least this, ...
 LIMIT_FACTOR = 20.0  # ... and this multiple of the first launch
+UNTRIED = "checked for 1 input: in all further ones keys are equal, and the reference computes with their indices"
 CHOICE_HINT = (
     "; if the reference chooses among equal numbers that it computes, set refill: false for the arrays that it reads"
 )
@@ -118,7 +120,7 @@ def check_further_inputs(work: Work, first: Trial, verdict: CheckResult) -> Chec
             return dataclasses.replace(found, reason=reason)
         power = together(verdict.power, found.power)
         verdict = dataclasses.replace(verdict, undecided=min(verdict.undecided, found.undecided), power=power)
-    note = _join_notes(*dict.fromkeys(notes))
+    note = _join_notes(*dict.fromkeys(notes), UNTRIED if not count and computes_with_indices(case) else "")
     _checked[known] = count, note, verdict.power
     return dataclasses.replace(verdict, note=_join_notes(verdict.note, note))
 
