@@ -68,13 +68,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", metavar="RUN", help="the folder of a sweep")
     for path in parser.parse_args().runs:
-        run = runner.open(path)
+        try:
+            run = runner.open(path)
+        except runner.UsageError as e:
+            stop(str(e))
         cases = fastest(run.table)
         if not cases["ours"].any():
             stop(f"{path}: no case of a kernel of ours was right and measured")
         (device,) = run.environment["devices"].values()
         versions = ", ".join(f"{name} {version}" for name, version in device["versions"].items())
-        print(f"{device['name']}; {versions}; L2 holds {device['asked']['l2_lines']} lines before a launch")
+        print(
+            f"{device['name']}; {versions}; L2 holds {device['asked'].get('l2_lines', 'dirty')} lines before a launch"
+        )
         print("", page(cases), "", sep="\n")
     return 0
 

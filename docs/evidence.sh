@@ -67,7 +67,15 @@ checked() { # the checked CPU device beside compute-sanitizer, and its counts of
 }
 
 foreign() { # the kernels of other people, whose clones lie in the folder $CLONES
-  "$python" benchmarks/foreign.py "$CLONES/llm.c" "$CLONES/SGEMM_CUDA" --device cuda --out "$tables/foreign.txt"
+  clones=
+  for name in llm.c SGEMM_CUDA DeepSpeed mmcv pytorch3d gsplat ColossalAI FasterTransformer lightseq pytorch_scatter pytorch_cluster exllamav2; do
+    clones="$clones $CLONES/$name"
+  done
+  # shellcheck disable=SC2086
+  {
+    "$python" benchmarks/foreign.py $clones --device cuda --out "$tables/foreign.txt"
+    "$python" benchmarks/foreign.py $clones --out docs/foreign.txt
+  }
 }
 
 agreement() { # the CPU device against the GPU; what CUDA's headers offer

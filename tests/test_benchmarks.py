@@ -42,7 +42,7 @@ def test_each_script_starts_and_says_what_it_takes(path, monkeypatch, capsys):
 @pytest.mark.nvcc
 @pytest.mark.parametrize("name", HOST)
 def test_a_shipped_host_function_compiles_without_a_warning(name, tmp_path):
-    """Each source becomes a shared library for the GPU that its tensor copies need."""
+    """To a shared library, as a sweep compiles it, for sm_90."""
     options = ["-shared", "-Xcompiler", "-fPIC", "-std=c++17", "-arch=sm_90", "-Werror", "all-warnings"]
     options += ["-DSCALAR=int", "-DWIDE=0"]
     source = ROOT / "kernels" / "contenders" / f"{name}.cu"
@@ -67,6 +67,16 @@ def test_the_table_of_limits_has_the_fastest_right_case_of_each_kernel():
     assert head.split("  ")[-1] == "% of a copy"
     assert row.split() == ["int32", "2^20", "9.0", "10.0", "15.0", "0.9", "1.5", "800", "25.0"]
     assert case == "int32 2^20: mine block=256"
+
+
+def test_a_run_that_is_not_there_is_one_sentence(monkeypatch, capsys):
+    """Its folder, and what lists those that are."""
+    monkeypatch.setattr(sys, "argv", ["limits.py", "nosuch"])
+    with pytest.raises(SystemExit) as ended:
+        limits.main()
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("nosuch: there is no such folder")
 
 
 SHARED = {kernel.name for kernel in map(read_kernel, (CONF / "kernel").glob("*.yaml")) if not kernel.gpu_only}

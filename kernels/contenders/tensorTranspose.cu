@@ -17,8 +17,8 @@ static __device__ unsigned int shared_address(const void* pointer)
     return (unsigned int)__cvta_generic_to_shared(pointer);
 }
 
-static __global__ void __launch_bounds__(BLOCK) transpose_tensor(const __grid_constant__ CUtensorMap map, float* out, int rows,
-                                                          int cols)
+static __global__ void __launch_bounds__(BLOCK)
+    transpose_tensor(const __grid_constant__ CUtensorMap map, float* out, int rows, int cols)
 {
     __shared__ alignas(1024) char tile[TILE / BOX][TILE * ROW_BYTES];  // the swizzle counts from a multiple of 1024
     __shared__ unsigned long long arrived;
