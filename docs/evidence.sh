@@ -100,7 +100,7 @@ limits() { # our fastest kernels beside CUB, cuBLAS, CuPy, PyTorch and a copy, a
     limit sums-float32 $sums $sizes kernel=reduceFlagged,cubSum,cupySum,torchSum dtype=float32
     limit sums-clean $sums size=2**20,2**24,2**28 kernel=reducePacked,cubSum dtype=int32 device.l2_lines=clean
     limit transposes experiment=transpose_contenders $shapes block=128,256 tile_rows=32,64 tile_cols=64
-    limit stencils experiment=stencil $stencils size=2**20,2**24,2**26 dtype=float32,float64
+    limit stencils experiment=stencil $stencils size=2**20,2**24 dtype=float32,float64
   }
 }
 
