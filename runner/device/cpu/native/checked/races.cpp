@@ -131,12 +131,11 @@ private:
     void note_volatile_read(const Access& access);
     std::set<std::pair<uint32_t, uint32_t>> volatile_reads_;  // that were noted: array and code
 
-    // A write over which a race was found, to see whether it changes anything.
+    // A write over which races were found, one for each of its words perhaps, to see whether it changes anything.
     struct {
-        Races::Key key;
+        std::vector<Races::Key> keys;
         uintptr_t address;
-        uint32_t bytes;
-        unsigned char before[16];
+        std::vector<unsigned char> before;
     } written_;
 };
 
@@ -370,12 +369,15 @@ void BlockRaces::check(Cell& cell, const Access& access, uint64_t offset, const 
                                  : was_write    ? Races::Kind::write_write
                                                 : Races::Kind::write_read;
         const Races::Key key = races_.note(kind, access, offset, serial_, thread, now.flags, old, this);
-        if (kind == Races::Kind::write_write && !(now.flags & slot_atomic) && access.bytes <= sizeof written_.before) {
+        if (kind == Races::Kind::write_write && !(now.flags & slot_atomic)) {
+            if (!quick_.is_waiting) {
+                const auto* const at = reinterpret_cast<const unsigned char*>(access.address);
+                written_.keys.clear();
+                written_.address = access.address;
+                written_.before.assign(at, at + access.bytes);
+            }
             quick_.is_waiting = true;
-            written_.key = key;
-            written_.address = access.address;
-            written_.bytes = access.bytes;
-            memcpy(written_.before, reinterpret_cast<const void*>(access.address), access.bytes);
+            written_.keys.push_back(key);
         }
         break;
     }
@@ -555,9 +557,8 @@ void BlockRaces::go_quickly(const Array& array, uint32_t code, uint64_t bytes) {
 void BlockRaces::compare_value() {
     if (!quick_.is_waiting) return;
     quick_.is_waiting = false;
-    if (memcmp(written_.before, reinterpret_cast<const void*>(written_.address), written_.bytes) == 0) {
-        races_.note_same_value(written_.key);
-    }
+    if (memcmp(written_.before.data(), reinterpret_cast<const void*>(written_.address), written_.before.size())) return;
+    for (const Races::Key& key : written_.keys) races_.note_same_value(key);
 }
 
 Log* BlockRaces::log(const Access& access, bool make) {
