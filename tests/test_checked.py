@@ -36,6 +36,8 @@ LAUNCHES = {
     "nextArray": (lambda: [ints(64)], {"block": 64}),
     "behindDynamic": (lambda: [ints(32)], {"shared": 128}),
     "sameValue": (lambda: [ints(1)], {"block": 64}),
+    "sameStructure": (lambda: [ints(8)], {"block": 64}),
+    "paddedStructures": (lambda: [np.zeros(64)], {"block": 64}),
 }
 
 
@@ -171,10 +173,18 @@ def test_a_device_variable_is_counted_in_its_own_elements(bench, tmp_path):
         bench.device.launch(launch, 20.0)
 
 
+def test_padding_need_not_be_written(bench):
+    """A copy of a structure in shared memory reads it; a member that nobody wrote is found beside it."""
+    launched(bench, "paddedStructures", broken=False)
+    (found,) = findings(bench, "paddedStructures")
+    assert (found.kind, found.array, found.element) == ("unwritten", "all", 63 * 16 + 8)
+
+
 def test_writes_of_one_value_are_told_apart(bench):
     """They are a race of their own kind, and a setting allows them."""
     (found,) = findings(bench, "sameValue")
     assert found.same_value
+    assert all(f.same_value for f in findings(bench, "sameStructure"))  # of 32 bytes, stored at once
     assert not any(f.same_value for f in findings(bench, "counter"))
     lenient = Bench(CheckedDevice(threads=1, ignore_same_value=True), bench.compiler)
     assert launched(lenient, "sameValue", broken=True)[0][0] == 1

@@ -3,7 +3,8 @@
 The shim's macros turn CUDA's keywords into plain C++. One construct needs a rewrite: `extern __shared__ T name[];`
 becomes a reference to an array, because `extern` excludes the storage class that `__shared__` stands for. Where C++
 allows no reference, it becomes a pointer, and what takes the array's address is rewritten. An `alignas` behind
-`__shared__` changes places with it. Names of the host are marked (`mark_host_only`), and inline PTX becomes calls
+`__shared__` changes places with it, and a shared variable of a type that C++ does not have itself is told to the shim,
+which asks whether it has padding. Names of the host are marked (`mark_host_only`), and inline PTX becomes calls
 (`ptx.py`). Lines keep their numbers.
 """
 
@@ -39,6 +40,13 @@ _DYNAMIC_SHARED = re.compile(
     rf"(?P<rest>(?:{_ATTRIBUTE}|[^;{{}}()[]){{0,200}}+\[[^][;]*\](?:{_ATTRIBUTE}|[^;{{}}()]){{0,200}}+);"
 )
 _ALIGNED_SHARED = re.compile(rf"\b__shared__(\s+)(alignas\s*{_GROUP})")
+_SHARED = re.compile(
+    rf"\b__shared__\s+(?:(?:volatile|const|static|{_ATTRIBUTE})\s*)*"
+    r"(?P<type>(?!extern\b|unsigned\b|signed\b)(?:struct\s+)?[A-Za-z_][\w:]*(?:<[^;{}()]{0,200}>)?)\s+"
+    r"(?P<names>[^;{}()=]{1,300});"
+)
+_BUILT_IN = re.compile(r"(?:bool|char|short|int|long|float|double|u?int\d+_t|size_t|(?:u?(?:char|short|int|long)|float|double)[1-4])")
+_NAME = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\[[^;]*\]\s*)?\Z")
 _DECLARATOR = re.compile(
     r"(?P<element>.*?)(?P<name>[A-Za-z_]\w*)\s*\[(?P<length>[^][]*)\]\s*(?P<rows>(?:\[[^][]*\]\s*)*)", re.DOTALL
 )
@@ -85,7 +93,22 @@ def rewrite(text: str, *, relaxed: bool = False) -> str:
     # C++ wants `alignas` before what `__shared__` stands for.
     aligned = _ALIGNED_SHARED.finditer(blank_comments_and_literals(text))
     text = edited(text, ((*m.span(), f"{text[m.start(2) : m.end()]}{m[1]}__shared__") for m in aligned))
+    text = _tell_structures(text)
     return rewrite_dynamic_shared(rewrite_ptx(text, blank_comments_and_literals(text)))
+
+
+def _tell_structures(text: str) -> str:
+    """Add a call behind the declaration of each shared variable in a function whose type may be a structure."""
+    visible = blank_comments_and_literals(text)
+    edits = []
+    for match in _SHARED.finditer(visible):
+        if _BUILT_IN.fullmatch(match["type"]) or _is_file_scope(visible[: match.start()]):
+            continue
+        names = [_NAME.match(part) for part in split_outside_brackets(match["names"], match["names"], ",")]
+        if all(names):
+            calls = (f" ::simt::shared_structure({name[1]});" for name in names if name)
+            edits.append((match.end(), match.end(), "".join(calls)))
+    return edited(text, edits)
 
 
 class _Array(NamedTuple):

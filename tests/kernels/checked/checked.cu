@@ -109,6 +109,33 @@ __global__ void sameValue(int* out)
     RIGHT(if (threadIdx.x == 3)) out[0] = 1;
 }
 
+struct alignas(16) Numbers {
+    int of[8];
+};
+
+__global__ void sameStructure(Numbers* out)
+{
+    const Numbers made = {{1, 2, 3, 4, 5, 6, 7, 8}};
+    RIGHT(if (threadIdx.x == 3)) out[0] = made;
+}
+
+struct Padded {
+    double value;
+    int at;
+    __device__ Padded() {}
+};
+
+__global__ void paddedStructures(double* out)
+{
+    const int t = threadIdx.x;
+    __shared__ Padded all[64];
+    all[t].value = t;
+    RIGHT(all[t].at = t;)
+    __syncthreads();
+    const Padded read = all[63 - t];
+    out[t] = read.value + read.at;
+}
+
 __global__ void inOneOrder(int* out, int* tickets)
 {
     const int t = threadIdx.x;

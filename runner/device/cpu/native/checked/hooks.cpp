@@ -323,6 +323,8 @@ int simt_try_change(void* address, void* seen, const void* desired, size_t bytes
     return try_change<uint8_t>(address, seen, desired, order, from);
 }
 
+void simt_padding(void* at, size_t bytes) noexcept { simt::checked::copied_or_not(at, bytes, true); }
+
 void simt_peek(const void* from, void* to, size_t bytes) noexcept {
     const volatile void* const at = from;
     if (bytes == 8) *static_cast<uint64_t*>(to) = *static_cast<const volatile uint64_t*>(at);

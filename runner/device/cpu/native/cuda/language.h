@@ -65,6 +65,31 @@ inline T& array(T& other) {
     return other;
 }
 
+// Stands behind the declaration of a shared variable that may be of a structure. A copy of a whole structure reads its
+// padding, which nobody writes who sets one member after another: it counts as written. The first lane of each warp says
+// so, as a branch may hold the declaration.
+template <class T>
+SIMT_UNSEEN void shared_structure(T& made) {
+#if defined SIMT_CHECKED && __has_builtin(__builtin_clear_padding)
+    using Element = std::remove_cv_t<std::remove_all_extents_t<T>>;
+    if constexpr (std::is_class_v<Element> && std::is_trivially_copyable_v<Element> &&
+                  !std::has_unique_object_representations_v<Element>) {
+        const uint3 at = thread_index();
+        const dim3 size = block_size();
+        if ((at.x + size.x * (at.y + size.y * at.z)) % 32) return;
+        alignas(Element) unsigned char members[sizeof(Element)];
+        for (unsigned char& byte : members) byte = 1;
+        __builtin_clear_padding(reinterpret_cast<Element*>(members));
+        char* const first = reinterpret_cast<char*>(&const_cast<Element&>(reinterpret_cast<const volatile Element&>(made)));
+        for (size_t i = 0; i < sizeof(T); ++i) {
+            if (!members[i % sizeof(Element)]) simt_padding(first + i, 1);
+        }
+    }
+#else
+    (void)made;
+#endif
+}
+
 // Outside of functions it is rewritten to a thread-local pointer. One of these objects sets it before a block runs.
 struct BlockSetter;
 static const BlockSetter* first_setter = nullptr;

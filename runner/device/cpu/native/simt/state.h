@@ -143,6 +143,8 @@ extern "C" [[noreturn]] __attribute__((visibility("default"))) void simt_asserti
 #ifdef SIMT_CHECKED
 // In whose sight atomic accesses of this thread are atomic, from now on.
 extern "C" __attribute__((visibility("default"))) void simt_atomic_scope(simt::AtomicScope scope) noexcept;
+// Bytes of a structure that belong to no member, so that nobody need write them.
+extern "C" __attribute__((visibility("default"))) void simt_padding(void* at, size_t bytes) noexcept;
 // A look at a word that the checks do not see.
 extern "C" __attribute__((visibility("default"))) void simt_peek(const void* from, void* to, size_t bytes) noexcept;
 // Writes `desired` and gives 1 if the word is `seen`: an atomic read-modify-write. Else gives 0, and the word in `seen`: a
