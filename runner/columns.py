@@ -124,7 +124,8 @@ COLUMNS = (
            "otherwise. Columns of further metrics follow.", Shown.MEASURED),
     Column("enqueue_us", "real", "us", "Median time the host takes to queue a launch (a contender: per flush)."),
     Column("host_bound", "flag", "",
-           "In more than 5 % of the samples the host queued the launch too late for the flush to hide it."),
+           "In more than 5 % of the samples the host queued the launch too late for the flush to hide it, and "
+           "took more than 1 % of the median."),
     Column("timer_limited", "flag", "",
            "The median is less than twice that of an empty kernel, so most of it is launch overhead."),
     Column("throttled", "flag", "", "NVML reported throttling right after the samples used."),

@@ -18,7 +18,6 @@ sys.path.insert(0, str(ROOT / "tools"))
 import agreement
 import limits
 
-HOST = ["cubSum", "tensorTranspose"]  # the others need cuBLAS, which need not be installed
 STARTED = [
     path
     for path in sorted([*(ROOT / "benchmarks").glob("*.py"), *(ROOT / "tools").glob("*.py")])
@@ -37,18 +36,6 @@ def test_each_script_starts_and_says_what_it_takes(path, monkeypatch, capsys):
         runpy.run_path(str(path), run_name="__main__")
     assert not ended.value.code
     assert "--" in capsys.readouterr().out
-
-
-@pytest.mark.nvcc
-@pytest.mark.parametrize("name", HOST)
-def test_a_shipped_host_function_compiles_without_a_warning(name, tmp_path):
-    """To a shared library, as a sweep compiles it, for sm_90."""
-    options = ["-shared", "-Xcompiler", "-fPIC", "-std=c++17", "-arch=sm_90", "-Werror", "all-warnings"]
-    options += ["-DSCALAR=int", "-DWIDE=0"]
-    source = ROOT / "kernels" / "contenders" / f"{name}.cu"
-    command = ["nvcc", *options, "-o", str(tmp_path / "built.so"), str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 TABLE = {

@@ -52,7 +52,7 @@ def rows(config: DictConfig, overrides: Sequence[Override]) -> list[list[str]]:
     for override in overrides:
         if override.key_or_group in content:
             why = f"the key {KEY} pairs the values of {override.key_or_group} already"
-            raise UsageError(f"{override.input_line}: {why}; set it in one place")
+            raise UsageError(f"{override.input_line}: {why}; set it in one place, or set {KEY}=null")
     texts = ([f"{name}={_text(value)}" for value in values] for name, values in content.items())
     return [list(row) for row in zip(*texts, strict=True)]
 

@@ -147,6 +147,11 @@ class Criterion:
         return self.name == TIME
 
     @property
+    def is_bandwidth(self) -> bool:
+        """Whether the memory's limits say how good a case is: whoever ranks by operations does not ask for them."""
+        return self.is_time or self.name == "gbps"
+
+    @property
     def label(self) -> str:
         """The criterion in words."""
         return f"{self.name} ({self.better} is better)"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from runner.device.kinds import RECORDING
-from runner.display.text import absent, count, described, limited, listed, rough, sentences, size_of
+from runner.display.text import absent, count, described, limited, listed, one_line, rough, sentences, size_of
 from runner.kernel.metrics import Criterion
 from runner.record import gpus
 from runner.record.ranking import IDLE, Ranking, headline_groups
@@ -61,7 +61,8 @@ def judge(run: Run) -> Verdict:
         first, *more = speeds(ranking, names, ranked.peers(run), by)
         first = sentences(first, ranked.lead(run, ranking, names))
         (further if number else headline).append(first)
-        further += ([] if number else more) + _ceiling(ranking, ceilings, names, by)
+        distances = [] if number else [*more, ranked.distances(run, ranking)]
+        further += [*filter(None, distances), *_ceiling(ranking, ceilings, names, by)]
     works = counted.works(run)
     headline += [counted.sentence(run, works)] if len(works) > 1 else []
     further += [*searched.sentences(run), *gpu_sentences(run.gpus)]
@@ -129,9 +130,8 @@ def speed(row: Row, by: Criterion) -> str:
     limits = [("percent_peak", "the peak"), ("percent_copy", "a copy")]
     # A kernel that hardly writes may exceed a copy, which is no limit for it then.
     shares = [f"{row[name]:.0f} % of {limit}" for name, limit in limits if not absent(row[name]) and row[name] <= MOST]
-    value = None if by.is_time or by.name == "gbps" else by.value(row, row["median_us"])
+    value = None if by.is_bandwidth else by.value(row, row["median_us"])
     ranked = [] if value is None else [f"{rough(value)} {by.unit or by.name}"]
-    # Whoever ranks by something else, such as operations, does not ask how near the memory's limit a case is.
     bandwidth = [] if absent(row["gbps"]) else [f"{rough(row['gbps'])} GB/s", *([] if ranked else shares)]
     return ", ".join([f"{rough(row['median_us'])} µs", *ranked, *bandwidth])
 
@@ -180,22 +180,40 @@ def cautions(run: Run) -> tuple[str, ...]:
     empty = [f": an empty kernel takes {rough(floor)} µs" for floor in floors if isinstance(floor, int | float)]
     flags = {
         "timer_limited": f"most of the time is launch overhead{''.join(empty[:1])}",
-        "host_bound": "the host queued launches too slowly, so these times include host overhead",
+        "host_bound": "the host queued launches too slowly, so the time includes host overhead",
         "throttled": "the GPU was throttled despite pauses; clock_reasons says why",
     }
     first = {ranking.fastest["row"] for ranking in headline_groups(run)[:1]}
-    rows = {name: {row["row"] for row in run.measured.rows if str(row[name]) == "True"} for name in flags}
-    of_first = {
-        name: "" if len(measured) == 1 else ", the fastest among them," if first & own else ""
-        for name, own in rows.items()
-    }
-    flagged = [
-        f"In {count(len(own), 'case')}{of_first[name]} {flags[name]} ({name})." for name, own in rows.items() if own
-    ]
+    several = measured["kernel"].nunique() > 1
+    flagged = []
+    for name, words in flags.items():
+        rows = [row for row in run.measured.rows if str(row[name]) == "True"]
+        kernels = dict.fromkeys(one_line(str(row["kernel"]), 60) for row in rows)
+        whose = f" of {listed(limited(list(kernels), MAX_NAMES))}" if several else ""
+        best = len(measured) > 1 and first & {row["row"] for row in rows}
+        cases = f"{count(len(rows), 'case')}{whose}{', the fastest among them,' if best else ''}"
+        flagged += [f"In {cases} {words} ({name})."] * bool(rows)
+    flagged += _far_baselines(run.measured)
     lack = run.lack_rounds
     has = "has" if lack == 1 else "have"
     fewer = [f"{count(lack, 'case')} {has} fewer rounds than planned, because the run has not ended."] * bool(lack)
     return *fewer, *flagged
+
+
+def _far_baselines(measured: Run) -> list[str]:
+    """Which kernels name a baseline of the run that no case of theirs is compared with, and why."""
+    peers = measured.frame[["kernel", "baseline", *PEERS]].astype(str).drop_duplicates()
+    found = []
+    for kernel, baseline in peers[["kernel", "baseline"]].drop_duplicates().itertuples(index=False):
+        own, theirs = (peers[peers["kernel"] == name] for name in (kernel, baseline))
+        if theirs.empty or not own.merge(theirs, on=PEERS).empty:
+            continue
+        differing = [name for name in PEERS if not set(own[name]) & set(theirs[name])] or PEERS
+        values = [(name, one_line(own[name].iloc[0], 40), one_line(theirs[name].iloc[0], 40)) for name in differing]
+        why = listed([f"{name} {mine}, not {other}" for name, mine, other in values])
+        names = f"{one_line(str(kernel), 60)} is not compared with its baseline {one_line(str(baseline), 60)}"
+        found.append(f"{names}: it has the {why}.")
+    return found
 
 
 def gpu_sentences(environment: Mapping[str, Any]) -> list[str]:

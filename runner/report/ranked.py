@@ -115,6 +115,23 @@ def lead(run: Run, ranking: Ranking, names: Sequence[str]) -> str:
     return as_sentence("; ".join(parts))
 
 
+def distances(run: Run, ranking: Ranking) -> str:
+    """How fast each kernel is relative to the baseline, if `lead` leaves that open; empty without a baseline."""
+    base, entries = _baseline(run, ranking), _entries(run, ranking)
+    told = {ranking.fastest["row"], base["row"]} if base else set()
+    others = [row for row in entries if row["row"] not in told and row["kernel"] != ranking.fastest["kernel"]]
+    if base is None or not others:
+        return ""
+    rank, words = ranker(run), []
+    for row in others:
+        pair = rank([base, row])
+        doubt = " (tied)" if pair.tied else " (undecided)" if pair.undecided else ""
+        words.append(f"{one_line(str(row['kernel']), 60)} {ratio(base, row).times:.2f}x{doubt}")
+    size = size_of(ranking.fastest)
+    where = f" at {size}" if size else ""
+    return f"Speed relative to the baseline {one_line(str(base['kernel']), 60)}{where}: {listed(limited(words, MAX_OTHERS))}."
+
+
 def timed(run: Run, ranking: Ranking) -> RankedChart:
     """The chart of the cases that a ranking compares, by time or by what the run ranks them by."""
     entries, by = _entries(run, ranking), run.criterion
@@ -145,7 +162,8 @@ def timed(run: Run, ranking: Ranking) -> RankedChart:
             value=f"{exact(values[row['row']])}{' µs' if by.is_time else ''}",
             gain=gain(row),
             standing=_standing(row, ranking),
-            reason=bottlenecks.in_brief(reasons[row["row"]]) or share(row, limit, "reaches " if is_why else ""),
+            reason=bottlenecks.in_brief(reasons[row["row"]])
+            or (share(row, limit, "reaches " if is_why else "") if by.is_bandwidth else ""),
         )
         for row in shown
     ]
@@ -158,7 +176,7 @@ def timed(run: Run, ranking: Ranking) -> RankedChart:
     note = sentences(grey, "Thin line: 95 % interval.", _others(run, entries))
     against = f"speed-up over {name}" if base else "behind the fastest"
     copy = "the peak bandwidth" if limit == "percent_peak" else "a copy's bandwidth"
-    limits_head = "what limits it" if is_why else f"share of {copy}"
+    limits_head = "what limits it" if is_why else f"share of {copy}" if by.is_bandwidth else ""
     group = group_of(ranking.fastest, peers(run))
     heading = f"{what}{f' at {size}' if size else ''}{same}{f' ({group})' if group else ''}"
     return RankedChart(heading, bars, rules, word, against, limits_head, note, len(entries) - len(shown))

@@ -15,6 +15,7 @@ from runner.device.kinds import label
 from runner.display.console import fits, say, say_table
 from runner.display.table import Table, escaped
 from runner.display.text import absent, costs, count, described, exact, listed, one_line, rough, size_of, value_of
+from runner.kernel.metrics import Criterion
 from runner.record.ranking import IDLE, fastest
 from runner.record.run import Run
 from runner.record.runs import section
@@ -81,7 +82,7 @@ def _print_listing(run: Run, console: Console) -> None:
         shown += rows
         if heading := _heading(rows[0] if rows else group.rows[0], common):
             say(console, f"> {heading}", "bold")
-        table, without = _table([*_references(group)], rows, names, console)
+        table, without = _table([*_references(group)], rows, names, run.criterion, console)
         left_out |= dict.fromkeys(without)
         say_table(console, table, right=["time"], heads=False, gap=1)
     if legend := "" if "costs" in left_out else _legend(shown):
@@ -95,7 +96,7 @@ def _print_listing(run: Run, console: Console) -> None:
 
 
 def _table(
-    references: list[StyledCells], rows: list[Row], names: list[str], console: Console
+    references: list[StyledCells], rows: list[Row], names: list[str], by: Criterion, console: Console
 ) -> tuple[Table, tuple[str, ...]]:
     """The listing of some cases, and its columns that a terminal of this width has no room for."""
     table = Table([], [])
@@ -103,7 +104,7 @@ def _table(
         without = LEFT_OUT[:number]
         # The launch has the block already.
         own = [name for name in names if name != "block" or "launch" in without]
-        lines = [*references, *(_line(row, own) for row in rows)]
+        lines = [*references, *(_line(row, own, by) for row in rows)]
         kept = [place for place, name in enumerate(LISTING) if name not in without]
         cells = [tuple((first, ":", *others)[place] for place in kept) for (first, *others), _ in lines]
         table = Table.of([LISTING[place] for place in kept], cells, [style for _, style in lines]).filled("kernel", ":")
@@ -156,7 +157,7 @@ def _references(group: Run) -> Iterator[StyledCells]:
         yield (name, time, "", f"cpu sum: {one_line(row['reference'], 40)}", mask, ""), "dim"
 
 
-def _line(row: Row, names: list[str]) -> StyledCells:
+def _line(row: Row, names: list[str], by: Criterion) -> StyledCells:
     has_launch = not absent(row["grid"]) and row["block"]  # rows imported from another tuner lack them
     launch = f"<<<grid {one_line(row['grid'], 30)} block {one_line(row['block'], 30)}>>>" if has_launch else ""
     name, status = described(row, names), row["status"].replace("_", " ")
@@ -165,7 +166,9 @@ def _line(row: Row, names: list[str]) -> StyledCells:
     total = "" if absent(row["value"]) else f"sum: {one_line(row['value'], 40)}"
     if not row["emulated"]:
         time = "not timed" if absent(row["median_us"]) else f"{exact(row['median_us'])} µs"
-        speed = "" if absent(row["gbps"]) else f"{rough(row['gbps'])} GB/s"
+        value = by.value(row, row["median_us"]) if not by.is_bandwidth and not absent(row["median_us"]) else None
+        bandwidth = "" if absent(row["gbps"]) else f"{rough(row['gbps'])} GB/s"
+        speed = bandwidth if value is None else f"{rough(value)} {by.unit or by.name}"
         return (name, time, costs(row), total and f"gpu {total}", launch, speed), ""
     undefined = 0 if absent(row["undefined_reads"]) else row["undefined_reads"]
     words = [costs(row), count(undefined, "undefined read") if undefined else ""]

@@ -29,6 +29,7 @@ from runner.sweep.worker import Outcome
 
 HOST_BOUND_SHARE = 0.05  # share of late samples above which a case is host-bound
 HOST_BOUND = 1.5  # a sample is late if the flush takes less than this multiple of the enqueue time
+HOST_BOUND_PART = 0.01  # of the median: less of the host's time than this cannot matter
 TIMER_LIMITED = 2.0  # multiple of an empty kernel's time, below which most of the time is launch overhead
 
 
@@ -231,7 +232,8 @@ def _bandwidth_columns(case: Case, info: DeviceInfo, median_us: float) -> Row:
 
 
 def _trust_columns(info: DeviceInfo, samples: Samples, median_us: float) -> Row:
-    waited = samples["enqueue_us"] * HOST_BOUND > info.details["flush_us"]
+    queued = samples["enqueue_us"]
+    waited = (queued * HOST_BOUND > info.details["flush_us"]) & (queued > HOST_BOUND_PART * median_us)
     return {
         "enqueue_us": float(np.median(samples["enqueue_us"])),
         "host_bound": bool(waited.mean() > HOST_BOUND_SHARE),

@@ -2,6 +2,7 @@
 
 import http.client
 import io
+import re
 import subprocess
 import sys
 import threading
@@ -45,7 +46,7 @@ def test_no_row_is_wider_than_the_terminal_and_what_is_left_out_is_told(run_fold
     """At 80 columns the launch goes, and the block that varies joins the name; a wide terminal and a pipe have all."""
     folder = run_folder(runs.sweep(sizes=(24,)))
     text = summary(folder, terminal=True)
-    rows = [line for line in text.splitlines() if line.startswith("reduce")]
+    rows = [line for line in text.splitlines() if re.match(r"reduce.* : ", line)]
     assert len(rows) == 18
     assert max(map(len, rows)) <= 80
     assert "block 128" in rows[0]

@@ -29,6 +29,38 @@ def test_the_headline_has_the_count_and_the_fastest(run_folder):
     )
 
 
+def ladder_of(*kernels, **given):
+    """A case of each kernel, with its baseline and its time."""
+    return [
+        runs.row(n, kernel=name, baseline=base, **given) | runs.timing(us, 2**24)
+        for n, (name, base, us) in enumerate(kernels)
+    ]
+
+
+def test_every_kernel_has_its_distance_from_the_baseline(run_folder):
+    """Also where the baseline is the fastest, as a library is: the question is how far the others are from it."""
+    rows = ladder_of(("library", "", 10), ("mine", "library", 50), ("other", "library", 20))
+    verdict = judge(read(run_folder(rows)))
+    assert verdict.further == ("Speed relative to the baseline library at 2^24: other 0.50x and mine 0.20x.",)
+    rows = ladder_of(("first", "", 40), ("second", "first", 20))
+    assert judge(read(run_folder(rows, "said"))).further == ()  # the headline says it
+
+
+def test_a_baseline_of_another_family_is_told(run_folder):
+    """Its kernel is in no table with it, so the speed-up that its YAML asks for is missing."""
+    rows = ladder_of(("library", "", 10)) + ladder_of(("mine", "library", 50), family="alone")
+    caution = "mine is not compared with its baseline library: it has the family alone, not reduce."
+    assert caution in judge(read(run_folder(rows))).cautions
+
+
+def test_a_caution_names_the_kernels(run_folder):
+    """Of several kernels, those whose times it concerns."""
+    rows = ladder_of(("library", "", 10), ("mine", "", 50))
+    rows[1]["host_bound"] = True
+    said = "In 1 case of mine the host queued launches too slowly, so the time includes host overhead (host_bound)."
+    assert said in judge(read(run_folder(rows))).cautions
+
+
 def test_problems_share_the_rows_of_their_run(run_folder):
     """A problem has rows of the run itself, since copies for thousands of reasons would take long."""
     run = read(run_folder([runs.failed(n, "mismatch", f"{n} of 9 elements differ") for n in range(1, 4)]))

@@ -45,7 +45,9 @@ _SHARED = re.compile(
     r"(?P<type>(?!extern\b|unsigned\b|signed\b)(?:struct\s+)?[A-Za-z_][\w:]*(?:<[^;{}()]{0,200}>)?)\s+"
     r"(?P<names>[^;{}()=]{1,300});"
 )
-_BUILT_IN = re.compile(r"(?:bool|char|short|int|long|float|double|u?int\d+_t|size_t|(?:u?(?:char|short|int|long)|float|double)[1-4])")
+_BUILT_IN = re.compile(
+    r"(?:bool|char|short|int|long|float|double|u?int\d+_t|size_t|(?:u?(?:char|short|int|long)|float|double)[1-4])"
+)
 _NAME = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\[[^;]*\]\s*)?\Z")
 _DECLARATOR = re.compile(
     r"(?P<element>.*?)(?P<name>[A-Za-z_]\w*)\s*\[(?P<length>[^][]*)\]\s*(?P<rows>(?:\[[^][]*\]\s*)*)", re.DOTALL

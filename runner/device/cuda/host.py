@@ -19,6 +19,7 @@ from runner.device import Inside, Launch, Program, Resources, Source, Value, Vie
 from runner.device.calls import Queue, plain
 from runner.errors import LaunchError, NotInstalled
 
+_NO_SYMBOL = re.compile(r"undefined symbol: (\w+)")
 _NO_LIBRARY = re.compile(r"lib[\w.+-]+\.so[\w.]*(?=: cannot open)")
 
 
@@ -35,7 +36,9 @@ class HostProgram:
         except OSError as e:
             if missing := _NO_LIBRARY.search(str(e)):
                 raise NotInstalled(f"{source.path.name} needs {missing[0]}, which is not installed") from None
-            raise LaunchError(f"{source.path.name} cannot be loaded: {e}") from None
+            missing = _NO_SYMBOL.search(str(e))
+            advice = f"; name the library that has {missing[1]} under 'libraries', as in [cublas]" if missing else ""
+            raise LaunchError(f"{source.path.name} cannot be loaded: {e}{advice}") from None
         self._function = self._find(source.function)
 
     def _find(self, name: str) -> Any:
