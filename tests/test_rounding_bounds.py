@@ -12,6 +12,7 @@ import pytest
 from runner.bounds.array_expression import ArrayExpression
 from runner.bounds.evaluation import evaluate
 from runner.bounds.rounding import Arithmetic, Halves, with_halves
+from runner.errors import UsageError
 from runner.kernel.check import check, ulp
 
 MIXED, NARROW = Halves.MIXED, Halves.NARROW
@@ -385,6 +386,22 @@ def test_rounding_may_choose_the_index_of_a_maximum():
     assert [check({"o": np.array([i])}, {"o": expected}).ok for i in range(5)] == [False, False, True, True, False]
     certain = evaluate(ArrayExpression("argmin(x, axis=1)", "a test"), {"x": x}, {})
     assert (int(certain.values[0]), certain.bounds) == (1, None)
+
+
+def test_an_integer_of_a_float_is_an_index_unless_a_rounding_decides():
+    """It is cut off towards zero, as C++'s cast; an element that a kernel may rightly put on either side is an error."""
+    x = np.array([-1.75, 0.5, 2.75, 1.0], np.float32)
+
+    def call(text):
+        return evaluate(ArrayExpression(text, "a test"), {"x": x, "y": np.array([0.1, 0.3], np.float32)}, {})
+
+    assert np.array_equal(call("int(2 * x)").values, [-3, 1, 5, 2])
+    assert np.array_equal(call("take(x, int(abs(x)))").values, x[[1, 0, 2, 1]])
+    assert np.array_equal(call("int(y * 7)").values, [0, 2])  # rounded, but far from a whole number
+    with pytest.raises(UsageError, match=r"int: a rounding decides about 2 of 2 elements, such as 1.0; use inputs"):
+        call("int(y / y[0])")
+    with pytest.raises(UsageError, match="beyond the range of int"):
+        call("int(x * 4294967296.0)")
 
 
 MONOTONE = {

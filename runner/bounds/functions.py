@@ -217,7 +217,7 @@ def checked_indices(indices: Bounded) -> Array:
     """The values of exact integer indices. Raises IndexError below 0, where NumPy would count from the end."""
     values = np.asarray(indices.value)
     if not indices.certain or values.dtype.kind not in "iu":
-        raise TypeError("indices must be integers")
+        raise TypeError("indices must be integers, such as int(x)")
     if values.size and int(values.min()) < 0:
         raise IndexError(f"the index {values.min()} is below 0")
     return values
@@ -311,6 +311,27 @@ def _stepped(function: Callable[[Any], Any]) -> Callable[[Bounded], Bounded]:
     return call
 
 
+def _to_int(x: Bounded) -> Bounded:
+    """C++'s cast of a float to `int`, towards zero; its result may be an index.
+
+    Raises ValueError if a rounding may decide about an element: then a correct kernel has one of two integers.
+    """
+    if x.whole:
+        return move(x, to_int)
+    low, high = np.trunc(x.low), np.trunc(x.high)
+    unsure = np.flatnonzero(np.asarray(low != high))  # NaN is among them
+    if unsure.size:
+        first = float(np.ravel(x.value)[unsure[0]])
+        raise ValueError(
+            f"int: a rounding decides about {unsure.size:,} of {np.size(low):,} elements, such as {first!r}; use inputs "
+            "that are computed exactly, or compare what the kernel computes before the cast"
+        )
+    limits = np.iinfo(np.int32)
+    if np.any((low < limits.min) | (low > limits.max)):
+        raise OverflowError("int: an element is beyond the range of int")
+    return exact(np.asarray(low).astype(np.int32), x.arithmetic)
+
+
 def _clipped(x: Any, least: Any, most: Any) -> Any:
     return np.minimum(np.maximum(x, least), most)
 
@@ -332,7 +353,7 @@ TABLE: Mapping[Any, Callable[..., Any]] = {
     "argsort": _argsort, "cummax": _running(np.maximum), "cummin": _running(np.minimum),
     "exp2": rounding("exp2", np.exp2), "log2": rounding("log2", np.log2),
     "expm1": rounding("expm1", np.expm1), "log1p": rounding("log1p", np.log1p),
-    "floor": _stepped(np.floor), "ceil": _stepped(np.ceil), "rint": _stepped(np.rint),
+    "floor": _stepped(np.floor), "ceil": _stepped(np.ceil), "rint": _stepped(np.rint), "int": _to_int,
 }  # fmt: skip
 KEYWORDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("sum", "mean", "prod", "max", "min"), ("axis", "keepdims")),
@@ -343,8 +364,8 @@ KEYWORDS: Mapping[str, tuple[str, ...]] = {
     "bincount": ("weights",),
 }
 ELEMENTWISE = frozenset(
-    "rsqrt erf erfc exp2 log2 log10 expm1 log1p cbrt sinh atan asin acos clip sign isnan floor ceil rint".split()
+    "rsqrt erf erfc exp2 log2 log10 expm1 log1p cbrt sinh atan asin acos clip sign isnan floor ceil rint int".split()
 )
 SUMS = frozenset("sum cumsum mean matmul einsum softmax bincount".split())
 ORDERING = frozenset("sort cumsum cummax cummin".split())
-SELECTING = frozenset("max min cummax cummin argmax argmin sort argsort clip sign floor ceil rint".split())
+SELECTING = frozenset("max min cummax cummin argmax argmin sort argsort clip sign floor ceil rint int".split())

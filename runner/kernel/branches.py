@@ -108,7 +108,7 @@ _STARTS = {
 }  # fmt: skip
 _FUNCTIONS: Mapping[str, Callable[..., Masks]] = {
     "where": lambda condition, *_: {"true": condition != 0, "false": condition == 0}, "maximum": _order,
-    "minimum": _order, "clip": _clip, "sign": _sign, "abs": _sign, "floor": _steps, "ceil": _steps, "rint": _rint,
+    "minimum": _order, "clip": _clip, "sign": _sign, "abs": _sign, "floor": _steps, "ceil": _steps, "rint": _rint, "int": _steps,
     **dict.fromkeys(_STARTS, _starts),
 }  # fmt: skip
 
@@ -116,7 +116,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Masks]] = {
 def _possible(node: ast.Call | ast.Compare, function: str) -> dict[str, Side]:
     """The sides of a node by their names; `function` is empty for a comparison."""
     text = shortened(ast.unparse(node), 60)
-    beyond = function not in ("rint", "floor", "ceil", "abs")
+    beyond = function not in ("rint", "floor", "ceil", "int", "abs")
     notes = _notes(node, function, text).items()
     return {name: Side(text, name, note, beyond, function in _STARTS) for name, note in notes}
 
