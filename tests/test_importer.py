@@ -375,6 +375,40 @@ def test_a_block_from_a_list_that_main_tries_is_its_first(tmp_path):
     assert run(tmp_path, "--config-dir", "my_kernels", "kernel=twice", "device=cpu").code == 0
 
 
+LIBRARY = """
+#define KERNEL_LOOP(i, n) for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+#ifdef __HIP_PLATFORM_AMD__
+constexpr int lanes = WAVEFRONT;
+#else
+constexpr int lanes = 32;
+#endif
+template <typename Held> struct Pack { Held of[2]; };
+template <int MOST> __global__ void limited(float* out, const float* in, int n)
+{
+    using Two = Pack<float>;
+    KERNEL_LOOP(at, n) {
+        Two two = {{in[at], float(lanes)}};
+        out[at] = two.of[0] < MOST ? two.of[0] : SCALE * two.of[1];
+    }
+}
+void launch(float* out, const float* in, int n, int threads)
+{
+    limited<64><<<dim3((n + threads - 1) / threads), threads>>>(out, in, n);
+}
+"""
+
+
+def test_a_launch_of_an_open_block_tells_grid_and_template(tmp_path):
+    """As libraries launch; loops by macro, types within functions and branches for other platforms are no blanks."""
+    write_files(tmp_path, {"limited.cu": LIBRARY})
+    assert run(tmp_path, "import", "limited.cu").code == 0
+    text, content = written(tmp_path, "limited")
+    assert (content["parameters"]["block"], content["parameters"]["MOST"]) == (256, 64), text
+    assert "block: 256  # open in limited.cu:" in text
+    assert content["grid"] == "ceil_div(n, block)"
+    assert content["macros"] == ["SCALE"]
+
+
 def test_a_macro_of_a_shared_parameter_is_that_parameter(tmp_path):
     """WIDTH and MASK are what every kernel calls `width` and `mask`, so that a sweep sets them by these names."""
     assert run(tmp_path, "import", str(ROOT / "kernels" / "reduceShfl.cu"), "--kernel", "reduceShfl").code == 0

@@ -323,8 +323,8 @@ def _to_int(x: Bounded) -> Bounded:
     if unsure.size:
         first = float(np.ravel(x.value)[unsure[0]])
         raise ValueError(
-            f"int: a rounding decides about {unsure.size:,} of {np.size(low):,} elements, such as {first!r}; use inputs "
-            "that are computed exactly, or compare what the kernel computes before the cast"
+            f"int: a rounding decides about {unsure.size:,} of {np.size(low):,} elements, such as {first!r}; use "
+            "inputs that are computed exactly, or compare what the kernel computes before the cast"
         )
     limits = np.iinfo(np.int32)
     if np.any((low < limits.min) | (low > limits.max)):

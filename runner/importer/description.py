@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from runner.importer import terms
 from runner.importer.axes import Geometry
 from runner.importer.facts import Facts, plain_type
 from runner.importer.launch import launches_of
-from runner.importer.launched import Launched
+from runner.importer.launched import USUAL, Launched
 from runner.importer.memory import Memory
 from runner.importer.naming import Parameters, argument_name
 from runner.importer.program import Function
@@ -75,13 +76,16 @@ class Description:
     def read_launch(self) -> None:
         """Read the block, the grid, the values of scalars and the sizes of arrays, unless a tuning script has them."""
         kernel = self.facts.kernel
-        for launch in launches_of(self.resolver, kernel.name.rpartition("::")[2]) if not self.is_tuned else ():
-            sizes = launch.sizes(self.facts.dimensions)
-            if sizes and len(launch.arguments) <= len(kernel.parameters):
-                self.host = Launched(launch, self.facts.words, self.parameters.add_constant, sizes)
-                break
-        if self.host is None:
+        launches = [] if self.is_tuned else launches_of(self.resolver, kernel.name.rpartition("::")[2])
+        fitting = [launch for launch in launches if len(launch.arguments) <= len(kernel.parameters)]
+        known = ((launch, launch.sizes(self.facts.dimensions)) for launch in fitting)
+        open_block = ((launch, ()) for launch in fitting if len(launch.block) == 1 == self.facts.dimensions)
+        found = next(itertools.chain((each for each in known if each[1]), open_block), None)
+        if found is None:
             return
+        launch, sizes = found
+        add = self.parameters.add_constant
+        self.host = Launched(launch, self.facts.words, add, sizes or USUAL, is_known=bool(sizes))
         self.grid = self.host.grid()
         for position, p in enumerate(kernel.parameters[: len(self.host.launch.arguments)]):
             if p.pointers:

@@ -19,11 +19,15 @@ from runner.importer.program import Program
 _KNOWN = re.compile(
     r"(threadIdx|blockIdx|blockDim|gridDim|warpSize|std|cuda|cg|cooperative_groups|nvcuda|NULL|nullptr|true|false|void|throw|const|_|"
     r"bool|signed|unsigned|half2?|dim3|\w+_t|(u?(char|short|int|long|longlong)|float|double)[1-4]?|"
-    r"INFINITY|NAN|HUGE_VALF?|EOF|__\w+|(FLT|DBL|S?CHAR|UCHAR|U?SHRT|U?INT\d*|U?LL?ONG|SIZE|M|CUDART|CUDA|CUB)_\w+|CUDART_\w+)"
+    r"typedef|typename|using|INFINITY|NAN|HUGE_VALF?|EOF|__\w+|C10_WARP_SIZE|(FLT|DBL|S?CHAR|UCHAR|U?SHRT|U?INT\d*|U?LL?ONG|SIZE|M|CUDART|CUDA|CUB)_\w+|CUDART_\w+)"
 )
 _NAMING_ONLY = frozenset(
     "qualified_identifier template_function attribute attribute_specifier attribute_declaration preproc_def "
     "preproc_params preproc_defined preproc_ifdef preproc_elifdef".split()
+)
+_NAMING_TYPES = frozenset(
+    "type_parameter_declaration optional_type_parameter_declaration variadic_type_parameter_declaration "
+    "alias_declaration".split()
 )
 _STORING = re.compile(r"(__)?st\w*")  # __stcs, store128, and
 _LOADING = re.compile(r"(__)?(ld|load)\w*")
@@ -71,7 +75,13 @@ def find_facts(source: Source, kernel: Kernel, program: Program) -> Facts:
     declared |= {name for item in items for name in item.own} | set(_unlisted_names(body))
     fields = [text_of(n) for n in body if n.type == "field_expression"]
     constants = tuple(dict.fromkeys(_constants(body)))
-    macros = (name for name in _undeclared(body) if name not in declared and not _KNOWN.fullmatch(name))
+    defined = {text_of(n.child_by_field_name("name")) for n in program.aliases if n.type == "preproc_def"}
+    unknown = (
+        (name, node)
+        for node in _undeclared(body)
+        if not _KNOWN.fullmatch(name := text_of(node)) and name not in declared
+    )
+    macros = (name for name, node in unknown if _is_compiled(node, defined) is not False)
     shared = (Array(kind, name) for _, kind, name in _arrays(body, "extern", "__shared__"))
     types = [*(p.type for p in kernel.parameters), *(c.type for c in constants)]
     return Facts(
@@ -100,8 +110,9 @@ def _axes(fields: list[str], name: str) -> int:
 def _unlisted_names(body: list[tree_sitter.Node]) -> Iterator[str]:
     """Names that are declared where the parser sees no declaration.
 
-    They are members of classes, variables such as `warp` of `tile<32> warp = x`, which parses as comparisons, and
-    lower-case names that are passed to a macro, which may declare them: `LOAD(src0, 1)`.
+    They are members of classes, parameters of templates, variables such as `warp` of `tile<32> warp = x`, which parses
+    as comparisons, and lower-case names that are passed to a macro, which may declare them: `LOAD(src0, 1)`, or
+    `LOOP(i, n) {}`, which parses as the definition of a function.
     """
     for node in body:  # `parent` takes as long as the tree is deep, so it is asked for few nodes
         if node.type == "field_identifier":
@@ -112,6 +123,17 @@ def _unlisted_names(body: list[tree_sitter.Node]) -> Iterator[str]:
             given = node.child_by_field_name("arguments")
             named = given.named_children if given is not None else []
             yield from (text_of(n) for n in named if n.type == "identifier" and text_of(n).islower())
+        elif node.type in _NAMING_TYPES:  # of a template, or within a function
+            yield from (text_of(n) for n in node.children if n.type in ("type_identifier", "identifier"))
+        elif node.type == "template_parameter_list":
+            for each in node.named_children:
+                yield from (text_of(n) for n in descendants(each) if n.type == "identifier")
+        elif node.type == "enumerator":
+            yield text_of(node.child_by_field_name("name"))
+        elif node.type == "function_declarator" and text_of(node.child_by_field_name("declarator")).isupper():
+            given = node.child_by_field_name("parameters")
+            inner = descendants(given) if given is not None else ()
+            yield from (text_of(n) for n in inner if n.type in IDENTIFIERS or n.type == "type_identifier")
 
 
 def _role(p: Parameter, kernel: tree_sitter.Node) -> str:
@@ -199,18 +221,18 @@ def _use_in_call(pointer: tree_sitter.Node) -> str:
     return "assigned" if _STORING.fullmatch(name) and is_first else "other"
 
 
-def _undeclared(body: list[tree_sitter.Node]) -> Iterator[str]:
+def _undeclared(body: list[tree_sitter.Node]) -> Iterator[tree_sitter.Node]:
     """Names in expressions, except called functions, and type names in capitals."""
     inside = {n for node in body if node.type in ("preproc_def", "preproc_function_def") for n in descendants(node)}
     for node in body:
         if node.type not in ("type_identifier", "identifier") or node in inside:
             continue  # the parameters of a macro
         if node.type == "type_identifier" and text_of(node).isupper():
-            yield text_of(node)
+            yield node
         elif node.type == "identifier" and (parent := node.parent) is not None and not _declares(node):
             is_call = parent.type == "call_expression" and parent.child_by_field_name("function") == node
             if not is_call and parent.type not in _NAMING_ONLY:
-                yield text_of(node)
+                yield node
 
 
 def _arrays(body: list[tree_sitter.Node], *words: str) -> Iterator[tuple[tree_sitter.Node, str, str]]:

@@ -38,7 +38,7 @@ def launch(d: Description) -> tuple[str, str]:
     if d.host is None:
         return _guessed_block(d), _guessed_grid(d)
     where, length = d.host.launch.where, "x".join(map(str, d.host.sizes))
-    block = f"{length}  # in {where}"
+    block = f"{length}  # in {where}" if d.host.is_known else f"{length}  # open in {where}; any value?"
     if d.host.is_fixed:
         block = f"{{default: {length}, allowed: [{length}]}}  # in {where}; the kernel is compiled for it"
     parts = [said(part) for part in d.grid]

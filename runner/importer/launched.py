@@ -12,6 +12,7 @@ from runner.importer.launch import Launch
 from runner.importer.term_text import OPERAND, said
 from runner.importer.terms import Term
 
+USUAL = (256,)  # threads, where the file leaves the block open
 _BLOCK_NAME = re.compile(r"(?i).*(block|blk|thr|tpb|tile|wg|work_?group|bdim).*|bs|b")
 _FREE = ("number", "name", "+", "-", "*", "/", "//", "%", "<<", ">>", "&", "|", "^", "cast", "call", "negative")
 
@@ -20,12 +21,13 @@ Add = Callable[[str, Any, str], str]  # adds a parameter of a name, with a defau
 
 @dataclass
 class Launched:
-    """A launch whose block is known."""
+    """A launch whose block is known, or of one axis."""
 
     launch: Launch
     words: Collection[str]  # names that the kernel mentions: their constants stay in the source
     add: Add
     sizes: tuple[int, ...]  # of the block
+    is_known: bool = True  # whether the file tells them
     names: dict[tuple[str, str], str] = field(default_factory=dict)  # parameters, by the program's constants
     unknown: dict[str, str] = field(default_factory=dict)  # parameters whose value the file lacks, and where it is
 
@@ -58,6 +60,8 @@ class Launched:
         if term[0] != "constant":
             return None
         _, name, value, where, is_global = term
+        if value is None and (term,) == self.launch.block:
+            return self.block[0]
         if value in self.sizes and isinstance(value, int) and _BLOCK_NAME.fullmatch(name):
             return self.block[self.sizes.index(value)]
         if is_global and name in self.words and value is not None:

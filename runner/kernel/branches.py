@@ -108,7 +108,8 @@ _STARTS = {
 }  # fmt: skip
 _FUNCTIONS: Mapping[str, Callable[..., Masks]] = {
     "where": lambda condition, *_: {"true": condition != 0, "false": condition == 0}, "maximum": _order,
-    "minimum": _order, "clip": _clip, "sign": _sign, "abs": _sign, "floor": _steps, "ceil": _steps, "rint": _rint, "int": _steps,
+    "minimum": _order, "clip": _clip, "sign": _sign, "abs": _sign, "floor": _steps, "ceil": _steps, "rint": _rint,
+    "int": _steps,
     **dict.fromkeys(_STARTS, _starts),
 }  # fmt: skip
 

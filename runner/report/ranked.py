@@ -129,7 +129,8 @@ def distances(run: Run, ranking: Ranking) -> str:
         words.append(f"{one_line(str(row['kernel']), 60)} {ratio(base, row).times:.2f}x{doubt}")
     size = size_of(ranking.fastest)
     where = f" at {size}" if size else ""
-    return f"Speed relative to the baseline {one_line(str(base['kernel']), 60)}{where}: {listed(limited(words, MAX_OTHERS))}."
+    name = one_line(str(base["kernel"]), 60)
+    return f"Speed relative to the baseline {name}{where}: {listed(limited(words, MAX_OTHERS))}."
 
 
 def timed(run: Run, ranking: Ranking) -> RankedChart:
