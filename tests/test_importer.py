@@ -271,12 +271,13 @@ def test_attributes_and_names_that_macros_declare_are_no_macros(tmp_path):
         (("host.py",), "host.py: it does not call tune_kernel"),
         (("host.cu.py",), "host.cu.py: not a Python script"),
         (("host.json",), "host.json: not a T1 file"),
+        (("deep.py",), "deep.py: not a Python script: it is nested too deeply"),
         (("filters.cu", "--kernel", "plane"), "my_kernels/kernel/plane.yaml: already exists; nothing is written"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_sentence_and_nothing_is_written(arguments, message, tmp_path):
     """Above all, no file is overwritten."""
-    write_files(tmp_path, {"filters.cu": CU, "host.cu": "int main() {}", "host.py": "x = 1", "host.cu.py": "x =",
+    write_files(tmp_path, {"filters.cu": CU, "host.cu": "int main() {}", "host.py": "x = 1", "host.cu.py": "x =", "deep.py": "x = " + 200_000 * "-" + "1",
                            "host.json": "[]", "my_kernels/kernel/plane.yaml": "mine"})  # fmt: skip
     assert_mistake(tmp_path, ["import", *arguments], message)
 
@@ -288,6 +289,8 @@ def test_a_mistake_is_one_sentence_and_nothing_is_written(arguments, message, tm
         ('"[8*i for i in range(1, 3)]"', "[]", "t1.json: BX: expected at least one value"),
         ('"[8*i for i in range(1, 3)]"', '["wide"]', "t1.json: BX: expected positive integers, as it is a length of the block, not 'wide'"),
         ('"Conditions": [', '"Conditions": ["BX", ', "t1.json: not a T1 file: AttributeError"),
+        ('"Conditions": [', '"Conditions": [' + 5000 * "[" + 5000 * "]" + ", ", "t1.json: not a T1 file: it is nested more than 64 levels"),
+        ('"[8*i for i in range(1, 3)]"', '"range(10**9)"', "t1.json: not a T1 file: ValueError: more than 10,000 values"),
     ],
 )  # fmt: skip
 def test_a_damaged_t1_file_is_one_sentence(old, new, message, tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import math
 import operator
 import re
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import UsageError
+from runner.files.limited import TooMuch, load_json
 
 AXES = "xyz"
 _BLOCK = tuple(f"block_size_{axis}" for axis in AXES)  # Kernel Tuner's names for the parts of a block
@@ -24,11 +24,14 @@ _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Gt: operator.gt, ast.GtE: operator.ge,
 }  # fmt: skip
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "range": lambda *a: list(range(*a)), "list": list, "tuple": list, "dict": dict, "OrderedDict": dict, "len": len,
+    "range": lambda *a: _numbers(range(*a)), "list": list, "tuple": list, "dict": dict, "OrderedDict": dict, "len": len,
     "max": max, "min": min, "sum": sum, "int": int, "float": float, "prod": math.prod, "str": str,
     **dict.fromkeys(("int32", "int64", "uint32", "uint64"), int), **dict.fromkeys(("float32", "float64"), float),
 }  # fmt: skip
 _UNKNOWN = (ValueError, LookupError, TypeError, ArithmeticError)  # raised for an expression that cannot be evaluated
+
+
+MAX_VALUES = 10_000  # of a parameter
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,8 @@ def read_script(path: Path) -> Tuning:
     """
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
-    except (SyntaxError, ValueError) as e:
-        raise UsageError(f"{path}: not a Python script: {e}") from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
+        raise UsageError(f"{path}: not a Python script: {str(e) or 'it is nested too deeply'}") from None
     known: dict[str, Any] = {}
     for node in _statements(tree):
         call = next((c for c in ast.walk(node) if isinstance(c, ast.Call) and _name(c.func) == "tune_kernel"), None)
@@ -69,9 +72,10 @@ def read_script(path: Path) -> Tuning:
 def read_t1(path: Path) -> Tuning:
     """Read a T1 file. Raises UsageError if the file is not T1."""
     try:
-        return _refuse_unusable(_of_t1(json.loads(path.read_text(encoding="utf-8")), path.parent), path)
+        return _refuse_unusable(_of_t1(load_json(path.read_text(encoding="utf-8")), path.parent), path)
     except (SyntaxError, ValueError, KeyError, TypeError, AttributeError) as e:
-        why = f"it lacks {e}" if isinstance(e, KeyError) else f"{type(e).__name__}: {e}"
+        kinds = {KeyError: f"it lacks {e}", TooMuch: f"it {e}"}
+        why = kinds.get(type(e), f"{type(e).__name__}: {e}")
         raise UsageError(f"{path}: not a T1 file: {why}") from None
 
 
@@ -219,6 +223,12 @@ def _value(node: ast.AST, known: Mapping[str, Any]) -> Any:  # noqa: C901  (one 
             each = [{**known, _name(loop.target): v} for v in _value(loop.iter, known)]
             return [_value(node.elt, inner) for inner in each if all(_value(c, inner) for c in loop.ifs)]
     raise ValueError(f"{ast.unparse(node)[:60]} is not a number, a text, a list or a dictionary")
+
+
+def _numbers(given: range) -> list[int]:
+    if len(given) > MAX_VALUES:
+        raise ValueError(f"more than {MAX_VALUES:,} values")
+    return list(given)
 
 
 def _calculate(node: ast.BinOp, known: Mapping[str, Any]) -> Any:

@@ -366,11 +366,21 @@ def _source(name: str, d: Reader) -> Path:
 def _include(yaml: Path, d: Reader) -> Iterator[Path]:
     given = d.raw.get("include", [])
     for text in given if isinstance(given, list) else [given]:
-        if not isinstance(text, str) or not (path := (yaml.parent / text).resolve()).is_dir():
+        path = _folder(yaml.parent / text) if isinstance(text, str) else None
+        if path is None:
             raise UsageError(
-                f"{d.where}: include: there is no folder '{text}' (looked for relative to the YAML's folder)"
+                f"{d.where}: include: there is no folder {str(text)!r} (looked for relative to the YAML's folder)"
             )
         yield path
+
+
+def _folder(path: Path) -> Path | None:
+    """The folder itself, without links; `None` if there is none, or if it cannot have such a name."""
+    try:
+        found = path.resolve()
+        return found if found.is_dir() else None
+    except (OSError, ValueError):  # a name that is too long, a null byte
+        return None
 
 
 def _compute(d: Reader, parameters: Sequence[Parameter]) -> str:
