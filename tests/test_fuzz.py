@@ -183,10 +183,39 @@ LINES = [
     ["--cfg", "job", "kernel=reduceShfl"],
     ["--info", "all"],
     ["hydra/launcher=gpus", "hydra.launcher.shards=2", "compiler=nvrtc"],
+    ["hydra/launcher=slurm", "hydra.launcher.array_parallelism=4", "hydra.launcher.constraint=[a,b]", "block=64,128"],
+    [
+        "hydra/sweeper=search",
+        "kernel=transposeTile",
+        "block=64,128",
+        "pad=range(0,9)",
+        "hydra.sweeper.max_cases=20",
+        "hydra.sweeper.batch=4",
+        "device=cpu",
+    ],
+    ["kernel=reduceShfl", "zip={block:[64,128],width:[8,16]}", "dtype=int32,float32", "device=cpu"],
+    [
+        "kernel=reduceShfl",
+        "profile=ncu",
+        "profile.metrics=[default,smsp__inst_executed.sum]",
+        "racecheck=all",
+        "lines=all",
+    ],
+    [
+        "kernel=reduceShfl",
+        "device=checked",
+        "device.schedules=2",
+        "device.same_value_races=ignore",
+        "device.l2_lines=clean",
+    ],
 ]
 OF_COMMANDS = [
     ["show", "reduceShfl"], ["list", "-n", "5"], ["list", "."], ["report", "latest"], ["report", "latest", "--format", "md"],
     ["compare", "latest~1", "latest"], ["resume", "latest"], ["repeat", "latest", "block=64"], ["import", "file.cu"],
+    ["judge", "--kernel", "nope", "--baseline", "reduceSmem", "size=1Ki", "device=cpu", "--junit", "judge.xml"],
+    ["judge", ".", "--baseline", "saxpy", "--config-dir", str(OWN), "--json"], ["history", "."], ["history", "--to", "page.html"],
+    ["export", "latest", "--format", "csv"], ["export", "--format", "header", "latest", "--to", "tuned.h"],
+    ["profile", "latest", "races", "lines"], ["show", "--schema"], ["show", "nope", "--json"],
 ]  # fmt: skip
 KEYS = ["kernel", "block", "size", "hydra.launcher", "hydra", "hydra.job.chdir", "device", "on_cpu", "metrics", "hydra/hydra_logging",
         "hydra.verbose", "hydra.searchpath", "timing.cpu_samples", "+x", "~block", "a@b", "experiment", "hydra.sweeper.params"]  # fmt: skip
@@ -259,6 +288,43 @@ def test_a_source_is_imported_or_told(text):
         fz.withstands(base, "import", "file.cu", statuses=(0, 2))
 
 
+TOOLS = {
+    name: (ROOT / "tests" / "kernels" / "importer" / name).read_bytes()
+    for name in ("filters.cu", "t1.json", "tune.py.txt")
+}
+TUNED = [
+    "range(10**9)",
+    "[[i for i in range(9999)] for j in range(9999)]",
+    "{",
+    "]",
+    "2**10**9",
+    "'x' * 10**10",
+    "lambda: 0",
+    "é",
+    "\0",
+]
+
+
+@fz.fuzzed(
+    20,
+    [("tune.py", b"x = " + b"-" * 200_000 + b"1"), ("t1.json", b"[" * 100_000), ("t1.json", b"{}"), ("tune.py", b"")],
+)
+@given(
+    st.one_of(
+        st.tuples(st.just("tune.py"), fz.edited(TOOLS["tune.py.txt"], TUNED)),
+        st.tuples(st.just("t1.json"), fz.edited(TOOLS["t1.json"], TUNED)),
+        st.tuples(st.just("t1.json"), fz.mutated(json.loads(TOOLS["t1.json"])).map(fz.as_json)),
+    )
+)
+def test_a_file_of_another_tool_is_imported_or_told(spoilt):
+    """Whatever a script for Kernel Tuner, or a T1 file, holds."""
+    with tempfile.TemporaryDirectory() as base:
+        name, content = spoilt
+        Path(base, name).write_bytes(content)
+        Path(base, "filters.cu").write_bytes(TOOLS["filters.cu"])
+        fz.withstands(base, "import", name, statuses=(0, 2))
+
+
 # ---- run folders
 
 WORDS = "nan inf -1 1e999 \u0661 ok,ok ../../x =1+1".split()
@@ -299,7 +365,8 @@ def files_of(folder):
 COMMANDS = [
     ("list", "."), ("report", "run"), ("report", "run", "--format", "md"), ("report", "run", "--to", "page.html"),
     ("compare", "run", "sound"), ("compare", "sound", "run", "--html", "page.html"), ("resume", "run"), ("repeat", "run"),
-    ("repeat", "run", "block=32"),
+    ("repeat", "run", "block=32"), ("history", "."), ("history", ".", "--to", "page.html"), ("export", "run", "--format", "csv"),
+    ("export", "run", "--format", "json"), ("compare", "run", "sound", "--junit", "j.xml", "--sarif", "s.json"), ("profile", "run", "races"),
 ]  # fmt: skip
 JSON = ("plan.json", "environment.json", "0/case.json", "1/case.json", "0/result.json", "2/result.json", "verdict.json")
 

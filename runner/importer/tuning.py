@@ -106,10 +106,15 @@ def _of_t1(content: Any, folder: Path) -> Tuning:
 
 
 def _refuse_unusable(tuning: Tuning, path: Path) -> Tuning:
-    """Refuse parameters without values, and lengths of a block that are no positive integers."""
+    """Refuse parameters without names or values, and lengths of a block that are no positive integers."""
     for name, values in tuning.values.items():
+        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name):
+            raise UsageError(f"{path}: {name!r} is not the name of a parameter")
         if not values:
             raise UsageError(f"{path}: {name}: expected at least one value")
+        for value in (*values, tuning.defaults.get(name, 0)):
+            if not isinstance(value, int | float | str):
+                raise UsageError(f"{path}: {name}: expected numbers or texts, not {str(value)[:60]}")
         for value in values if name in tuning.block else ():
             if not isinstance(value, int) or value < 1:
                 raise UsageError(
