@@ -195,6 +195,22 @@ def test_what_a_killed_compiler_left_is_removed_by_the_next_start(tmp_path):
     assert not left()
 
 
+def test_what_a_killed_dry_run_left_is_removed_by_the_next_one(tmp_path):
+    """It composes its cases in a folder of its own in the temporary folder."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    sizes = ",".join(map(str, range(1, 3001)))
+    process = start(tmp_path, "--dry-run", "device=cpu", f"size={sizes}", TMPDIR=str(temporary))
+    wait_until(lambda: list(temporary.iterdir()), process)
+    process.kill()
+    process.communicate()
+    (left,) = temporary.iterdir()
+    os.utime(left, (0, 0))
+    done = call(tmp_path, "--dry-run", "device=cpu", TMPDIR=str(temporary))
+    assert done.returncode == 0, done.stderr
+    assert not list(temporary.iterdir())
+
+
 def test_sweeps_that_start_together_do_not_disturb_each_other(tmp_path):
     """Two sweeps of one second, with one cold cache and the same kernels, have a folder each and right rows."""
     cold, cache = cold_cache(tmp_path), tmp_path / "cache"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import shutil
-import tempfile
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from runner.cli import Options
 from runner.device.config import DeviceConfig
 from runner.device.kinds import AUTO, CHOICES, start_compiler
 from runner.errors import UsageError
+from runner.files import scratch
 from runner.record.folder import RunFolder
 from runner.sweep.worker import Worker
 
@@ -50,6 +50,7 @@ class Session:
     typed: tuple[str, ...] = ()  # the user's words after `runner`, if they are not those of a sweep
     to_continue: str = ""  # the command that does the rest after Ctrl-C; empty: that of `resume`
     renderers: Renderers | None = None  # draw the report's figures, if they were started ahead
+    plan: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)  # holds the folder of a dry run
     worker: Worker | None = None  # started before the configuration was read, until `take_worker`
 
     def open_device(self, config: DeviceConfig) -> None:
@@ -79,8 +80,7 @@ class Session:
                 raise UsageError(f"hydra.sweep.dir={wanted}: not an empty folder; choose a new or an empty one")
             parents = tuple(p for p in wanted.absolute().parents if not p.exists())
             if self.options.dry_run:  # composing needs a folder
-                scratch = Path(tempfile.mkdtemp(prefix="runner-plan-"))
-                wanted, parents = scratch / wanted.name, (scratch,)
+                wanted, parents = self.plan.enter_context(scratch.folder()) / wanted.name, ()
             path, made = _make_folder(wanted, exactly=exactly)
         except OSError as e:
             raise UsageError(f"{wanted}: cannot make the folder for the results: {e.strerror}") from None
@@ -112,6 +112,7 @@ class Session:
         with contextlib.suppress(OSError):  # not empty: another sweep has begun
             for parent in self.made[1:]:
                 parent.rmdir()
+        self.plan.close()
 
 
 def _make_folder(wanted: Path, *, exactly: bool) -> tuple[Path, bool]:
