@@ -222,14 +222,17 @@ def _same(one: Any, other: Any) -> bool:
 def _baseline(run: Run, ranking: Ranking) -> Row | None:
     """The fastest case, at the ranking's size, of the kernel that ends the chain of baselines from the fastest case's.
 
-    It is the fastest case itself if its kernel is the baseline of others.
+    It is the fastest case itself if its kernel is the baseline of others. If the fastest case has nothing to do with a
+    baseline, as a library that others are not compared with, it is that of the fastest case that has one.
     """
     first = ranking.fastest
-    best = best_beside(first, best_of(run))
+    beside = best_beside(first, best_of(run)).items()
+    best = {kernel: row for kernel, row in beside if row["family"] == first["family"]}
     row = first_baseline(first, best)
-    if row is first:
-        return first if any(r["baseline"] == first["kernel"] for r in best.values() if r is not first) else None
-    return row
+    if row is not first or any(r["baseline"] == first["kernel"] for r in best.values() if r is not first):
+        return row
+    others = sorted(best.values(), key=lambda row: float(row["cost"]))
+    return next((base for other in others if (base := first_baseline(other, best)) is not other), None)
 
 
 def above(ratio: float) -> str:

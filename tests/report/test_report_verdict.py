@@ -42,6 +42,10 @@ def test_every_kernel_has_its_distance_from_the_baseline(run_folder):
     rows = ladder_of(("library", "", 10), ("mine", "library", 50), ("other", "library", 20))
     verdict = judge(read(run_folder(rows)))
     assert verdict.further == ("Speed relative to the baseline library at 2^24: other 0.50x and mine 0.20x.",)
+    rows = ladder_of(("alone", "absent", 9), *[("library", "", 10), ("mine", "library", 50)])
+    verdict = judge(read(run_folder(rows, "third")))
+    assert "1.11x as fast as the baseline library" in verdict.headline
+    assert verdict.further == ("Speed relative to the baseline library at 2^24: mine 0.20x.",)
     rows = ladder_of(("first", "", 40), ("second", "first", 20))
     assert judge(read(run_folder(rows, "said"))).further == ()  # the headline says it
 
@@ -50,7 +54,9 @@ def test_a_baseline_of_another_family_is_told(run_folder):
     """Its kernel is in no table with it, so the speed-up that its YAML asks for is missing."""
     rows = ladder_of(("library", "", 10)) + ladder_of(("mine", "library", 50), family="alone")
     caution = "mine is not compared with its baseline library: it has the family alone, not reduce."
-    assert caution in judge(read(run_folder(rows))).cautions
+    verdict = judge(read(run_folder(rows)))
+    assert caution in verdict.cautions
+    assert "baseline" not in " ".join([verdict.headline, *verdict.further])
 
 
 def test_a_caution_names_the_kernels(run_folder):
