@@ -314,21 +314,23 @@ def _stepped(function: Callable[[Any], Any]) -> Callable[[Bounded], Bounded]:
 def _to_int(x: Bounded) -> Bounded:
     """C++'s cast of a float to `int`, towards zero; its result may be an index.
 
-    Raises ValueError if a rounding may decide about an element: then a correct kernel has one of two integers.
+    Raises:
+        OverflowError: An element is beyond the range of `int`, or NaN.
+        ValueError: A rounding may decide about an element: then a correct kernel has one of two integers.
     """
     if x.whole:
         return move(x, to_int)
     low, high = np.trunc(x.low), np.trunc(x.high)
-    unsure = np.flatnonzero(np.asarray(low != high))  # NaN is among them
+    limits = np.iinfo(np.int32)
+    if not np.all((low >= limits.min) & (high <= limits.max)):
+        raise OverflowError("int: an element is beyond the range of int, or NaN")
+    unsure = np.flatnonzero(np.asarray(low != high))
     if unsure.size:
         first = float(np.ravel(x.value)[unsure[0]])
         raise ValueError(
             f"int: a rounding decides about {unsure.size:,} of {np.size(low):,} elements, such as {first!r}; use "
             "inputs that are computed exactly, or compare what the kernel computes before the cast"
         )
-    limits = np.iinfo(np.int32)
-    if np.any((low < limits.min) | (low > limits.max)):
-        raise OverflowError("int: an element is beyond the range of int")
     return exact(np.asarray(low).astype(np.int32), x.arithmetic)
 
 

@@ -61,8 +61,9 @@ def judge(run: Run) -> Verdict:
         first, *more = speeds(ranking, names, ranked.peers(run), by)
         first = sentences(first, ranked.lead(run, ranking, names))
         (further if number else headline).append(first)
-        distances = [] if number else [*more, ranked.distances(run, ranking)]
-        further += [*filter(None, distances), *_ceiling(ranking, ceilings, names, by)]
+        if not number:
+            further += [*more, *filter(None, [ranked.distances(run, ranking)])]
+        further += _ceiling(ranking, ceilings, names, by)
     works = counted.works(run)
     headline += [counted.sentence(run, works)] if len(works) > 1 else []
     further += [*searched.sentences(run), *gpu_sentences(run.gpus)]

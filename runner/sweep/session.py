@@ -50,7 +50,7 @@ class Session:
     typed: tuple[str, ...] = ()  # the user's words after `runner`, if they are not those of a sweep
     to_continue: str = ""  # the command that does the rest after Ctrl-C; empty: that of `resume`
     renderers: Renderers | None = None  # draw the report's figures, if they were started ahead
-    plan: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)  # holds the folder of a dry run
+    temporary: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)  # holds the folder of a dry run
     worker: Worker | None = None  # started before the configuration was read, until `take_worker`
 
     def open_device(self, config: DeviceConfig) -> None:
@@ -80,7 +80,7 @@ class Session:
                 raise UsageError(f"hydra.sweep.dir={wanted}: not an empty folder; choose a new or an empty one")
             parents = tuple(p for p in wanted.absolute().parents if not p.exists())
             if self.options.dry_run:  # composing needs a folder
-                wanted, parents = self.plan.enter_context(scratch.folder()) / wanted.name, ()
+                wanted, parents = self.temporary.enter_context(scratch.folder()) / wanted.name, ()
             path, made = _make_folder(wanted, exactly=exactly)
         except OSError as e:
             raise UsageError(f"{wanted}: cannot make the folder for the results: {e.strerror}") from None
@@ -112,7 +112,7 @@ class Session:
         with contextlib.suppress(OSError):  # not empty: another sweep has begun
             for parent in self.made[1:]:
                 parent.rmdir()
-        self.plan.close()
+        self.temporary.close()
 
 
 def _make_folder(wanted: Path, *, exactly: bool) -> tuple[Path, bool]:

@@ -80,7 +80,7 @@ SIMT_UNSEEN void shared_structure(T& made) {
         alignas(Element) unsigned char members[sizeof(Element)];
         for (unsigned char& byte : members) byte = 1;
         __builtin_clear_padding(reinterpret_cast<Element*>(members));
-        char* const first = reinterpret_cast<char*>(&const_cast<Element&>(reinterpret_cast<const volatile Element&>(made)));
+        char* const first = const_cast<char*>(reinterpret_cast<const volatile char*>(&made));
         for (size_t i = 0; i < sizeof(T); ++i) {
             if (!members[i % sizeof(Element)]) simt_padding(first + i, 1);
         }
