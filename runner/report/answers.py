@@ -80,7 +80,7 @@ def _timed(run: Run, ranking: Ranking) -> list[Answer]:
     ask = "" if has_counters or not is_gpu(str(row["device"])) or run.search else command(run.path, *_uncounted(run))
     if why and (bottlenecks.names_a_bound(why) or has_counters):
         return [*answers, Answer("Why", [as_sentence(why)], ask, "More counts:")]
-    reached = ranked.share(row, "percent_peak" if bottlenecks.exceed_a_copy([row]) else "percent_copy")
+    reached = ranked.share(row, "percent_peak" if bottlenecks.exceed_a_copy([row]) else "percent_copy", by)
     unknown = "no rule of docs/profile.md names a limit" if has_counters else "what it waits for was not counted"
     said = as_sentence("; ".join(filter(None, [why or (reached and f"it {reached}"), unknown])))
     return [*answers, Answer("Why", [said], ask, "To count it:")]

@@ -117,10 +117,12 @@ def lead(run: Run, ranking: Ranking, names: Sequence[str]) -> str:
 
 def distances(run: Run, ranking: Ranking) -> str:
     """How fast each kernel is relative to the baseline, if `lead` leaves that open; empty without a baseline."""
-    base, entries = _baseline(run, ranking), _entries(run, ranking)
-    told = {ranking.fastest["row"], base["row"]} if base else set()
-    others = [row for row in entries if row["row"] not in told and row["kernel"] != ranking.fastest["kernel"]]
-    if base is None or not others:
+    base = _baseline(run, ranking)
+    if base is None:
+        return ""
+    told = (base["kernel"], ranking.fastest["kernel"])
+    others = [row for row in _entries(run, ranking) if row["kernel"] not in told]
+    if not others:
         return ""
     rank, words = ranker(run), []
     for row in others:
@@ -163,8 +165,7 @@ def timed(run: Run, ranking: Ranking) -> RankedChart:
             value=f"{exact(values[row['row']])}{' µs' if by.is_time else ''}",
             gain=gain(row),
             standing=_standing(row, ranking),
-            reason=bottlenecks.in_brief(reasons[row["row"]])
-            or (share(row, limit, "reaches " if is_why else "") if by.is_bandwidth else ""),
+            reason=bottlenecks.in_brief(reasons[row["row"]]) or share(row, limit, by, "reaches " if is_why else ""),
         )
         for row in shown
     ]
@@ -223,7 +224,7 @@ def _baseline(run: Run, ranking: Ranking) -> Row | None:
     """The fastest case, at the ranking's size, of the kernel that ends the chain of baselines from the fastest case's.
 
     It is the fastest case itself if its kernel is the baseline of others. If the fastest case has nothing to do with a
-    baseline, as a library that others are not compared with, it is that of the fastest case that has one.
+    baseline, such as a second library, it is the baseline of the fastest case that has one.
     """
     first = ranking.fastest
     beside = best_beside(first, best_of(run)).items()
@@ -303,8 +304,8 @@ def _interval(row: Row, by: Criterion) -> tuple[float, float]:
     return low, high
 
 
-def share(row: Row, limit: str, verb: str = "reaches ") -> str:
-    """The share of the bandwidth that a case reaches, after a verb; empty if it is unknown."""
+def share(row: Row, limit: str, by: Criterion, verb: str = "reaches ") -> str:
+    """The share of the bandwidth that a case reaches, after a verb; empty if it is unknown, or not what ranks."""
     limit = "percent_peak" if absent(row[limit]) else limit
     word = "the peak bandwidth" if limit == "percent_peak" else "the bandwidth of a copy"
-    return "" if absent(row[limit]) else f"{verb}{row[limit]:.0f} % of {word}"
+    return "" if absent(row[limit]) or not by.is_bandwidth else f"{verb}{row[limit]:.0f} % of {word}"
