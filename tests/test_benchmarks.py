@@ -56,6 +56,12 @@ def test_the_table_of_limits_has_the_fastest_right_case_of_each_kernel():
     assert case == "int32 2^20: mine block=256"
 
 
+def test_the_table_of_limits_has_the_other_kind_of_load():
+    """The fastest case with the other value of `stream` stands behind each of our cases, where both were swept."""
+    (line,) = limits.page(limits.fastest(pd.DataFrame(TABLE | {"stream": [0, 1, None, None, 1]}))).splitlines()[4:]
+    assert line == "int32 2^20: mine block=256 stream=1; with stream=0 12.00 us"
+
+
 def test_a_run_that_is_not_there_is_one_sentence(monkeypatch, capsys):
     """Its folder, and what lists those that are."""
     monkeypatch.setattr(sys, "argv", ["limits.py", "nosuch"])

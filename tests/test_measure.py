@@ -211,6 +211,15 @@ def test_a_host_that_queues_too_slowly_is_flagged(slow, enqueue_us, flag):
     assert row(taken)["host_bound"] is flag
 
 
+def test_a_host_that_cannot_matter_is_not_flagged():
+    """Of a kernel that takes long, the time to queue it is less than 1 %."""
+    taken = sampled([2400.0] * 30)
+    taken["enqueue_us"] = 25.0
+    assert row(taken)["host_bound"] is True
+    taken["us"] = 2600.0
+    assert row(taken)["host_bound"] is False
+
+
 def test_throttled_samples_do_not_count_while_there_are_others():
     """The median is of the steady samples; without any, it is of the throttled ones, and the row says so."""
     mixed = np.concatenate([sampled([200.0] * 30, throttled=True), sampled([100.0] * 30)])

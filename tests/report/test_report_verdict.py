@@ -1,11 +1,15 @@
+import io
+import json
 from dataclasses import replace
 
 import pytest
 import report_runs as runs
+from rich.console import Console
 from shuffle_rows import COLUMNS, butterfly
 
 from runner.record.ranking import fastest, ladder, ratios
 from runner.record.run import read
+from runner.report import build, print_summary
 from runner.report.findings import judge
 from runner.report.tables import best_against_best, fastest_cases, geometric_means
 
@@ -48,6 +52,23 @@ def test_every_kernel_has_its_distance_from_the_baseline(run_folder):
     assert verdict.further == ("Speed relative to the baseline library at 2^24: mine 0.20x.",)
     rows = ladder_of(("first", "", 40), ("second", "first", 20))
     assert judge(read(run_folder(rows, "said"))).further == ()  # the headline says it
+
+
+def test_who_ranks_by_operations_is_told_operations(run_folder, without_figures):
+    """In the listing, the headline and the first screen, not a share of the memory's bandwidth."""
+    rows = ladder_of(("library", "", 100), ("mine", "library", 500), operations=10**9)
+    folder = run_folder(rows, columns=(*runs.COLUMNS, "operations"))
+    metric = {"gflops": {"value": "operations / median_us / 1000", "unit": "GFLOP/s", "better": "higher"}}
+    plan = {"rank_by": "gflops", "metrics": dict.fromkeys(("library", "mine"), metric)}
+    (folder / "plan.json").write_text(json.dumps(plan))
+    told = io.StringIO()
+    print_summary(folder, Console(file=told, width=200))
+    assert "2,000 GFLOP/s" in told.getvalue().partition("Passed")[0]
+    page, share = build(folder).read_text(), "% of the bandwidth of a copy"
+    assert "10,000 GFLOP/s" in page
+    assert share not in page
+    (folder / "plan.json").unlink()
+    assert share in build(folder).read_text()
 
 
 def test_a_baseline_of_another_family_is_told(run_folder):
