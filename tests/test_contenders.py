@@ -4,7 +4,9 @@ import builtins
 import re
 import shutil
 import subprocess
+import weakref
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -12,6 +14,7 @@ from support import CONTENDERS, MINE_CU, ROOT, Bench, case_of, mine_yaml, shippe
 
 from runner.device import Form
 from runner.device.config import DeviceConfig
+from runner.device.cuda import dlpack
 from runner.device.cuda.compiler import CudaCompiler, Nvcc, find_nvcc
 from runner.device.kinds import compiler_for, open_device
 from runner.errors import CompileError, MissingLibrary, UsageError
@@ -254,6 +257,66 @@ def test_a_shipped_contender_is_right(name, gpu):
     assert (outcome.status, outcome.reason) == ("ok", "")
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.float32, np.complex64, np.bool_])
+def test_an_array_in_the_form_of_dlpack_is_taken_without_a_copy(dtype):
+    """A library reads and writes the very array, which lives until it and all capsules are gone."""
+    host = np.arange(6).reshape(2, 3).astype(dtype)
+
+    class Owner:
+        pass
+
+    class Given:
+        def __init__(self, owner):
+            self.owner = owner
+
+        def __dlpack_device__(self):
+            return 1, 0  # memory of the host, which NumPy takes
+
+        def __dlpack__(self, **wanted):
+            return dlpack.capsule(host.ctypes.data, host.shape, host.dtype, (1, 0), self.owner)
+
+    owner = Owner()
+    alive, given = weakref.ref(owner), Given(owner)
+    del owner
+    taken = np.from_dlpack(given)
+    given.__dlpack__()  # nobody takes this one
+    del given
+    assert (taken.shape, taken.dtype) == (host.shape, host.dtype)
+    assert taken.ctypes.data == host.ctypes.data
+    assert (taken == host).all()
+    assert alive() is not None
+    del taken
+    assert alive() is None
+
+
+DLPACK = """import {library}
+
+def doubled(values, out, factor, stream):
+    assert values.__dlpack_device__() == (2, 0)
+    {queue}:
+        values, out = {library}.from_dlpack(values), {library}.from_dlpack(out)
+        assert str(out.dtype).endswith("{dtype}"), out.dtype
+        {library}.multiply(values, factor, out=out)
+"""
+QUEUES = {
+    "torch": "with torch.cuda.stream(torch.cuda.ExternalStream(stream))",
+    "cupy": "with cupy.cuda.ExternalStream(stream)",
+}
+
+
+@pytest.mark.gpu
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(("library", "dtype"), [("torch", "float32"), ("torch", "bfloat16"), ("cupy", "float32")])
+def test_a_library_takes_arrays_of_a_gpu_as_dlpack(tmp_path, gpu, library, dtype):
+    """On the runner's stream, in place; bfloat16 keeps its type."""
+    pytest.importorskip(library)
+    (tmp_path / "mine.py").write_text(DLPACK.format(library=library, dtype=dtype, queue=QUEUES[library]))
+    arguments = [{**a, "dtype": dtype} for a in DOUBLED["arguments"][:2]] + DOUBLED["arguments"][2:]
+    content = {**DOUBLED, "arguments": arguments, "source": "mine.py", "function": "doubled"}
+    outcome = gpu.run(case_of(from_yaml.read("mine", content, tmp_path / "mine.yaml")))
+    assert (outcome.status, outcome.reason) == ("ok", "")
+
+
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_the_examples_of_the_page_run(runner, tmp_path, device):
     """The files of docs/contenders.md, laid where they say, run by its commands, unless a library is missing."""
@@ -285,6 +348,18 @@ def test_a_binary_is_launched_as_it_is(tmp_path, ending, gpu):
     assert (outcome.status, outcome.reason) == ("ok", "")
     wrong = from_yaml.read("mine", content | {"function": "other"}, tmp_path / "mine.yaml")
     assert f"mine.{ending} has no __global__ function 'other'" in gpu.run(case_of(wrong)).reason
+
+
+@pytest.mark.gpu
+def test_a_symbol_of_a_library_that_is_not_named_is_told(tmp_path, gpu):
+    """The sentence has the symbol, and the key to add."""
+    text = """extern "C" int cublasCreate_v2(void**);
+extern "C" int mine(const float*, float*, float, cudaStream_t) { void* handle; return cublasCreate_v2(&handle); }
+"""
+    (tmp_path / "host.cu").write_text(text)
+    outcome = gpu.run(case_of(from_yaml.read("mine", HOST, tmp_path / "mine.yaml")))
+    assert outcome.status == "launch_error"
+    assert "name the library that has cublasCreate_v2 under 'libraries', as in [cublas]" in outcome.reason
 
 
 @pytest.mark.gpu

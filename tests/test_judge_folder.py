@@ -107,6 +107,23 @@ def test_the_run_can_be_repeated(done):
     assert len(list(done.directory.glob("outputs/*/*/results.csv"))) == 2
 
 
+def test_a_stored_run_is_ranked_as_it_was(done):
+    """As after `resume`: the same judgements without running anything, but for candidates that could not be read."""
+    (first, *_) = sorted(done.directory.glob("outputs/*/*"))
+    again = run(done.directory, "judge", str(first), "--baseline", "saxpy", "--json")
+    entries = json.loads(again.out)["candidates"]
+    assert again.code == done.code
+    expected = [each["kernel"] for each in json.loads(done.out)["candidates"] if each["cases"]]
+    assert [each["kernel"] for each in entries] == expected
+    for words, phrase in (
+        (["--baseline", "absent"], "--baseline absent: "),
+        (["--baseline", "saxpy", "size=7"], "size=7: "),
+    ):
+        refused = run(done.directory, "judge", str(first), *words)
+        assert (refused.code, refused.out) == (2, "")
+        assert phrase in refused.err
+
+
 def test_the_table_is_on_stdout(tmp_path):
     """One line for each candidate, the best first, and nothing else but the sweep's own sentence."""
     folder_of(tmp_path, {name: SOURCES[name] for name in ("right", "wrong")})

@@ -177,3 +177,38 @@ def test_the_commit_of_the_runner_is_recorded(grid):
         pytest.skip("this is no checkout")
     known = json.loads((grid.folder / "environment.json").read_text())
     assert re.fullmatch("[0-9a-f]{40}", known["git"]["commit"])
+
+
+def test_a_sweep_may_have_a_baseline_of_its_own(runner, tmp_path):
+    """All other kernels are compared with it, whatever their YAMLs say, also when the sweep is repeated."""
+    words = ["kernel=reduceShfl,reduceSmem", "size=2**12", "device=cpu", "timing=quick"]
+    done = runner(*words, "baseline=reduceShfl", "hydra.sweep.dir=out")
+    assert done.code == 0, done.err
+    baselines = {"reduceSmem": "reduceShfl"}
+    assert _baselines(tmp_path / "out") == baselines
+    again = runner("out", module="runner.repeat")
+    assert again.code == 0, again.err
+    (repeated,) = tmp_path.glob("outputs/*/*")
+    assert _baselines(repeated) == baselines
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (
+            "reduceShlf",
+            "baseline=reduceShlf: there is no such kernel; `runner show` lists all; did you mean reduceShfl?",
+        ),
+        ("reduceShfl,reduceGmem", "a sweep compares with one baseline; run a sweep for each"),
+        ("reduceGmem", "baseline=reduceGmem: it is no kernel of this sweep, so none is compared with it"),
+    ],
+)
+def test_a_baseline_that_compares_nothing_is_told(runner, value, words):
+    """A misspelt one, two of them, or one that the sweep lacks."""
+    done = runner("kernel=reduceSmem", "size=2**12", "device=cpu", f"baseline={value}", "--dry-run")
+    assert words in " ".join((done.out + done.err).split())
+
+
+def _baselines(folder):
+    rows = pd.read_csv(folder / "results.csv")
+    return rows.dropna(subset="baseline").set_index("kernel")["baseline"].to_dict()

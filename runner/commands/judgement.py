@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 import statistics
 import sys
 from argparse import Namespace
@@ -15,14 +16,17 @@ from typing import Any
 from runner import report
 from runner.ci import targets
 from runner.ci.judged import against, results
-from runner.cli import INTERRUPTED, Options
+from runner.cli import INTERRUPTED, Options, say
 from runner.commands import candidates
 from runner.commands.run_sweep import run_sweep
 from runner.compose import app
+from runner.compose.names import nearest
+from runner.display.console import short_path
 from runner.display.table import Table
 from runner.display.text import one_line
 from runner.errors import UsageError
 from runner.record.run import Run, read
+from runner.record.runs import is_run, reading
 from runner.report import verdict
 from runner.sweep.session import Session
 
@@ -101,23 +105,62 @@ def _judge_one(options: Namespace, overrides: Sequence[str], wanted: targets.Tar
 def _judge_folder(folder: Path, options: Namespace, overrides: Sequence[str], wanted: targets.Targets) -> int:
     if not folder.is_dir():
         why = "a file" if folder.exists() else "there is no such folder"
-        raise UsageError(f"{folder}: {why}; expected a folder of candidates, or KEY=VALUE")
+        raise UsageError(f"{folder}: {why}; expected a folder of candidates or of a run, or KEY=VALUE")
+    if is_run(folder):
+        return _judge_run(folder, options, overrides, wanted)
     baseline, session = options.baseline, Session(Options(quiet=True))
     session.typed = ("judge", str(folder), "--baseline", baseline, *_config_dir(options), *overrides)
     with candidates.opened(folder, baseline, [*_config_dir(options), *overrides]) as found:
         search = [f"hydra.searchpath=[{','.join(map(str, found.folders))}]"] if found.folders else []
-        with _stdout_for_json(options):
-            status = _run(session, [baseline, *found.names], options, [*search, *overrides])
+        try:
+            with _stdout_for_json(options):
+                status = _run(session, [baseline, *found.names], options, [*search, *overrides])
+        except KeyboardInterrupt:
+            if session.folder and is_run(session.folder.path):
+                path = shlex.quote(short_path(session.folder.path))
+                say(f"then python -m runner.judge {path} --baseline {baseline} ranks the candidates", INTERRUPTED)
+            raise
     if not _has_results(session, status):
         return status
     run, content = _verdict(session, baseline)
+    names = (*found.names, *found.unusable)
+    return _rank(run, content, names, {**found.unusable, **session.left_out}, options, wanted)
+
+
+def _judge_run(path: Path, options: Namespace, overrides: Sequence[str], wanted: targets.Targets) -> int:
+    """Judge the kernels of a stored run. Nothing is run."""
+    baseline = options.baseline
+    if overrides:
+        raise UsageError(f"{overrides[0]}: {path} is a run, which is judged as it was measured")
+    with reading(path):
+        run = read(path)
+    if lacking := sum(run.frame["status"] == "not_run"):
+        raise UsageError(f"{path}: {lacking} cases have not run; python -m runner.resume {path} runs them")
+    kernels = list(dict.fromkeys(run.frame["kernel"]))
+    if baseline not in kernels:
+        raise UsageError(f"--baseline {baseline}: {path} has no such kernel{nearest(baseline, kernels)}")
+    kernels.remove(baseline)
+    if not kernels:
+        raise UsageError(f"{path}: the run has no other kernel than {baseline}, so there is nothing to judge")
+    return _rank(run, verdict.write(run, baseline), kernels, {}, options, wanted)
+
+
+def _rank(
+    run: Run,
+    content: Mapping[str, Any],
+    names: Sequence[str],
+    unusable: Mapping[str, str],
+    options: Namespace,
+    wanted: targets.Targets,
+) -> int:
+    """Rank candidates by their cases and print the table; returns the exit status of the best."""
+    baseline = options.baseline
     by_kernel: dict[str, list[dict[str, Any]]] = {}
     for case in content["cases"]:
         by_kernel.setdefault(case["kernel"], []).append(case)
-    unusable = {**found.unusable, **session.left_out}
     ranked = [
         judged(name, baseline, [*by_kernel.get(name, []), *by_kernel.get(baseline, [])], unusable.get(name, ""))
-        for name in (*found.names, *found.unusable)
+        for name in names
     ]
     ranked.sort(key=lambda each: each.order)
     if options.json:

@@ -21,6 +21,7 @@ from runner.kernel.yaml_reader import read_yaml
 
 MAX_SUGGESTIONS, MIN_SIMILARITY = 3, 0.75
 MAX_LINE = 110  # characters of a collection on one line, quotes included
+LAUNCH_KEYS = ("grid", "shared", "cooperative")
 MAX_WIDTH = 4096  # line width for PyYAML, so that it breaks no text
 
 
@@ -54,6 +55,8 @@ def kernel_text(path: Path, content: Any, folders: Sequence[Path]) -> str:
         lines.append(f"# {p.name:{width}} = {computed}{value_text(p.kind, p.default)}{allowed}")
     own = read_yaml(path, _Loader)
     merged = from_yaml.composed(own, path, folders, _Loader)
+    if kernel.form.calls_host:  # it has no launch, though its family may have one
+        merged = {key: value for key, value in merged.items() if key in own or key not in LAUNCH_KEYS}
     ordered = {**{key: merged[key] for key in own}, **merged}  # its own keys first
     text = yaml.dump(ordered, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=MAX_WIDTH)
     return "\n".join([*lines, "", text])

@@ -19,7 +19,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from runner.compose import overrides as grammar
 from runner.compose.loading import SCHEME
-from runner.compose.names import CONF
+from runner.compose.names import CONF, by_name, nearest
 from runner.device.config import DeviceConfig
 from runner.device.kinds import KINDS, is_gpu, kind_of
 from runner.errors import KernelMistake, UsageError
@@ -46,6 +46,7 @@ _FIELDS: list[tuple[str, Any, Any]] = [
     ("on_cpu", dict[str, Any], field(default_factory=dict)),
     ("metrics", dict[str, Any], field(default_factory=dict)),
     ("rank_by", str, TIME),
+    ("baseline", str | None, None),
     ("max_cases", int, MAX_CASES),
     ("lines", Any, LINES_DEFAULT),
     ("racecheck", str, RACES_DEFAULT),
@@ -153,6 +154,9 @@ def read(config: DictConfig, hydra: DictConfig) -> Composed:
     swept = frozenset(map(str, OmegaConf.select(hydra, "sweeper.params") or ()))
     if not any(grammar.key_of(text).partition(".")[0] == "zip" for text in overrides):  # an experiment's
         swept |= frozenset(map(str, values["zip"] or ()))
+    if (baseline := values["baseline"]) is not None:
+        # A part of the kernel's YAML, so that the run folder keeps it.
+        values["kernel"]["baseline"] = _baseline(baseline, folders) if baseline != name else ""
     try:
         kernel = read_kernel(name, values["kernel"], path, folders)
     except UsageError as e:
@@ -161,6 +165,14 @@ def read(config: DictConfig, hydra: DictConfig) -> Composed:
     if kernel.baseline and CONF in folders and not _yaml_of(kernel.baseline, folders):
         raise KernelMistake(f"{path.name}: baseline: kernel '{kernel.baseline}' not found on the search path")
     return Composed(values, kernel, device, timing, profile, swept, origin)
+
+
+def _baseline(value: str, folders: Sequence[Path]) -> str:
+    """The name of a sweep's baseline. Raises UsageError if there is no such kernel."""
+    kernels = by_name(folders, "kernel")
+    if value not in kernels and CONF in folders:
+        raise UsageError(f"baseline={value}: there is no such kernel; `runner show` lists all{nearest(value, kernels)}")
+    return value
 
 
 def _yaml_of(kernel: str, folders: Sequence[Path]) -> Path | None:

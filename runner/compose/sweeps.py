@@ -88,6 +88,7 @@ def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: Ru
         _refuse_similar_names(plan)
         session.left_out = {name: str(mistake) for name, mistake in mistakes.items()}
         _report_left_out_and_replaced(job_overrides, plan, mistakes, progress)
+        _check_baseline(config.get("baseline"), plan, progress)
         if dry:
             session.planned += launcher.planned(plan)
         else:
@@ -105,6 +106,16 @@ def _refuse_similar_names(plan: Sequence[Job]) -> None:
         if (other := by_lower.setdefault(name.lower(), name)) != name:
             instead = "a sweep cannot have both, as filters and file names do not tell them apart"
             raise UsageError(f"parameters '{other}' of {owners[other]} and '{name}' of {kernel}: {instead}")
+
+
+def _check_baseline(chosen: str | None, plan: Sequence[Job], progress: SweepProgress) -> None:
+    """Raise UsageError if a kernel has two baselines, and report a chosen one that the sweep does not measure."""
+    own = {job.case.kernel.name: job.case.kernel.baseline for job in plan}
+    if two := next((job for job in plan if job.case.kernel.baseline != own[job.case.kernel.name]), None):
+        values = f"{two.case.kernel.baseline},{own[two.case.kernel.name]}"
+        raise UsageError(f"baseline={values}: a sweep compares with one baseline; run a sweep for each")
+    if chosen is not None and chosen not in own:
+        progress.warn(f"baseline={chosen}: it is no kernel of this sweep, so none is compared with it")
 
 
 def sweep_overrides(config: DictConfig, *, resolve: bool = False) -> list[str]:

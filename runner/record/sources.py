@@ -23,7 +23,7 @@ from runner.kernel import yaml_form
 from runner.kernel.declaration import Kernel
 from runner.kernel.recipes import files as data_files
 from runner.kernel.reference_file import installed_file, module_file
-from runner.kernel.yaml_reader import MAX_BYTES
+from runner.kernel.yaml_reader import MAX_BYTES, read_yaml
 from runner.record import environment
 from runner.record.folder import RunFolder, copy_file
 
@@ -113,10 +113,11 @@ def _keep_kernel(target: Path, kernel: Kernel, origin: Origin) -> None:
 
 
 def _stored_yaml(kernel: Kernel, origin: Origin, stored: Callable[[Path], str]) -> str:
-    """A kernel's YAML with other paths, by `stored`. The rest stays as written unless Hydra had to compose it."""
+    """A kernel's YAML with other paths, by `stored`. The rest stays as written unless it was composed."""
     source, include = stored(kernel.source), [stored(path) for path in kernel.include]
     text, line, further = kernel.yaml.read_text(encoding="utf-8"), f"source: {source}", len(kernel.sources) > 1
-    if include or further or _COMPOSED.search(text) or text.lstrip().startswith("{"):
+    rebased = read_yaml(kernel.yaml).get("baseline") != origin.kernel.get("baseline")  # by baseline=NAME
+    if include or further or rebased or _COMPOSED.search(text) or text.lstrip().startswith("{"):
         paths: dict[str, Any] = {"source": source, **({"include": include} if include else {})}
         if further:
             folder = kernel.yaml.parent

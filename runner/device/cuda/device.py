@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -64,7 +65,7 @@ class CudaDevice(Device):
             count = driver.Device.count()
             if not 0 <= index < count:
                 raise DeviceUnavailable(f"device.index={index}: available: {count} GPUs, numbered from 0")
-            self._gpu = driver.Device(index)
+            self._gpu, self._index = driver.Device(index), index
             self._context = self._gpu.retain_primary_context()
             self._context.push()
         except driver.Error as e:
@@ -94,7 +95,8 @@ class CudaDevice(Device):
         if source.form is Form.HOST:
             return HostProgram(binary.path, source, self.stream)
         if source.form is Form.PYTHON:
-            return PythonProgram(source, CudaView, Stream(self.stream.handle))
+            given = functools.partial(CudaView, device=self._index, stream=self.stream)
+            return PythonProgram(source, given, Stream(self.stream.handle))
         return parts.loaded(source, binary, self._load_kernel)  # type: ignore[no-any-return]
 
     def _load_kernel(self, source: Source, binary: Binary) -> CudaProgram:

@@ -17,6 +17,7 @@ from pycuda import driver
 
 from runner.device import Inside, Launch, Program, Resources, Source, Value, View
 from runner.device.calls import Queue, plain
+from runner.device.cuda import dlpack
 from runner.errors import LaunchError, NotInstalled
 
 _NO_SYMBOL = re.compile(r"undefined symbol: (\w+)")
@@ -92,15 +93,45 @@ class HostProgram:
 
 
 class CudaView:
-    """An array of the GPU for Python libraries (the CUDA Array Interface, version 3)."""
+    """An array of the GPU for Python libraries: the CUDA Array Interface (version 3), and DLPack.
 
-    def __init__(self, array: Any) -> None:
+    Args:
+        array: The array.
+        device: The number of its GPU.
+        stream: The stream on which the runner filled it.
+    """
+
+    def __init__(self, array: Any, device: int, stream: driver.Stream) -> None:
         self.shape, self.dtype = array.host.shape, plain(array.host.dtype)
-        self._keep_alive = array
+        self._array, self._device, self._stream = array, (dlpack.CUDA, device), stream
         self.__cuda_array_interface__ = {
             "shape": self.shape, "typestr": self.dtype.str, "data": (array.pointer, False), "strides": None,
             "version": 3,
         }  # fmt: skip
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The kind of device, and its number."""
+        return self._device
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,  # every consumer takes the oldest
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """The array as a capsule. Raises BufferError if a copy is wanted, or the array on another device.
+
+        The host waits until the array is filled, unless the consumer uses the runner's stream or asks for none (-1).
+        """
+        if copy or dl_device not in (None, self._device):
+            raise BufferError("an array of the runner is given as it is: without a copy, on the GPU where it lies")
+        if stream not in (-1, self._stream.handle):
+            self._stream.synchronize()
+        host = self._array.host
+        dtype = host.dtype if host.dtype.name == "bfloat16" else self.dtype
+        return dlpack.capsule(self._array.pointer, self.shape, dtype, self._device, self._array)
 
 
 class Stream(int):
