@@ -418,3 +418,102 @@ def test_a_macro_of_a_shared_parameter_is_that_parameter(tmp_path):
     _, content = written(tmp_path, "reduceShfl")
     assert {"width", "mask"} <= set(content["parameters"])
     assert {"WIDTH", "MASK"} <= {entry for entry in content["macros"] if isinstance(entry, str)}
+
+
+PARTS = """
+#define RK 3
+template <typename T> struct Pack { static const int size = 16 / sizeof(T); };
+typedef Pack<float> Four;
+const int N = 4096;
+
+void part_cpu(const float* x, float* z, int n) { for (int i = 0; i < n; ++i) z[i] = 2 * x[i]; }
+
+__global__ void twice(const float* x, float* z)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < N) z[i] = 2 * x[i];
+}
+
+__global__ void fields(int n, const float* old, const float* factor, float* made)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    made[i] = old[i] + factor[i] / float(RK + 1);
+    made[i + n] = old[i + n] + factor[i] / float(RK + 1);
+    made[i + 2 * n] = old[i + 2 * n] + factor[i] / float(RK + 1);
+}
+
+__global__ void packed(float* out, const float* in, int n)
+{
+    const int i = (blockIdx.x * blockDim.x + threadIdx.x) * Four::size;
+    for (int k = 0; k < Four::size; ++k) if (i + k < n) out[i + k] = in[i + k];
+}
+
+__global__ void chosen(float* out, const float* in, const int* at, int rows, int V)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = 0;
+    #pragma unroll
+    for (int k = 0; k < 2; ++k) sum += __ldg(&in[i * V + k]);
+    if (i < rows) out[i] = sum + in[i * V + at[i]];
+}
+
+void work(float* a, float* b, float* c, float* d, int* at, int n, int rows, int V)
+{
+    twice<<<N / 128, 128>>>(a, b);
+    float *x = (float*)malloc(N * 4), *z = (float*)malloc(N * 4);
+    part_cpu(x, z, 512);
+    fields<<<n / 128, 128>>>(n, a, b, c);
+    packed<<<(4096 + 128 * Four::size - 1) / (128 * Four::size), 128>>>(b, a, 4096);
+    chosen<<<(rows + 127) / 128, 128>>>(b, d, at, rows, V);
+}
+
+int main(int argc, char** argv)
+{
+    const int rows = 1024, V = 50257, n = atoi(argv[1]);
+    float *a, *b, *c, *d; int *at, *host = (int*)malloc(rows * sizeof(int));
+    for (int i = 0; i < rows; ++i) host[i] = rand() % V;
+    cudaMalloc(&at, rows * sizeof(int));
+    cudaMalloc(&d, rows * V * sizeof(float));
+    cudaMemcpy(at, host, rows * sizeof(int), cudaMemcpyHostToDevice);
+    work(a, b, c, d, at, n, rows, V);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    """A folder with the YAMLs of kernels that read and write in parts."""
+    folder = tmp_path_factory.mktemp("parts")
+    write_files(folder, {"parts.cu": PARTS})
+    assert run(folder, "import", "parts.cu").code == 0
+    return folder
+
+
+def test_a_function_that_is_called_for_a_part_is_no_reference(parts):
+    """It would leave elements as they were that the kernel writes."""
+    text, content = written(parts, "twice")
+    assert content["reference"] == {"z": "2 * x"}, text
+    assert "as the kernel itself computes them" in text
+
+
+def test_an_array_is_as_long_as_its_last_part_is_read(parts):
+    """Where the file does not tell its length: three fields of n elements behind one another."""
+    text, content = written(parts, "fields")
+    assert [a["shape"] for a in content["arguments"] if "role" in a] == ["3 * n", "n", "3 * n"], text
+    assert run(parts, "--config-dir", "my_kernels", "kernel=fields", "device=cpu", "racecheck=none").code == 0
+
+
+def test_a_constant_of_a_type_is_no_length(parts):
+    """Only a person knows it, or the type; any number would be a wrong grid."""
+    text, content = written(parts, "packed")
+    assert "Four_size: ???" in text
+    assert "any" not in text.partition("Four_size: ???")[2].splitlines()[0]
+    assert content["grid"]
+
+
+def test_indices_end_at_the_length_whatever_it_becomes(parts):
+    """A default that is smaller than the file's makes indices smaller, too; `#pragma unroll` hides no loop."""
+    text, content = written(parts, "chosen")
+    assert {a["name"]: a.get("fill") for a in content["arguments"]}["at"] == {"range": [0, "V"]}, text
+    assert content["parameters"]["V"] != 50257
+    assert "preproc" not in text

@@ -5,7 +5,7 @@ Loads that cover an array in order become the array itself; other loads become a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -33,9 +33,16 @@ class Arrays:
     """What the texts of one reference share; each text adds to what it finds."""
 
     shapes: Mapping[str, tuple[str, ...]]  # shapes that the YAML gives arrays
+    allocated: Collection[str]  # arrays whose number of elements the file tells
     elements: dict[str, Term]  # numbers of elements
     views: dict[str, set[tuple[str, ...]]]  # the shapes in which each array is used; ("",) for single elements
     reads: set[str]  # arrays whose elements are read
+
+    def needs(self, name: str, end: Term) -> None:
+        """Make an array whose length only its reads tell at least so long."""
+        beyond = terms.polynomial(("-", end, self.elements[name])) if name in self.elements else {}
+        if name not in self.allocated and all(factor >= 0 for factor in beyond.values()):
+            self.elements[name] = terms.term_of(terms.polynomial(end))
 
     def viewed(self, name: str, dims: tuple[str, ...]) -> str:
         """An array with some lengths."""
@@ -160,8 +167,9 @@ class ArrayText:
         if len(self.names) == 1 and rest.get(self.names) == 1 and not self.in_branch:
             begin = terms.term_of({a: f for a, f in rest.items() if a != self.names})
             if not any(t[0] in ("axis", "load") for t in terms.leaves(begin)):
-                first = "" if terms.value(begin) == 0 else say(begin)
-                return f"{name}[{first}:{say(('+', begin, self.lengths[self.names[0]]))}]"
+                first, end = "" if terms.value(begin) == 0 else say(begin), ("+", begin, self.lengths[self.names[0]])
+                self.arrays.needs(name, end)
+                return f"{name}[{first}:{say(end)}]"
         index, _ = self.text(terms.term_of(rest))
         if self.in_branch:  # elements for which the other branch is taken may be outside
             if name not in self.arrays.elements:

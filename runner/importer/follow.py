@@ -65,7 +65,7 @@ class _Follower:
                 self._statement(node, state)
 
     def _statement(self, node: tree_sitter.Node, state: State) -> None:
-        if node.type in _IGNORED:
+        if node.type in _IGNORED or (node.type == "preproc_call" and text_of(node).lstrip().startswith("#pragma")):
             return
         follow_one = self._BY_TYPE.get(node.type)
         if follow_one is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from runner.device.syntax import text_of
 from runner.importer import launch_lines
-from runner.importer.description import QUOTED, Description
+from runner.importer.description import LEAST_LENGTH, QUOTED, Description
 from runner.importer.facts import Facts, plain_type
 from runner.importer.launch_lines import plain_or_quoted, yaml_list
 from runner.importer.launched import whole_divisions
@@ -25,6 +25,7 @@ _OBJECTS = {"cudaTextureObject_t": "role: in, texture: {}", "cudaSurfaceObject_t
 _HALVES = ("bfloat16", "float16")
 _HALF_SUMS = re.compile(r"\b__h(add|mul|fma|sub)2?\b|\bhadd\b")
 _ASK = "reference:  # the expected outputs, as expressions over the arrays, or a Python function: module.function"
+_INDICES = re.compile(r"\{range: \[0, (\d+)\]\}")
 _DOUBTS = {
     "out": "; or inout, if the kernel leaves some elements unchanged",
     "inout": "; or in, if the kernel only reads it; or out, if no earlier content is read",
@@ -151,7 +152,7 @@ def _array(d: Description, position: int, name: str, kind: str, pointers: int) -
     is_whole, is_read = dtype.startswith(("int", "uint")), d.is_read(name)
     fill = memory.fill if memory else ""
     fill = fill or ("zeros" if role == "inout" and is_read is False else "")
-    fill = re.sub(r"(\d+)\.\d+", r"\1", fill) if is_whole else fill
+    fill = _within(d, re.sub(r"(\d+)\.\d+", r"\1", fill)) if is_whole else fill
     content = f", fill: {fill or 'random'}" if role != "out" else ""
     doubt = "" if is_read is not None else _DOUBTS.get(role, "")
     if role == "in" and is_whole and not fill:
@@ -166,6 +167,14 @@ def _array(d: Description, position: int, name: str, kind: str, pointers: int) -
         dtype, doubt = QUOTED, "; an array of arrays of pointers is not supported"
     note = f"  # {p.type} {'*' * p.pointers}{p.name}{where}{doubt}"
     return f"  - {{name: {name}, role: {role}, dtype: {dtype}, shape: {shape}{content}}}{note}"
+
+
+def _within(d: Description, fill: str) -> str:
+    """A fill of indices that ends at a length of the problem: with its name, since the default may become smaller."""
+    if not (end := _INDICES.fullmatch(fill)) or int(end[1]) < LEAST_LENGTH:
+        return fill
+    lengths = [name for name, p in d.parameters.by_name.items() if p.default == int(end[1])]
+    return f"{{range: [0, {lengths[0]}]}}" if len(lengths) == 1 else fill
 
 
 def _shape(d: Description, name: str) -> str:

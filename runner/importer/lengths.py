@@ -58,10 +58,12 @@ def choose_lengths(d: Description) -> None:
     if d.host is None:
         return
     parts = [*d.sizes.values(), *(part for part in d.grid if part is not None)]
-    lengths = {t[1] for part in parts for t in terms.leaves(part) if t[0] == "name"}
-    opened = [name for name in d.host.unknown if name in lengths]
+    of_types = {own for (name, _), own in d.host.names.items() if "::" in name}  # such as `Pack::size`: no length
+    lengths = {t[1] for part in parts for t in terms.leaves(part) if t[0] == "name"} - of_types
+    unknown = {name: where for name, where in d.host.unknown.items() if name not in of_types}
+    opened = [name for name in unknown if name in lengths]
     unit = math.lcm(math.prod(d.host.sizes), 64) if len(opened) == 1 else math.lcm(*d.host.sizes, 64)
-    for name, where in d.host.unknown.items():
+    for name, where in unknown.items():
         parameter = d.parameters.by_name[name]
         if name in lengths:
             parameter.default = -(-(MANY if len(opened) == 1 else FEW) // unit) * unit

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from runner.device.syntax import text_of
 from runner.importer import terms
-from runner.importer.axes import Geometry
+from runner.importer.axes import Geometry, equal
 from runner.importer.follow import follow
 from runner.importer.memory import plain_pointer
 from runner.importer.program import Function
@@ -51,13 +51,33 @@ def find(task: Task, resolver: Resolver) -> Answer:
     One that is read from the kernel itself repeats the kernel's mistakes, so its note asks whether it is right.
     """
     known = {**_constants(resolver), **task.constants}
+    own = _own(task, resolver, known)
     for function in _candidates(task, resolver):
         try:
             reference = _of_host(task, resolver, function, known)
         except (Unclear, RecursionError):
             continue
-        if set(reference.expressions) == task.outputs:
+        if set(reference.expressions) == task.outputs and not _is_part(reference, own.reference):
             return Answer(reference, f"as {function.name} computes them, {function.where}")
+    return own
+
+
+def _is_part(reference: Reference, own: Reference | None) -> bool:
+    """Whether a function is called for a part of the arrays: it writes fewer elements than the kernel.
+
+    It then has other lengths than the kernel, or leaves elements unchanged where the kernel does not.
+    """
+    if own is None:
+        return False
+    shared = own.expressions.keys() & reference.expressions.keys()
+    return any(
+        not equal(reference.elements[name], own.elements[name]) or (name in reference.reads and name not in own.reads)
+        for name in shared
+    )
+
+
+def _own(task: Task, resolver: Resolver, known: Mapping[str, Term]) -> Answer:
+    """The reference that the kernel itself is."""
     try:
         reference = _of_kernel(task, resolver, known)
     except RecursionError:

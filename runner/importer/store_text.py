@@ -31,11 +31,14 @@ def write_reference(found: Found, geometry: Geometry) -> Reference:
     """The reference for what a function stores. Raises Unclear if the language cannot say it plainly."""
     if not found.stores:
         raise Unclear("it stores nothing")
-    first = _Writer(found, geometry, {})  # first the shapes in which arrays are used, then the text for them
+    # First the shapes in which arrays are used, and how far they are read; then the text for them.
+    first = _Writer(found, geometry, {}, {})
     first.write()
     used = {array: next(iter(views)) for array, views in first.arrays.views.items() if len(views) == 1}
     shapes = {array: shape for array, shape in used.items() if len(shape) <= MOST_AXES and shape != ("",)}
-    writer = _Writer(found, geometry, shapes)
+    stored = {store.array for store in found.stores}
+    lengths = {array: length for array, length in first.arrays.elements.items() if array not in stored}
+    writer = _Writer(found, geometry, shapes, lengths)
     expressions = writer.write()
     for name, text in expressions.items():
         if len(text) > LONGEST:
@@ -51,10 +54,12 @@ class _Writer:
     found: Found
     geometry: Geometry
     shapes: Mapping[str, tuple[str, ...]]
+    lengths: Mapping[str, Term]  # of arrays, in elements
     constraints: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.arrays = Arrays(self.shapes, dict(self.geometry.elements), {}, set())
+        known = self.geometry.elements
+        self.arrays = Arrays(self.shapes, known.keys(), {**self.lengths, **known}, {}, set())
 
     def write(self) -> dict[str, str]:
         """The expression of each array."""

@@ -15,7 +15,11 @@ from runner.importer.terms import UNKNOWN, Term
 MOST_STEPS = 40_000  # terms of one function, with those of the functions that it calls
 DEEPEST_CALL = 8
 _INTEGERS = re.compile(r"(u?int\d*(_t)?|unsigned|signed|long|short|char|size_t|ptrdiff_t|uint|bool|auto)\b")
-_MATH = frozenset("sqrt rsqrt exp log sin cos tanh floor ceil erf exp2 log2 log10 log1p expm1".split())
+_MATH = frozenset(
+    "sqrt rsqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos asin acos atan".split()
+    + "sinh tanh erf erfc floor ceil rint".split()
+)
+_LOADS = frozenset("__ldg __ldca __ldcg __ldcs __ldcv __ldlu".split())  # with a cache hint
 _LIMITS: Mapping[str, float] = {
     "FLT_MAX": 3.4028234663852886e38, "DBL_MAX": 1.7976931348623157e308, "M_PI": 3.141592653589793, "warpSize": 32,
 }  # fmt: skip
@@ -156,6 +160,8 @@ class Values:
     def _call(self, term: Term, state: State) -> Value:
         """A function of C, or a macro or a function of the file that is one expression."""
         called, given = term[1].removeprefix("std::"), [self.value(t, state) for t in term[2:]]
+        if called in _LOADS and len(given) == 1 and isinstance(given[0], Pointer):
+            return self._loaded(("content", term[2]), state)
         names, body = self._own(called)
         if body != UNKNOWN and len(names) == len(given):
             self.steps += MOST_STEPS // 1000
