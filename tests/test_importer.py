@@ -517,3 +517,81 @@ def test_indices_end_at_the_length_whatever_it_becomes(parts):
     assert {a["name"]: a.get("fill") for a in content["arguments"]}["at"] == {"range": [0, "V"]}, text
     assert content["parameters"]["V"] != 50257
     assert "preproc" not in text
+
+
+STRUCTURES = """
+typedef struct particle { float3 position; float mass; int cell[2]; } Particle;
+struct Base { int a; };
+struct Derived : Base { int b; };
+struct Range { const float* values; float* sums; int n; int extent() const { return n; } };
+
+__global__ void energy(const Particle* all, float* energies, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        Particle one = all[i];
+        energies[i] = one.mass * (one.position.x * one.position.x + all[i].position.y * all[i].position.y);
+    }
+}
+__global__ void heavier(Particle* all, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        Particle* one = &all[i];
+        one->mass = 2 * one->mass;
+    }
+}
+__global__ void through(Range range, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) range.sums[i] = range.values[i];
+}
+__global__ void derived(Derived* all) { all[threadIdx.x].b = 1; }
+template <typename F> __global__ void with(F function, int n) { function(n); }
+
+int main()
+{
+    const int n = 1000;
+    Particle* all; float* energies; Derived* last; Range range;
+    cudaMalloc(&all, n * sizeof(Particle));
+    cudaMalloc(&energies, n * sizeof(float));
+    energy<<<(n + 127) / 128, 128>>>(all, energies, n);
+    heavier<<<(n + 127) / 128, 128>>>(all, n);
+    through<<<(n + 127) / 128, 128>>>(range, n);
+    derived<<<1, 32>>>(last);
+    with<<<1, 32>>>([=] __device__ (int i) { energies[i] = i; }, n);
+}
+"""
+
+
+def test_structures_of_the_source_are_structures_of_the_yaml(tmp_path):
+    """Their members, what a kernel does with some of them, and the arrays behind their pointers."""
+    write_files(tmp_path, {"program.cu": STRUCTURES})
+    assert run(tmp_path, "import", "program.cu").code == 0
+    particle = {"Particle": {"position": "float3", "mass": "float32", "cell": ["int32", 2]}}
+    assert written(tmp_path, "energy")[1]["structs"] == particle
+    heavier = written(tmp_path, "heavier")[1]
+    assert heavier["reference"] == {
+        "all.position": "all.position", "all.mass": "2 * all.mass", "all.cell": "all.cell",
+    }  # fmt: skip
+    done = run(tmp_path, "--config-dir", "my_kernels", "kernel=energy,heavier", "device=cpu", "racecheck=none")
+    assert done.code == 0, done.out + done.err
+    through = written(tmp_path, "through")[1]
+    assert through["structs"] == {"Range": {"values": "pointer", "sums": "pointer", "n": "int32"}}
+    value = {"values": "range_values", "sums": "range_sums", "n": "???"}
+    behind = {"shape": "???", "dtype": "float32", "fill": "random", "passed": False}
+    assert through["arguments"] == [
+        {"name": "range", "scalar": "Range", "value": value}, {"name": "n", "scalar": "int32", "value": "n"},
+        {"name": "range_values", "role": "in", **behind}, {"name": "range_sums", "role": "inout", **behind},
+    ]  # fmt: skip
+    assert through["reference"] == {"range_sums": "???"}
+
+
+def test_a_kernel_that_may_write_through_an_argument_has_no_no_output(tmp_path):
+    """Through a function object, or a structure that the YAML cannot say: only a person knows what it writes."""
+    write_files(tmp_path, {"program.cu": STRUCTURES})
+    assert run(tmp_path, "import", "program.cu").code == 0
+    assert written(tmp_path, "with")[1]["reference"] == {"output": "???"}
+    derived = written(tmp_path, "derived")[1]
+    assert "structs" not in derived
+    assert derived["arguments"][0]["dtype"] == "???"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from runner.importer import terms
@@ -18,6 +18,7 @@ from runner.importer.program import Function
 from runner.importer.reference import Answer, Task, find
 from runner.importer.resolve import Resolver
 from runner.importer.store_text import Reference
+from runner.importer.structures import POINTER, Structure, numbers, parts, read_structures
 from runner.importer.terms import Term
 from runner.importer.tuning import AXES, Tuning
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES
@@ -33,10 +34,16 @@ C_TYPES: Mapping[str, str] = {d.c_name: d.name for d in DTYPES.values()} | DTYPE
 QUOTED = f'"{BLANK}"'  # quoted within braces, where YAML gives `?` a meaning
 ELEMENT_TYPES = ("SCALAR", "TYPE", "DTYPE", "T")  # usual names of the type of the elements
 LEAST_LENGTH = 16  # of a plain number that is taken for a length
+_OBJECTS = ("cudaTextureObject_t", "cudaSurfaceObject_t")
 _LENGTH = re.compile("(num_|n_)?(n|size|len|length|count|num|numel|elements|items|parameters|total)")
 _AXES = dict.fromkeys(("w", "width", "cols", "columns", "nx"), "cols") | dict.fromkeys(
     ("h", "height", "rows", "ny"), "rows"
 )
+
+
+def _names(array: str, names: Collection[str]) -> bool:
+    """Whether names have an array or a part of it."""
+    return any(name == array or name.startswith(f"{array}.") for name in names)
 
 
 @dataclass
@@ -59,12 +66,26 @@ class Description:
         arrays = [argument_name(i, p.name) for i, p in enumerate(kernel.parameters) if p.pointers]
         self.parameters = Parameters((*arrays, *(c.name for c in self.facts.constants)))
         self.function = self._function()
+        self.structures = self._structures()
         self.is_tuned = bool(self.tuning.size or self.tuning.values or self.tuning.block)
 
     @property
     def reference(self) -> Reference | None:
         """The reference that was read."""
         return self.answer.reference
+
+    def _structures(self) -> dict[str, Structure]:
+        """The structures of the kernel's arguments. In an array they have no pointers, which nobody could fill."""
+        program, types = self.resolver.program, self.facts.types
+        kinds = [(plain_type(p.type), p.pointers) for p in self.facts.kernel.parameters]
+        named = dict.fromkeys(k if k in program.structures else types.get(k, k) for k, _ in kinds if k not in C_TYPES)
+        found = read_structures(named, program.structures, C_TYPES.get, self.resolver.constant)
+        in_arrays = {kind for kind, pointers in kinds if pointers}
+        return {
+            name: structure
+            for name, structure in found.items()
+            if name not in in_arrays or all(kind != POINTER for _, kind in parts(name, found))
+        }
 
     def _function(self) -> Function | None:
         """The kernel in the index of its program."""
@@ -92,7 +113,7 @@ class Description:
                 elements = self._elements(position, plain_type(p.type))
                 if elements is not None:
                     self.sizes[argument_name(position, p.name)] = elements
-            elif (value := self.host.term(self.host.launch.arguments[position])) is not None:
+            elif self.is_number(p.type) and (value := self.host.term(self.host.launch.arguments[position])) is not None:
                 self.values[position] = value
         self._open_scalars(len(self.host.launch.arguments))
         self._name_lengths(self.host)
@@ -114,7 +135,7 @@ class Description:
         """Give each scalar that the launch does not tell its default argument, or a parameter."""
         defaults = [default for _, default in self.function.parameters] if self.function else []
         for position, p in enumerate(self.facts.kernel.parameters):
-            if p.pointers or p.type == "void" or position in self.values or self.dtype(plain_type(p.type)) == QUOTED:
+            if p.pointers or p.type == "void" or position in self.values or not self.is_number(p.type):
                 continue
             if passed <= position < len(defaults) and terms.value(defaults[position]) is not None:
                 self.values[position] = defaults[position]
@@ -130,6 +151,8 @@ class Description:
             return None
         if memory.elements[0] != "bytes":
             return self.host.term(memory.elements)
+        if kind in self.structures:
+            return None
         inner = self.host.term(memory.elements[1])
         dtype = C_TYPES.get(self.facts.types.get(kind, kind), "float32")
         return None if inner is None else terms.simplified(("/", inner, terms.number(DTYPES[dtype].itemsize)))
@@ -150,7 +173,7 @@ class Description:
             for name in self.opened:
                 self.parameters.by_name[name].default = 1
                 self.parameters.by_name[name].note += "; any value?"
-            self.sizes = {**self.reference.elements, **self.sizes}
+            self.sizes = {**{name.partition(".")[0]: n for name, n in self.reference.elements.items()}, **self.sizes}
 
     def _task(self, function: Function) -> Task:
         kernel, geometry = self.facts.kernel, self._geometry()
@@ -163,9 +186,15 @@ class Description:
             function=function,
             arrays=arrays | {c.name: c.name for c in self.facts.constants},
             hosts={m.name: name for name, m in memory.items() if m is not None and m.name},
-            outputs=frozenset(a for p, a in arrays.items() if self.facts.roles[p] != "in"),
+            outputs=frozenset(
+                a + part
+                for p, a in arrays.items()
+                if self.facts.roles[p] != "in"
+                for part, _ in parts(dtypes[a], self.structures)
+            ),
             values={kernel.parameters[i].name: v for i, v in self.values.items()} | self.template,
-            reals={name: not dtype.startswith(("int", "uint", "bool")) for name, dtype in dtypes.items()},
+            reals={name: not dtype.startswith(("int", "uint", "bool")) for name, dtype in dtypes.items()}
+            | {a + part: real for a, dtype in dtypes.items() for part, real in numbers(dtype, self.structures) if part},
             geometry=geometry,
             block_value=self.host.sizes[0] if self.host else None,
             types=frozenset(aliases | self.typenames),
@@ -181,7 +210,7 @@ class Description:
         """The block and the grid. Without a launch, they are those that the YAML proposes."""
         if self.host is not None:
             known = tuple(part for part in self.grid if part is not None)
-            return Geometry(self.host.block, known if len(known) == len(self.grid) else (), self.sizes)
+            return Geometry(self.host.block, known if len(known) == len(self.grid) else (), self._sizes_of_parts())
         for position, p in enumerate(self.facts.kernel.parameters):
             if not p.pointers and (length := self.length(p.name, None)):
                 self.values[position] = terms.name(length)
@@ -189,6 +218,16 @@ class Description:
         pairs = (("size", "block"),) if self.facts.dimensions == 1 else (("cols", "block_x"), ("rows", "block_y"))
         grid = tuple(("call", "ceil_div", terms.name(n), terms.name(b)) for n, b in pairs)
         return Geometry(tuple(terms.name(b) for _, b in pairs), grid, self.sizes)
+
+    def _sizes_of_parts(self) -> dict[str, Term]:
+        """The numbers of elements of arrays, and of each part of a structure."""
+        found = dict(self.sizes)
+        for position, p in enumerate(self.facts.kernel.parameters):
+            name = argument_name(position, p.name)
+            if p.pointers and name in self.sizes:
+                dtype = self.dtype(plain_type(p.type))
+                found |= {name + part: self.sizes[name] for part, _ in numbers(dtype, self.structures)}
+        return found
 
     # --- arguments ---
 
@@ -201,25 +240,43 @@ class Description:
 
     def is_read(self, name: str) -> bool | None:
         """Whether the reference reads an array; `None` without a reference."""
-        return None if self.reference is None else name in self.reference.reads
+        return None if self.reference is None else _names(name, self.reference.reads)
 
     def role(self, position: int, name: str) -> str:
         """The role of a pointer."""
         role = self.tuning.roles.get(position) or self.facts.roles[self.facts.kernel.parameters[position].name]
         if self.reference is None or role == "in":
             return role
-        if name not in self.reference.expressions:
+        if not _names(name, self.reference.expressions):
             return "in" if self.answer.is_own else role
         memory = self.memory(position)
         is_zeroed = memory is not None and memory.fill == "zeros" and not self.answer.is_own
         return "inout" if self.is_read(name) or (is_zeroed and role == "inout") else "out"
 
     def outputs(self) -> list[str]:
-        """The names of the arrays that the kernel writes."""
+        """What a reference has an expression for: the arrays that the kernel writes, or their parts."""
         listed = enumerate(self.facts.kernel.parameters)
-        named = [(i, argument_name(i, p.name)) for i, p in listed if p.pointers and not self.is_null(i)]
+        named = [(i, argument_name(i, p.name), p) for i, p in listed if p.pointers and not self.is_null(i)]
+        arrays = [(name, self.dtype(plain_type(p.type))) for i, name, p in named if self.role(i, name) != "in"]
         surfaces = (p.name for p in self.facts.kernel.parameters if p.type.split()[-1] == "cudaSurfaceObject_t")
-        return [name for i, name in named if self.role(i, name) != "in"] + list(surfaces)
+        behind = (name for name, role, _ in self.behind() if role != "in")
+        return [a + part for a, dtype in arrays for part, _ in parts(dtype, self.structures)] + [*surfaces, *behind]
+
+    def behind(self) -> list[tuple[str, str, str]]:
+        """The arrays that only pointers in structures refer to: name, role and dtype."""
+        passed = ((i, p) for i, p in enumerate(self.facts.kernel.parameters) if not p.pointers)
+        held = ((argument_name(i, p.name), self.structures.get(plain_type(p.type))) for i, p in passed)
+        members = ((name, m) for name, structure in held if structure for m in structure.members)
+        return [(f"{name}_{m.name}", m.role, m.target) for name, m in members if m.type == POINTER and m.length == 1]
+
+    @property
+    def hides_output(self) -> bool:
+        """Whether an argument is neither a number nor a structure of them: the kernel may write through it."""
+        values = (p.type for p in self.facts.kernel.parameters if not p.pointers and p.type != "void")
+        return any(plain_type(kind) not in self.structures and self._is_foreign(plain_type(kind)) for kind in values)
+
+    def _is_foreign(self, kind: str) -> bool:
+        return self.facts.types.get(kind, kind) not in C_TYPES and kind.rsplit(maxsplit=1)[-1] not in _OBJECTS
 
     def only_length(self) -> str:
         """The one scalar that is called like a length; empty if there are several."""
@@ -237,8 +294,14 @@ class Description:
             return "size" if _LENGTH.fullmatch(word) or value is not None else ""
         return _AXES.get(word) or (("cols", "rows", "")[size.index(int(value))] if value is not None else "")
 
+    def is_number(self, kind: str) -> bool:
+        """Whether an argument of a type is passed as a number."""
+        return self.dtype(plain_type(kind)) != QUOTED and plain_type(kind) not in self.structures
+
     def dtype(self, kind: str) -> str:
         """The dtype of a C++ type; `???` if it is unknown. Adds the parameter `dtype` if the type depends on it."""
+        if kind in self.structures:
+            return kind
         kind = self.facts.types.get(kind, kind)
         if kind in C_TYPES:
             return C_TYPES[kind]

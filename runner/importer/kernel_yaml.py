@@ -16,6 +16,7 @@ from runner.importer.launched import whole_divisions
 from runner.importer.lengths import choose_lengths, unguarded
 from runner.importer.naming import SPECIAL, argument_name
 from runner.importer.resolve import Resolver
+from runner.importer.structures import POINTER, Structure, Structures
 from runner.importer.term_text import said
 from runner.importer.terms import name as named
 from runner.importer.tuning import Tuning
@@ -60,6 +61,8 @@ def format_yaml(facts: Facts, folder: Path, tuning: Tuning, resolver: Resolver, 
         f"  block: {block}",
         *(parameter.line(name) for name, parameter in d.parameters.by_name.items()),
         f"macros: [{', '.join(macros)}]" if macros else "",
+        "structs:" if d.structures else "",
+        *(structure.line for structure in d.structures.values()),
         "arguments:" if arguments else "arguments: []",
         *arguments,
         *_compute(d, arguments),
@@ -116,13 +119,33 @@ def _arguments(d: Description) -> Iterator[str]:
             yield f"  - {{name: {p.name}, {_OBJECTS[kind]}, {content}}}{note}; does it hold float32?"
         else:
             dtype = d.dtype(kind)
+            if kind in d.structures:
+                value = _value(d.structures[kind], name, d.structures)
+                yield f"  - {{name: {name}, scalar: {kind}, value: {value}}}{note}"
+                continue
             text = _scalar(d, position, name, dtype)
             own = name + "_" * ((name in d.parameters.by_name and text != name) or name in SPECIAL)
             yield f"  - {{name: {own}, scalar: {dtype}, value: {text}}}{note}"
+    for name, role, dtype in d.behind():
+        content = f"role: {role}, dtype: {dtype if dtype != BLANK else QUOTED}, shape: {QUOTED}, fill: random"
+        yield f"  - {{name: {name}, {content}, passed: false}}  # behind a pointer of a structure"
     for c in d.facts.constants:
         shape = yaml_list(_constant_length(d, text) for text in c.shape) if c.shape else "1"
         content = f"dtype: {d.dtype(c.type)}, shape: {shape}, fill: random, constant: true"
         yield f"  - {{name: {c.name}, role: in, {content}}}"
+
+
+def _value(structure: Structure, name: str, structures: Structures) -> str:
+    """The value of a structure that is passed: the arrays behind its pointers, and blanks."""
+    values = []
+    for member in structure.members:
+        inner = structures.get(member.type)
+        if member.type == POINTER:
+            text = f"{name}_{member.name}" if member.length == 1 else "null"
+        else:
+            text = QUOTED if inner is None else _value(inner, f"{name}_{member.name}", structures)
+        values.append(f"{member.name}: {text}")
+    return f"{{{', '.join(values)}}}"
 
 
 def _constant_length(d: Description, text: str) -> str:
@@ -190,7 +213,7 @@ def _shape(d: Description, name: str) -> str:
 
 def _reference_lines(d: Description) -> Iterator[str]:
     outputs = d.outputs()
-    if not outputs and not d.facts.writes_globals:
+    if not outputs and not d.facts.writes_globals and not d.hides_output:
         yield "no_output: it writes to none of its arguments"
         return
     found = d.reference.expressions if d.reference else {}

@@ -18,6 +18,7 @@ from runner.importer.terms import UNKNOWN, Term
 _BRANCHES = frozenset("if_statement for_statement while_statement do_statement switch_statement".split())
 _MAKING = frozenset(("init_declarator", "assignment_expression", "function_declarator"))  # `dim3 grid(n)` is the last
 _ALIASES = frozenset(("type_definition", "alias_declaration", "preproc_def"))
+_STRUCTURES = frozenset(("struct_specifier", "class_specifier"))
 LONGEST_MACRO = 400  # characters
 Macro = tuple[tuple[str, ...] | None, Term, str]  # parameters, body, and file and line
 
@@ -139,12 +140,15 @@ class Program:
         self.callers: dict[str, list[tuple[Function, Call]]] = {}
         self.launches: dict[str, list[tuple[Function, Call]]] = {}
         self.aliases: list[tree_sitter.Node] = []  # nodes of type aliases and macros
+        self.structures: dict[str, tree_sitter.Node] = {}  # by their tags, and by the names that a `typedef` gives them
         for path, file in files.items():
             for item in file.items:
                 self._constant(item.node, f"{path.name}:{item.node.start_point[0] + 1}")
             for node in descendants(file.root):
                 if node.type in _ALIASES:
                     self.aliases.append(node)
+                if node.type in _STRUCTURES and node.child_by_field_name("body") is not None:
+                    self._structure(node)
                 if node.type == "function_definition" and node.child_by_field_name("body") is not None:
                     self._function(node, path)
 
@@ -168,6 +172,16 @@ class Program:
                 if declarator.type == "init_declarator":
                     held = read(declarator.child_by_field_name("value"))
                     self.globals.setdefault(_declared(declarator), (held, where))
+
+    def _structure(self, node: tree_sitter.Node) -> None:
+        around = node.parent
+        names = [node.child_by_field_name("name")]
+        if around is not None and around.type == "type_definition":
+            names += around.children_by_field_name("declarator")
+        if around is None or around.type != "template_declaration":
+            for name in names:
+                if name is not None and name.type == "type_identifier":
+                    self.structures.setdefault(text_of(name), node)
 
     def _function(self, node: tree_sitter.Node, path: Path) -> None:
         declarator = node.child_by_field_name("declarator")

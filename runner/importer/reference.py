@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runner.device.syntax import text_of
 from runner.importer import terms
@@ -105,7 +105,19 @@ def _of_kernel(task: Task, resolver: Resolver, known: Mapping[str, Term]) -> Ref
     block = task.geometry.block[0] if task.geometry.block else terms.name("block")
     setting = Setting(resolver.program, task.reals, known, block, task.block_value, task.types)
     body = task.function.node.child_by_field_name("body")
-    return write_reference(follow(body, _state(task.arrays, task.values), setting), task.geometry)
+    return _with_kept_parts(
+        write_reference(follow(body, _state(task.arrays, task.values), setting), task.geometry), task.outputs
+    )
+
+
+def _with_kept_parts(reference: Reference, outputs: frozenset[str]) -> Reference:
+    """A reference with the parts of structures that the kernel leaves as they are."""
+    if foreign := sorted(reference.expressions.keys() - outputs):
+        raise Unclear(f"it stores to {foreign[0]}, which is a part of what a reference has an expression for")
+    written = {name.partition(".")[0] for name in reference.expressions if "." in name}
+    kept = sorted(name for name in outputs - reference.expressions.keys() if name.partition(".")[0] in written)
+    expressions = {**reference.expressions, **{name: name for name in kept}}
+    return replace(reference, expressions=expressions, reads=reference.reads | set(kept))
 
 
 def _of_host(task: Task, resolver: Resolver, function: Function, known: Mapping[str, Term]) -> Reference:

@@ -35,7 +35,11 @@ def write_reference(found: Found, geometry: Geometry) -> Reference:
     first = _Writer(found, geometry, {}, {})
     first.write()
     used = {array: next(iter(views)) for array, views in first.arrays.views.items() if len(views) == 1}
-    shapes = {array: shape for array, shape in used.items() if len(shape) <= MOST_AXES and shape != ("",)}
+    shapes = {
+        array: shape
+        for array, shape in used.items()
+        if len(shape) <= (1 if "." in array else MOST_AXES) and shape != ("",)  # a part has the axes of its array
+    }
     stored = {store.array for store in found.stores}
     lengths = {array: length for array, length in first.arrays.elements.items() if array not in stored}
     writer = _Writer(found, geometry, shapes, lengths)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from runner.importer import terms
 from runner.importer.program import Program
@@ -49,11 +50,17 @@ class Setting:
     """What a function may refer to."""
 
     program: Program
-    reals: Mapping[str, bool]  # whether each array's elements are real numbers
+    reals: Mapping[str, bool]  # whether each array's elements are real numbers; parts of structures are `array.part`
     known: Mapping[str, Term]  # constants of the file, by name
     block: Term = ("name", "block")  # threads of the block along x
     block_value: int | None = None
     types: frozenset[str] = frozenset()  # names of real types, such as `T`
+
+    @cached_property
+    def parts(self) -> frozenset[str]:
+        """The names of parts of structures, outer ones too: `a.position` of `a.position.x`."""
+        names = (name.split(".") for name in self.reals if "." in name)
+        return frozenset(".".join(words[:n]) for words in names for n in range(2, len(words) + 1))
 
     def is_real(self, term: Term) -> bool:
         """Whether a term is a real number; otherwise it is an integer."""

@@ -69,7 +69,23 @@ class Values:
                 pointer = self.value(inner, state)
                 if isinstance(pointer, Pointer):
                     return pointer
+            case ("member", inner, part):
+                pointer = self._whole(inner, state)
+                if f"{pointer.array}.{part}" in self.setting.parts:
+                    return replace(pointer, array=f"{pointer.array}.{part}")
+                raise Unclear(f"it uses the member {part}")
         raise Unclear("it uses elements of what is not an array of its caller")
+
+    def _whole(self, term: Term, state: State) -> Pointer:
+        """The pointer to the structure whose member an expression names: `a[i].x`, `p->x`, or a copy of an element."""
+        if term[0] == "name":
+            value = self.value(term, state)
+            if isinstance(value, Pointer):
+                return value
+            if value[0] == "load":
+                return Pointer(value[1], value[2])
+            raise Unclear("it uses a member of what is not an array of its caller")
+        return self.element(term, state)
 
     def joined(self, operator: str, left: Term, right: Term) -> Term:
         """The value of a binary operator; a division of integers is `//`."""
@@ -104,7 +120,7 @@ class Values:
             raise Unclear(f"{text} has no known value")
         return held
 
-    def _member(self, term: Term, _state: State) -> Value:
+    def _member(self, term: Term, state: State) -> Value:
         match term:
             case (_, ("name", ("threadIdx" | "blockIdx") as text), ("x" | "y" | "z") as axis):
                 return ("axis", _BUILT_IN[text] + axis)
@@ -112,7 +128,7 @@ class Values:
                 return self.setting.block if axis == "x" else terms.name(f"block_{axis}")
             case (_, ("name", "gridDim"), ("x" | "y" | "z") as axis):
                 return terms.name(f"grid_{axis}")
-        raise Unclear(f"it uses the member {term[2]}")
+        return self._loaded(term, state)
 
     def _loaded(self, term: Term, state: State) -> Value:
         match term:
