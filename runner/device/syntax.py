@@ -87,6 +87,9 @@ class Item:
     is_macro: bool = False
     node: tree_sitter.Node = field(repr=False, compare=False, kw_only=True)
 
+    def __hash__(self) -> int:
+        return hash((self.begin, self.end))  # sets of a thousand items are made for each of a thousand kernels
+
     @functools.cached_property
     def free_names(self) -> frozenset[str]:
         """The names that it uses without declaring them as a local variable or template parameter.

@@ -94,7 +94,8 @@ def _texts(source: Source, tuning: Tuning, kernel: str, folder: Path) -> tuple[d
     """The YAMLs of the chosen kernels by their paths, and sentences about those that have none."""
     kernels, chosen = _kernels(source, kernel)
     overloads = Counter(k.name for k in kernels)
-    resolver = Resolver(Program(dict(parsed_files(source))))
+    files = {source.include: dict(parsed_files(source))}  # of a program, by the folders in which it finds its headers
+    resolver = Resolver(Program(files[source.include]))
     texts: dict[Path, str] = {}
     used: set[str] = set()
     problems: list[str] = []
@@ -110,8 +111,10 @@ def _texts(source: Source, tuning: Tuning, kernel: str, folder: Path) -> tuple[d
             continue
         try:
             own = dataclasses.replace(source, function=each.name)
-            own = dataclasses.replace(own, include=tuple(folders_nearby(own)))
-            facts = find_facts(own, each, resolver.program)
+            own = dataclasses.replace(own, include=tuple(folders_nearby(own, files[source.include])))
+            if own.include not in files:
+                files[own.include] = dict(parsed_files(own))
+            facts = find_facts(own, each, resolver.program, files[own.include])
             texts[target] = format_yaml(facts, folder, tuning, resolver, overloads=overloads[each.name] > 1)
         except RecursionError:
             problems.append(f"{source.path}:{each.line}: the kernel '{each.name}' is nested too deeply to be read")

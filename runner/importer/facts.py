@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,8 +12,8 @@ from pathlib import Path
 import tree_sitter
 
 from runner.device import Source, cache
-from runner.device.excerpt import needed_items, parsed_files
-from runner.device.syntax import IDENTIFIERS, ItemKind, Kernel, Parameter, descendants, parse, text_of
+from runner.device.excerpt import needed_items
+from runner.device.syntax import IDENTIFIERS, File, ItemKind, Kernel, Parameter, descendants, parse, text_of
 from runner.importer.program import Program
 
 # Names that CUDA, C or C++ declares.
@@ -65,9 +66,8 @@ class Facts:
     writes_globals: bool  # whether it needs a `__device__` variable, which it may write
 
 
-def find_facts(source: Source, kernel: Kernel, program: Program) -> Facts:
+def find_facts(source: Source, kernel: Kernel, program: Program, files: Mapping[Path, File]) -> Facts:
     """Analyse a kernel of a source and of the files that it includes, which `program` indexes."""
-    files = dict(parsed_files(source))
     needed = needed_items(source, files)
     items = [item for path, file in files.items() for item in file.items if item in needed[path]]  # in the files' order
     body = [node for item in items if item.kind is not ItemKind.USING for node in descendants(item.node)]
@@ -272,24 +272,31 @@ def _where(before: list[tree_sitter.Node], shape: str) -> str:
     return f", where {'; '.join(reversed(definitions.values()))}" if definitions else ""
 
 
-def folders_nearby(source: Source) -> Iterator[Path]:
+def folders_nearby(source: Source, files: Mapping[Path, File]) -> Iterator[Path]:
     """Find include folders near a kernel's file, within its repository, that hold headers the kernel needs."""
-    files = dict(parsed_files(source))
     parent = source.path.resolve().parent
     named = {i.path for file in files.values() for i in file.items if i.kind is ItemKind.INCLUDE and i.path}
     includes = {name for name in named if not cache.find(name, parent, source.folders)}
     if not includes:
         return
+    found = [(name, path) for name in sorted(includes) if (path := _nearby(name, parent))]
+    if not found:
+        return
     words = {w for items in needed_items(source, files).values() for i in items for w in i.free_names} | {"operator"}
-    ancestors = (parent, *parent.parents)
-    depth = next((n for n, folder in enumerate(ancestors) if (folder / ".git").exists()), 2)
     folders: dict[Path, None] = {}
-    for name in sorted(includes):
-        paths = (path for up in ancestors[: depth + 1] for path in (up / name, *sorted(up.glob(f"*/{name}"))))
-        path = next((p for p in paths if p.is_file()), None)
-        if path and words & {n for i in parse(cache.read(path)).items if i.kind is not ItemKind.HOST for n in i.names}:
+    for name, path in found:
+        if words & {n for i in parse(cache.read(path)).items if i.kind is not ItemKind.HOST for n in i.names}:
             folders[path.parents[name.count("/")]] = None
     yield from folders
+
+
+@functools.lru_cache(maxsize=256)  # a file with a thousand kernels asks a thousand times
+def _nearby(name: str, parent: Path) -> Path | None:
+    """The first file of a name in the folders around one, within its repository."""
+    ancestors = (parent, *parent.parents)
+    depth = next((n for n, folder in enumerate(ancestors) if (folder / ".git").exists()), 2)
+    paths = (path for up in ancestors[: depth + 1] for path in (up / name, *sorted(up.glob(f"*/{name}"))))
+    return next((p for p in paths if p.is_file()), None)
 
 
 def includers(path: Path) -> Iterator[str]:

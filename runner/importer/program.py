@@ -83,6 +83,11 @@ class Function:
         return text_of(self.node)[: (body.start_byte if body else 0) - self.node.start_byte]
 
     @cached_property
+    def is_of_host(self) -> bool:
+        """Whether only the host runs it."""
+        return not re.search("__global__|__device__", self.head)
+
+    @cached_property
     def calls(self) -> tuple[Call, ...]:
         """The calls in the body, launches too."""
         return tuple(Call(_called(n), n) for n in descendants(self.node) if n.type == "call_expression")

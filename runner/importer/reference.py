@@ -133,8 +133,12 @@ def _candidates(task: Task, resolver: Resolver) -> Iterator[Function]:
     """Functions of the host that may compute what the kernel does: those that take all its outputs."""
     inputs = set(task.arrays.values()) - task.outputs
     for function in (f for each in resolver.program.functions.values() for f in each):
-        is_plain = not re.search("__global__|__device__", function.head) and function.name != "main"
-        if is_plain and task.outputs and not any(call.launch for call in function.calls):
+        if (
+            function.is_of_host
+            and function.name != "main"
+            and task.outputs
+            and not any(call.launch for call in function.calls)
+        ):
             bound = set(_bound_arrays(task, resolver, function).values())
             if task.outputs <= bound and (inputs & bound or not inputs):
                 yield function
