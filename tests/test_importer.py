@@ -595,3 +595,37 @@ def test_a_kernel_that_may_write_through_an_argument_has_no_no_output(tmp_path):
     derived = written(tmp_path, "derived")[1]
     assert "structs" not in derived
     assert derived["arguments"][0]["dtype"] == "???"
+
+
+CORRECTED = """
+void step_cpu(float* x, float beta, int t, int n) { for (int i = 0; i < n; i++) x[i] = x[i] / (1.0f - powf(beta, t)); }
+
+__global__ void step(float* x, float correction, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] = x[i] / correction;
+}
+
+int main()
+{
+    const int n = 1000, t = 10;
+    const float beta = 0.9f;
+    float *x, *host = (float*)malloc(n * sizeof(float));
+    cudaMalloc(&x, n * sizeof(float));
+    cudaMemcpy(x, host, n * sizeof(float), cudaMemcpyHostToDevice);
+    step_cpu(host, beta, t, n);
+    step<<<(n + 127) / 128, 128>>>(x, CORRECTION, n);
+}
+"""
+
+
+@pytest.mark.parametrize(("given", "value"), [("1.0f - powf(beta, t)", None), ("measured(t)", "???")])
+def test_a_value_that_only_the_kernel_knows_is_no_guess(given, value, tmp_path):
+    """A reference of the host does not depend on it, so that only the right value gives the right result."""
+    write_files(tmp_path, {"step.cu": CORRECTED.replace("CORRECTION", given)})
+    assert run(tmp_path, "import", "step.cu").code == 0
+    text, content = written(tmp_path, "step")
+    assert "as step_cpu computes them" in text
+    assert content["parameters"].get("correction") == value, text
+    if value is None:
+        assert run(tmp_path, "--config-dir", "my_kernels", "kernel=step", "device=cpu").code == 0

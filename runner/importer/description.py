@@ -170,10 +170,17 @@ class Description:
             return
         self.answer = find(self._task(self.function), self.resolver)
         if self.reference is not None:
-            for name in self.opened:
+            for name in filter(self.tells, self.opened):
                 self.parameters.by_name[name].default = 1
                 self.parameters.by_name[name].note += "; any value?"
             self.sizes = {**{name.partition(".")[0]: n for name, n in self.reference.elements.items()}, **self.sizes}
+
+    def tells(self, name: str) -> bool:
+        """Whether the reference holds for any value of a parameter: it was read from the kernel, or depends on it."""
+        if self.reference is None:
+            return False
+        words = (word for text in self.reference.expressions.values() for word in re.findall(r"\w+", text))
+        return self.answer.is_own or name in words
 
     def _task(self, function: Function) -> Task:
         kernel, geometry = self.facts.kernel, self._geometry()

@@ -14,7 +14,7 @@ from runner.importer.terms import Term
 
 USUAL = (256,)  # threads, where the file leaves the block open
 _BLOCK_NAME = re.compile(r"(?i).*(block|blk|thr|tpb|tile|wg|work_?group|bdim).*|bs|b")
-_FREE = ("number", "name", "+", "-", "*", "/", "//", "%", "<<", ">>", "&", "|", "^", "cast", "call", "negative")
+_FREE = ("number", "name", "+", "-", "*", "/", "//", "%", "**", "<<", ">>", "&", "|", "^", "cast", "call", "negative")
 
 Add = Callable[[str, Any, str], str]  # adds a parameter of a name, with a default and a comment; returns its name
 
@@ -49,6 +49,7 @@ class Launched:
         """A resolved term with the YAML's names; `None` if the file leaves it open."""
         changed = terms.replaced(term, self._constant)
         changed = terms.replaced(changed, lambda t: t[2] if t[0] == "cast" and not terms.is_real_type(t[1]) else None)
+        changed = terms.replaced(changed, _power)
         if any(
             t[0] not in _FREE or (t[0] == "call" and t[1] not in ("ceil_div", "min", "max"))
             for t in terms.leaves(changed)
@@ -99,6 +100,11 @@ class Launched:
             return None
 
         return terms.replaced(term, change)
+
+
+def _power(term: Term) -> Term | None:
+    is_power = term[0] == "call" and len(term) == 4 and term[1].removeprefix("std::") in ("pow", "powf")
+    return ("**", *term[2:]) if is_power else None
 
 
 def whole_divisions(grid: Iterable[Term | None]) -> dict[str, str]:

@@ -68,7 +68,7 @@ def choose_lengths(d: Description) -> None:
         if name in lengths:
             parameter.default = -(-(MANY if len(opened) == 1 else FEW) // unit) * unit
             parameter.note = f"any length; the program reads it when it runs{f', {where}' if where else ''}"
-        elif d.reference is not None:
+        elif d.tells(name):
             parameter.default = 1
             parameter.note += "; any value?"
     parameters = d.parameters.by_name

@@ -30,6 +30,8 @@ def yaml_text(term: Term, level: int = 0) -> str:
             return f"({text})" if level > 9 else text
         case ("call", ("ceil_div" | "min" | "max") as function, *given):
             return f"{function}({', '.join(map(yaml_text, given))})"
+        case ("**", left, right):
+            return f"{yaml_text(left, OPERAND)} ** {yaml_text(right, OPERAND)}"
         case (str(operator), left, right) if operator in _LEVELS:
             own = _LEVELS[operator]
             text = f"{yaml_text(left, own)} {_WORDS.get(operator, operator)} {yaml_text(right, own + 1)}"

@@ -6,6 +6,7 @@ integer arithmetic unless an operand is real; so `/` is read as `//` for integer
 
 from __future__ import annotations
 
+import math
 import operator as operators
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -16,6 +17,7 @@ Polynomial = dict[tuple[Term, ...], int | float]  # a coefficient for each produ
 LARGEST = 1 << 64  # of a folded integer
 UNKNOWN: Term = ("unknown",)
 
+_LARGEST = 1000  # binary exponent of a folded real number
 BINARY = frozenset("+ - * / % << >> & | ^ < <= > >= == != && ||".split())
 _REAL_TYPES = frozenset("float double half __half bfloat16 __nv_bfloat16 nv_bfloat16 floatX real".split())
 _CEILS = ("ceil", "ceilf", "std::ceil")
@@ -86,6 +88,8 @@ def _called(function: str, given: list[Any]) -> int | float | None:
             return type(x)(-(-x // 1))
         case ("sqrt" | "sqrtf", int() | float() as x) if x >= 0:
             return float(x**0.5)
+        case ("pow" | "powf", int() | float() as x, int() | float() as y) if x > 0 and abs(y * math.log2(x)) < _LARGEST:
+            return math.pow(x, y)
         case ("ceil_div", int(x), int(y)) if y:
             return -(-x // y)
         case ("min" | "max", int() | float() as x, int() | float() as y):
