@@ -133,6 +133,17 @@ def test_a_complete_sweep_is_reported_again(uninterrupted, tmp_path):
     assert content(folder) == before
 
 
+def test_a_damaged_row_of_a_complete_sweep_is_one_sentence(uninterrupted, tmp_path):
+    """An infinite number of threads, which no integer of the table can be."""
+    folder = shutil.copytree(uninterrupted, tmp_path / "sweep")
+    row = json.loads((folder / "0" / "result.json").read_text())
+    (folder / "0" / "result.json").write_text(json.dumps({**row, "block_x": float("inf")}))
+    done = resume(tmp_path, folder)
+    assert done.returncode == 2, done.stderr
+    assert "sweep: malformed run folder (OverflowError" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_folder_of_an_older_version_goes_on_as_one_of_today(uninterrupted, tmp_path):
     """Another device is refused, though the settings of then had a key more; old times give way to new ones."""
     folder = tmp_path / "sweep"

@@ -17,6 +17,7 @@ from runner.display.terminal import Console
 from runner.errors import DeviceUnavailable, UsageError
 from runner.record import stored_rows
 from runner.record.folder import RunFolder
+from runner.record.runs import reading
 from runner.sweep import ledger
 from runner.sweep.session import Session
 
@@ -97,10 +98,12 @@ def _command_to_resume(folder: RunFolder) -> str:
 def _write_report(folder: RunFolder, session: Session) -> int:
     """Write table, figures, report and summary from the folder; returns the exit status of its rows."""
     try:
-        rows, options = stored_rows.collect(folder), session.options
-        if folder.has(folder.trials):  # a search plans its jobs while it runs
-            ledger.gather_plan(folder)
-        stored_rows.write(folder, rows)
+        options = session.options
+        with reading(folder.path):  # a folder that is resumed may be damaged
+            rows = stored_rows.collect(folder)
+            if folder.has(folder.trials):  # a search plans its jobs while it runs
+                ledger.gather_plan(folder)
+            stored_rows.write(folder, rows)
         console = Console(stderr=options.json)
         report.publish(folder.path, console, brief=options.quiet, renderers=session.renderers)
         if options.json:

@@ -19,7 +19,8 @@ from runner.importer.tuning import AXES
 
 MAX_ELEMENTS = 1 << 21  # of all arrays, so that the first run takes seconds on the CPU device
 MAX_WORK = 1 << 25  # threads, each with a loop over the largest length, likewise
-FEW, MANY = 256, 1 << 16  # a length that the file leaves open: one of several, or the only one
+FEW = 256
+OPENED = {1: 1 << 16, 2: FEW, 3: 64}  # lengths that the file leaves open, by their number; more have 32 each
 _TESTING = frozenset("if_statement conditional_expression while_statement".split())
 
 
@@ -62,11 +63,13 @@ def choose_lengths(d: Description) -> None:
     lengths = {t[1] for part in parts for t in terms.leaves(part) if t[0] == "name"} - of_types
     unknown = {name: where for name, where in d.host.unknown.items() if name not in of_types}
     opened = [name for name in unknown if name in lengths]
-    unit = math.lcm(math.prod(d.host.sizes), 64) if len(opened) == 1 else math.lcm(*d.host.sizes, 64)
+    length = OPENED.get(len(opened), 32)
+    whole = math.lcm(math.prod(d.host.sizes), 64) if len(opened) == 1 else math.lcm(*d.host.sizes, 64)
+    unit = whole if len(opened) <= 2 else length  # many lengths are multiplied, so each must be small
     for name, where in unknown.items():
         parameter = d.parameters.by_name[name]
         if name in lengths:
-            parameter.default = -(-(MANY if len(opened) == 1 else FEW) // unit) * unit
+            parameter.default = -(-length // unit) * unit
             parameter.note = f"any length; the program reads it when it runs{f', {where}' if where else ''}"
         elif d.tells(name):
             parameter.default = 1
