@@ -6,6 +6,12 @@ The commands are `python -m runner` and its modules.
 
 from __future__ import annotations
 
+import sys
+
+if sys.argv[:1] == ["-m"] and not sys.flags.safe_path and sys.path:
+    # `python -m runner` looks for modules in the working folder first, which may be a stranger's.
+    del sys.path[0]
+
 TYPE_CHECKING = False  # until `typing` is imported, Ctrl-C would show a traceback
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -1,4 +1,7 @@
-"""The environment of Python processes that this program starts, so that they import this same package."""
+"""The environment of Python processes that this program starts, so that they import this same package.
+
+They look for no modules in the working folder, which may be a stranger's.
+"""
 
 from __future__ import annotations
 
@@ -13,5 +16,5 @@ def python_path() -> str:
 
 
 def environment() -> dict[str, str]:
-    """The environment of a child process: this one's with another PYTHONPATH."""
-    return {**os.environ, "PYTHONPATH": python_path()}
+    """The environment of a child process: this one's with another PYTHONPATH, and without the working folder in it."""
+    return {**os.environ, "PYTHONPATH": python_path(), "PYTHONSAFEPATH": "1"}

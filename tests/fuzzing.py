@@ -33,7 +33,7 @@ def fuzzed(count, corpus=(), fewest=FEWEST):
         for found in corpus:
             test = example(found)(test)
         return settings(
-            max_examples=10 * count if LONG_RUN else max(fewest, count // 6),
+            max_examples=10 * count if LONG_RUN else max(fewest, count // 12),
             derandomize=not LONG_RUN,
             database=None,
             deadline=None,

@@ -198,6 +198,15 @@ def test_a_row_without_a_status_is_measured_again(given):
     assert json.loads(path.read_text())["status"] == "ok"
 
 
+def test_a_damaged_row_does_not_cost_the_table_its_own(given):
+    """`report` says which file it is, and leaves results.csv as it was."""
+    table = (given / "results.csv").read_bytes()
+    (given / "0" / "result.json").write_text(json.dumps({"status": ["ok"]}))
+    done = processes.run(given.parent, given, module="runner.report")
+    assert (done.code, "0/result.json: is damaged; " in done.err) == (2, True), done.err
+    assert (given / "results.csv").read_bytes() == table
+
+
 def test_the_live_page_says_what_is_wrong(given):
     """The server goes on."""
     instead("0", "a link to a folder outside")(given)

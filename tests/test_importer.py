@@ -629,3 +629,20 @@ def test_a_value_that_only_the_kernel_knows_is_no_guess(given, value, tmp_path):
     assert content["parameters"].get("correction") == value, text
     if value is None:
         assert run(tmp_path, "--config-dir", "my_kernels", "kernel=step", "device=cpu").code == 0
+
+
+def test_macros_that_double_each_other_end(tmp_path):
+    """Sixty of them are a number of the launch, not an expression of 2^60 terms."""
+    macros = "".join(f"#define A{n} (A{n - 1} + A{n - 1})\n" for n in range(1, 60))
+    kernel = "__global__ void a(float* x, int n) { x[0] = n; }\n"
+    main = "int main() { float* d; cudaMalloc(&d, A59 * 4); a<<<A59, 128>>>(d, A59); }\n"
+    write_files(tmp_path, {"a.cu": f"#define A0 1\n{macros}{kernel}{main}"})
+    assert run(tmp_path, "import", "a.cu", cpu_s=10).code == 0
+
+
+def test_a_path_of_any_letters_is_written_as_one(tmp_path):
+    """A colon and a bracket are YAML's own, unless they are quoted."""
+    name = "a: [b.cu"
+    write_files(tmp_path, {name: "__global__ void a(float* x, int n) { x[0] = n; }\n"})
+    assert run(tmp_path, "import", name).code == 0
+    assert written(tmp_path, "a")[1]["source"] == f"../../{name}"

@@ -1,6 +1,8 @@
 """Commands that only look run no code of a kernel's author, and what a YAML says is data."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 import yaml
@@ -140,3 +142,19 @@ def test_an_include_of_a_pipe_or_a_device_is_refused(theirs, tmp_path, name):
     done = run(tmp_path, *SWEEP, "hydra.sweep.dir=out")
     assert done.code == 1, done.err
     assert f"mine.cu:2: #include {name.rpartition('/')[2]}: expected a file, not a pipe or a device" in done.out
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("-m", "runner", "--dry-run", *SWEEP), ("-m", "runner", "show"), ("-m", "runner.list"),
+        ("-P", "-c", "from runner.__main__ import main; main()", "--dry-run", *SWEEP),
+    ],
+)  # fmt: skip
+def test_no_module_of_the_working_folder_is_imported(theirs, tmp_path, command):
+    """A stranger's folder may have a numpy.py, which neither the program nor its workers take for NumPy."""
+    for name in ("numpy", "yaml", "random", "typing"):
+        (tmp_path / f"{name}.py").write_text("open('ran', 'w')\n")
+    done = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, check=False, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "ran").exists()

@@ -105,3 +105,41 @@ def test_a_range_to_infinity_is_refused(mine):
     """Only contents may be infinite, not the ends of a range."""
     with pytest.raises(UsageError, match="inf is not a number between"):
         case_of(mine("fill: random", "fill: {range: [0, .inf]}"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32"])
+def test_what_is_added_behind_an_output_is_found(dtype, bench, tmp_path):
+    """Memory behind an array changes when a kernel adds a moderate number to it, of every type and length."""
+    text = "__global__ void mine(SCALAR* y, int n) { int i = threadIdx.x; if (i <= n) y[i] = y[i] + SCALAR(1); }\n"
+    yaml = f"""parameters: {{block: 64, size: 37, dtype: {dtype}}}
+macros: [SCALAR]
+arguments:
+  - {{name: y, role: inout, dtype: dtype, shape: size, fill: index}}
+  - {{name: n, scalar: int32, value: size}}
+grid: 1
+reference: {{y: y + 1}}
+"""
+    write_files(tmp_path, {"mine.cu": text, "mine.yaml": yaml})
+    outcome = bench.run(case_of(read_kernel(tmp_path / "mine.yaml")))
+    assert outcome.status in ("hazard", "mismatch"), outcome
+    assert "'y': index 37" in outcome.reason or "outside 'y', beyond its end" in outcome.reason
+
+
+@pytest.mark.parametrize("fill", ["nan", "inf"])
+def test_a_check_of_nothing_finite_proves_nothing(fill, bench, tmp_path):
+    """Any kernel that gives NaN would pass, so the case is unproven."""
+    yaml = f"""parameters: {{block: 64, size: 100}}
+arguments:
+  - {{name: x, role: in, dtype: float32, shape: size, fill: {fill}}}
+  - {{name: y, role: out, dtype: float32, shape: size}}
+  - {{name: n, scalar: int32, value: size}}
+grid: ceil_div(size, block)
+reference: {{y: 3 * x}}
+"""
+    text = """__global__ void mine(const float* x, float* y, int n)
+{ int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = x[i]; }
+"""
+    write_files(tmp_path, {"mine.cu": text, "mine.yaml": yaml})
+    outcome = bench.run(case_of(read_kernel(tmp_path / "mine.yaml")))
+    assert outcome.status == "unproven"
+    assert "no element of 'y' is expected to be finite" in outcome.reason

@@ -166,3 +166,14 @@ def test_the_other_fills_are_what_they_say():
     assert list(fill((0.0, 4 / 105), (2,), dtype, 0, "in")) == [0, np.float32(4 / 105)]
     large = (2**53 + 1, -(2**63))  # beyond a double's 53 bits
     assert list(fill(large, (2,), DTYPES["int64"], 0, "in")) == list(large)
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage", b"\x93NUMPY\x01\x00", None])
+def test_a_damaged_file_is_one_sentence(write, content):
+    """Without NumPy's own words, which advise to unpickle it. `None` stands for a file that ends early."""
+    path = write("[2, 2]", "[2, 2]")
+    (file,) = path.parent.rglob("f.npy")
+    file.write_bytes(file.read_bytes()[:-4] if content is None else content)
+    with pytest.raises(UsageError) as e:
+        contents(case_of(read_kernel(path)))
+    assert "f.npy: not a whole file of np.save with numbers" in str(e.value)

@@ -215,6 +215,8 @@ def _parsed(text: str, where: str) -> ast.Expression:
         tree: ast.Expression = _Restored().visit(read)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise UsageError(f"{where}: '{shortened(text)}' is not a valid expression") from None
+    if isinstance(tree.body, ast.Tuple):
+        raise UsageError(f"{where}: '{shortened(text)}' is several expressions; expected one")
     return tree
 
 

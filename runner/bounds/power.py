@@ -31,6 +31,7 @@ class Power:
     allowed: float  # the largest relative error of a typical element that passes; 0: only exact values, infinity: any
     passing: frozenset[str] = frozenset()  # the wrong results that pass, in words
     compared: bool = True  # whether any element was compared
+    finite: bool = True  # whether any compared element is expected to be a finite number
 
     @property
     def is_weak(self) -> bool:
@@ -41,7 +42,8 @@ class Power:
         """The power of both checks together: a wrong result must pass each."""
         if not (self.compared and other.compared):
             return self if self.compared else other
-        return Power(min(self.allowed, other.allowed), self.passing & other.passing)
+        finite = self.finite or other.finite
+        return Power(min(self.allowed, other.allowed), self.passing & other.passing, finite=finite)
 
 
 def together(first: Mapping[str, Power], second: Mapping[str, Power]) -> dict[str, Power]:
@@ -63,7 +65,8 @@ def power_of(expected: Elements, defined: Mask, dtype: np.dtype[Any]) -> Power:
         typical = finite & (values != 0)
         relative = np.where(error == 0, 0, error / np.abs(values))[typical if typical.any() else finite]
         allowed = float(np.median(relative)) if relative.size else 0.0
-        return Power(allowed, frozenset(_passing(expected, defined, dtype, (low, high, values), sample)))
+        passing = frozenset(_passing(expected, defined, dtype, (low, high, values), sample))
+        return Power(allowed, passing, finite=bool(finite.any()))
 
 
 def _sample(defined: Mask) -> NDArray[np.intp]:

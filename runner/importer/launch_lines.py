@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import re
 from collections.abc import Iterable, Iterator
@@ -24,7 +25,9 @@ MAX_BLOCK = 1024  # threads
 
 
 def plain_or_quoted(text: str) -> str:
-    """An expression within a list or a mapping of YAML."""
+    """An expression or a path within a list or a mapping of YAML."""
+    if '"' in text or "\\" in text:
+        return json.dumps(text)
     return f'"{text}"' if re.search(r"[,{}\[\]:#]", text) or text[0] in "!&*|>@`\"'%?-" else text
 
 

@@ -6,6 +6,7 @@ program's run decides, such as its command line, is left open.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +16,7 @@ from runner.importer.terms import UNKNOWN, Term
 
 DEEPEST = 100  # levels of expressions and of names that stand for each other
 DEEPEST_CALL = 6  # functions between a launch and the constants that it depends on
+MOST_TERMS = 400  # of a name's expression; a larger one, as of macros that double each other, is its number alone
 MOST_STEPS = 20_000  # terms visited for one expression, so that a hostile file ends
 _CEIL_DIV = frozenset("ceil_div cdiv div_up divUp DIVUP iDivUp".split())
 _OPEN = frozenset("unknown call method index member".split())
@@ -59,6 +61,7 @@ class Resolver:
     def __init__(self, program: Program) -> None:
         self.program = program
         self._steps = 0
+        self._known: dict[str, Term] = {}  # the file's constants and macros, which are the same everywhere
 
     def scope(self, function: Function, before: int, depth: int = 0) -> Scope:
         """The scope of a function's body, bound to its first caller."""
@@ -146,8 +149,21 @@ class Resolver:
             body, where = self.program.globals[text]
         if body is None:
             return ("constant", text, None, where, False)
-        inner = self.resolve(body, None if is_global else scope, depth)
-        known = terms.value(inner)
+        if is_global and text in self._known:
+            return self._known[text]
+        found = self._value(text, body, where, None if is_global else scope, depth)
+        if is_global and self._steps <= MOST_STEPS and depth < DEEPEST:
+            self._known[text] = found
+        return found
+
+    def _value(self, text: str, body: Term, where: str, scope: Scope | None, depth: int) -> Term:
+        """What a name stands for: a number as a constant, or an expression. The file's own names have no scope."""
+        is_global = scope is None
+        inner = self.resolve(body, scope, depth)
+        is_large = sum(1 for _ in itertools.islice(terms.leaves(inner), MOST_TERMS + 1)) > MOST_TERMS
+        known = terms.value(terms.numbers(inner) if is_large else inner)
+        if is_large and known is None:
+            return UNKNOWN
         if known is not None:
             return ("constant", text, known, where, is_global)
         return ("constant", text, None, where, False) if is_open(inner) and inner[0] != "constant" else inner

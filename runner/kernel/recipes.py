@@ -268,8 +268,10 @@ def file_mismatch(recipe: Recipe, shape: tuple[int, ...], dtype: DType) -> str:
         return ""
     try:
         there = np.load(recipe.file, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as e:
+    except FileNotFoundError as e:
         raise UsageError(f"{recipe.where}: {recipe.file.name}: {e}") from None
+    except Exception:  # noqa: BLE001  (NumPy raises almost any error for a damaged file, and advises to unpickle it)
+        raise UsageError(f"{recipe.where}: {recipe.file.name}: not a whole file of np.save with numbers") from None
     kind = there.dtype if there.dtype.kind != "V" or there.dtype.names else np.dtype((np.void, there.dtype.itemsize))
     same = kind == dtype.numpy or (kind.kind == "V" and not kind.names and kind.itemsize == dtype.numpy.itemsize)
     if same and there.shape == dtype.host_shape(shape):

@@ -173,7 +173,7 @@ class RunFolder:
         return content
 
     def record(self, number: int) -> dict[str, Any] | None:
-        """The content of a job's case.json; `None` if it is missing or torn. Raises `UsageError` for other content."""
+        """The content of a job's case.json; `None` if it is missing or torn. Raises `UsageError` for others."""
         content: dict[str, Any] | None = self.json(self.case(number))
         if content is None or _is_record(content):
             return content

@@ -69,12 +69,19 @@ def as_json_lines(rows: list[Row]) -> str:
 
 
 def collect(folder: RunFolder) -> list[Row]:
-    """The rows of a folder in the order of its jobs. A planned case without a row is `not_run`."""
+    """The rows of a folder in the order of its jobs. A planned case without a row is `not_run`.
+
+    Raises UsageError if a row is damaged, since the table would lose the one that it has.
+    """
     rows: dict[tuple[str, ...], Row] = {}
     for number in folder.jobs():
         case = folder.record(number)
         if case is not None and "same_as" not in case:
-            rows.setdefault(tuple(case["run"]), folder.row(number) or case["row"])
+            row = folder.row(number)
+            if row is None and folder.json(folder.result(number)) is not None:
+                again = f"python -m runner.resume {folder.path} measures the case again"
+                raise UsageError(f"{folder.result(number)}: is damaged; {again}")
+            rows.setdefault(tuple(case["run"]), row or case["row"])
     return list(rows.values())
 
 

@@ -34,6 +34,11 @@ def why_unproven(case: Case, powers: Mapping[str, Power]) -> str:
         if not power.compared:
             hint = "; leave an array out of the reference if its content does not matter" if len(powers) > 1 else ""
             return f"no element of '{name}' is compared: its reference leaves all of them undefined{hint}"
+        if not power.finite:
+            return (
+                f"not shown to be correct: no element of '{name}' is expected to be finite, and many wrong kernels "
+                "give NaN and infinity, too; fill the inputs with finite values, at least in part"
+            )
         if power.is_weak:
             error = f"errors of {power.allowed:.0%}" if math.isfinite(power.allowed) else "any error"
             also = f" ({', '.join(sorted(power.passing))})" if power.passing else ""

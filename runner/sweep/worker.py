@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from runner.sweep.measure import Round
 
 PATIENCE_S = 600.0  # limit of a step that launches nothing: inputs and references of 2**30 elements take minutes
+LOADING_S = 120.0  # limit of loading a program: a Python function may import a large library
 GRACE_S = 5.0  # added to the time limit of a launch
 STARTUP_S = 120.0
 KILLED_S = 1.0  # wait after SIGKILL: a batch system then kills the parent, too, before it records a crash
@@ -198,7 +199,8 @@ class Worker:
         meanwhile()
         step = "starting"
         while True:
-            limit = task.time_limit_s + GRACE_S if step in LAUNCHING else PATIENCE_S
+            limit = LOADING_S if step == "loading" else PATIENCE_S
+            limit = task.time_limit_s + GRACE_S if step in LAUNCHING else limit
             answer = self._receive(limit)
             if isinstance(answer, str):
                 step = answer

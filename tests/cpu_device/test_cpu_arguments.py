@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from runner.device import Role
-from runner.device.cpu.memory import CANARY
 from runner.errors import LaunchError, OutOfMemory
 
 TEXT = 'extern "C" __global__ void reduceShfl(const int *in, int *out, long long size) { if (size) out[0] = in[0]; }\n'
@@ -137,7 +136,7 @@ def test_offset_leaves_elements_before_the_pointer(bench, tmp_path, offset):
     out = bench.place(np.zeros(3, np.int64))
     given = bench.place(np.full(7, 5, np.float32), Role.IN, "given", offset)
     bench.launch(bench.load(bench.text(tmp_path, text)), given, out, np.int32(offset), block=1)
-    garbage = int(np.full(4, CANARY, np.uint8).view(np.float32)[0])
+    garbage = int(np.full(4, Role.IN.guard_byte, np.uint8).view(np.float32)[0])
     assert list(out.read()) == [offset * 4 % 16, garbage if offset else 0, 5]
 
 

@@ -10,11 +10,9 @@ COLOURS = ["color-contrast", "link-in-text-block"]  # the rules about them
 LADDER = ("reduceGmem", "reduceSmem", "reduceShfl")
 RUNS = {
     "figures": ([r for r in runs.sweep((18, 20, 24), (128, 256)) if r["kernel"] in LADDER], {}),
-    "failures": (runs.failures(), {}),
+    "failures": ([*runs.failures(), *(runs.failed(n, "crashed", "why\n" * 400, block=64 + n) for n in range(2))], {}),
     "emulated": (runs.emulated(), {}),
     "lanes": (tour(), {"columns": COLUMNS}),
-    "one case": ([runs.row()], {"environment": {}}),
-    "long reasons": ([runs.failed(n, "crashed", "why\n" * 400, block=64 + n) for n in range(2)], {}),
 }
 
 

@@ -26,7 +26,6 @@ from runner.errors import Hazard, OutOfMemory
 
 ALIGNMENT = 16  # of float4, the widest access of a thread
 GUARD_BYTES = 256 << 20
-CANARY = 0x5C
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
@@ -123,7 +122,8 @@ class GuardedArray(HostArray):
         self._tail = memory_at(self.begin + value.nbytes, end - self.begin - value.nbytes)
         self._front = memory_at(self._body, self.begin - self._body)
         self._content = memory_at(self.begin, value.nbytes)
-        self._tail[:] = self._front[:] = CANARY
+        self._canary = role.guard_byte
+        self._tail[:] = self._front[:] = self._canary
         self._content[:] = content
         if role is Role.IN:
             self._protect(mmap.PROT_READ)
@@ -158,10 +158,10 @@ class GuardedArray(HostArray):
     def check_canaries(self) -> None:
         """Raise a `Hazard` if the kernel has written to the bytes around the content."""
         for canary, begin in ((self._front, self._body), (self._tail, self.begin + self._content.size)):
-            changed = np.flatnonzero(canary != CANARY)
+            changed = np.flatnonzero(canary != self._canary)
             if changed.size:
                 element = (begin + int(changed[0]) - self.begin) // self.dtype.itemsize
-                canary[:] = CANARY
+                canary[:] = self._canary
                 found_late = "(found after the launch, so the line is not known)"
                 raise Hazard(f"out-of-bounds write of {self.describe_out_of_bounds(element)} {found_late}")
 

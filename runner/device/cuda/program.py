@@ -20,7 +20,6 @@ from runner.device.cuda.guard import Guard
 from runner.errors import LaunchError
 
 GUARD_BYTES = 512  # on either side; a multiple of the driver's alignment of 256 bytes
-GUARD_BYTE = 0x5C
 VARIABLES = (".nv.global", ".nv.constant3")  # the sections of __device__ and __constant__ variables
 
 
@@ -166,8 +165,8 @@ class CudaArray(Array):
         self._memory = driver.mem_alloc(self._end + GUARD_BYTES)
         self.begin = self._content = int(self._memory) + self._start
         self.pointer = self._content + lead * value.itemsize  # what the kernel gets
-        driver.memset_d8(int(self._memory), GUARD_BYTE, self._start)
-        driver.memset_d8(int(self._memory) + self._end, GUARD_BYTE, GUARD_BYTES)
+        driver.memset_d8(int(self._memory), role.guard_byte, self._start)
+        driver.memset_d8(int(self._memory) + self._end, role.guard_byte, GUARD_BYTES)
         if first is None and value.nbytes:
             driver.memcpy_htod(self._content, self.host)
             if role is Role.INOUT:
@@ -203,7 +202,7 @@ class CudaArray(Array):
         for where, start, size in (("before its start", 0, self._start), ("beyond its end", self._end, GUARD_BYTES)):
             guard = np.empty(size, np.uint8)
             driver.memcpy_dtoh(guard, int(self._memory) + start)
-            if (guard != GUARD_BYTE).any():
+            if (guard != self.role.guard_byte).any():
                 return where
         return ""
 
