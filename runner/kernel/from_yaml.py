@@ -80,13 +80,6 @@ def composed(content: Any, yaml: Path, folders: Sequence[Path], loader: Any = LO
     return own.raw if common is None else _merged(_content(common, loader), own.raw)
 
 
-def _baseline(name: str, d: Reader) -> str:
-    baseline = d.text("baseline", "")
-    if baseline == name:
-        raise UsageError(f"{d.where}: baseline: {name} is the kernel itself; expected another kernel")
-    return baseline
-
-
 def _kernel(name: str, d: Reader, yaml: Path, common: Path | None, own: Mapping[str, Any]) -> Kernel:
     """Read the merged keys of a kernel, of which `own` are those of its file."""
     result = () if "no_output" in d.raw else ("reference",)
@@ -128,7 +121,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None, own: Mapping[
         summary=d.text("summary", ""),
         origin=d.text("origin", ""),
         family=_family_name(d, name),
-        baseline=_baseline(name, d),
+        baseline=d.text("baseline", ""),
         ceiling=d.flag("ceiling", default=False),
         finish=d.choice("finish", ("host", "device"), "device"),
         min_arch=_min_arch(d),
