@@ -142,7 +142,7 @@ def run_command(work: Callable[[], int]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return FAILED
     except OSError as e:
-        return say(f"{e.filename or 'a file'}: {e.strerror or e}", MISTAKE)
+        return say(f"{e.filename or 'standard output or a file'}: {e.strerror or e}", MISTAKE)
     except (UsageError, DeviceUnavailable) as e:
         return say(str(e), MISTAKE)
     except Exception:

@@ -52,6 +52,8 @@ def sweep(
     if len({each.name for each in own}) < len(own):
         raise UsageError(f"kernel={[each.name for each in own]}: two kernels have the same name; rename one")
     given = values if kernel is None else {"kernel": kernels, **values}
+    if not isinstance(overrides, Iterable):
+        raise UsageError(f"overrides={overrides!r}: expected a text KEY=VALUE, or several")
     raw = [overrides] if isinstance(overrides, str) else list(overrides)
     if options := [word for word in raw if not isinstance(word, str) or word.startswith("-")]:
         raise UsageError(f"overrides: {options[0]!r}: expected KEY=VALUE; options such as --dry-run are the command's")

@@ -65,13 +65,16 @@ class Formula(ABC):
     def __post_init__(self) -> None:
         allowed = (*_SYNTAX, *self.SYNTAX, *(k for k in self.TABLE if not isinstance(k, str)))
         functions = ", ".join(k for k in self.TABLE if isinstance(k, str))
+        if isinstance(self.tree.body, ast.Tuple):
+            raise UsageError(f"{self.shown} is several expressions; expected one")
         for node in ast.walk(self.tree):
             wrong = ""
             if not isinstance(node, allowed):
                 used = "/; write // or ceil_div" if isinstance(node, ast.Div) else type(node).__name__
                 wrong = f"uses {used}; allowed: {self.OPERATORS}, and the functions {functions}"
             elif isinstance(node, ast.Constant) and not isinstance(node.value, self.CONSTANTS):
-                wrong = f"has the constant {shortened(repr(node.value))}; only numbers are allowed"
+                kind = "numbers" if float in self.CONSTANTS else "whole numbers"
+                wrong = f"has the constant {shortened(repr(node.value))}; only {kind} are allowed"
             elif isinstance(node, ast.Constant) and bits(node.value) > LARGEST_BITS:
                 wrong = f"has a number of more than {LARGEST_BITS} bits"
             elif isinstance(node, ast.Call) and (not isinstance(node.func, ast.Name) or node.func.id not in self.TABLE):
@@ -213,10 +216,10 @@ def _parsed(text: str, where: str) -> ast.Expression:
         if level:
             raise UsageError(f"{where}: '{shortened(text)}' is nested more than {DEEPEST} levels deep")
         tree: ast.Expression = _Restored().visit(read)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise UsageError(f"{where}: '{shortened(text)}' is not a valid expression") from None
-    if isinstance(tree.body, ast.Tuple):
-        raise UsageError(f"{where}: '{shortened(text)}' is several expressions; expected one")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
+        nested = isinstance(e, RecursionError | MemoryError) or "too many nested" in str(e)
+        wrong = f"is nested more than {DEEPEST} levels deep" if nested else "is not a valid expression"
+        raise UsageError(f"{where}: '{shortened(text)}' {wrong}") from None
     return tree
 
 

@@ -132,5 +132,6 @@ def _kernels(source: Source, kernel: str) -> tuple[list[Kernel], list[Kernel]]:
         chosen = chosen or [k for k in own if not plain_name or k.name.rpartition("::")[2] == plain_name]
     if not chosen:
         names = f"available: {', '.join(map(str, kernels))}" if kernels else "it has no __global__ function"
+        names += "; it has zeros between its letters, so it may be UTF-16: expected UTF-8" * ("\0" in source.text)
         raise UsageError(f"{source.path}: {f'it has no kernel {kernel!r}; ' if kernel else ''}{names}")
     return kernels, chosen

@@ -57,7 +57,7 @@ def read_script(path: Path) -> Tuning:
     Raises UsageError if the file is not Python, or does not call `tune_kernel`.
     """
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = ast.parse(path.read_text(encoding="utf-8"), filename=path.name)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
         raise UsageError(f"{path}: not a Python script: {str(e) or 'it is nested too deeply'}") from None
     known: dict[str, Any] = {}
@@ -74,7 +74,8 @@ def read_t1(path: Path) -> Tuning:
     try:
         return _refuse_unusable(_of_t1(load_json(path.read_text(encoding="utf-8")), path.parent), path)
     except (SyntaxError, ValueError, KeyError, TypeError, AttributeError) as e:
-        kinds = {KeyError: f"it lacks {e}", TooMuch: f"it {e}"}
+        shape = "its parts are not those of T1"
+        kinds = {KeyError: f"it lacks {e}", TooMuch: f"it {e}", TypeError: shape, AttributeError: shape}
         why = kinds.get(type(e), f"{type(e).__name__}: {e}")
         raise UsageError(f"{path}: not a T1 file: {why}") from None
 

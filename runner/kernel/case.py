@@ -342,7 +342,8 @@ class Case:
             return MemberFills(tuple((name, self._fill(of)) for name, of in fill.fills))
         if isinstance(fill, Recipe):
             return fill.resolved(self.variables)
-        return str(dict(self.parameters).get(fill, fill)) if isinstance(fill, str) else fill
+        chosen = dict(self.parameters).get(fill) if isinstance(fill, str) else None
+        return chosen if isinstance(chosen, str) else fill  # a number's name may be a fill's, too
 
     def _macro(self, text: str, value: Any) -> str:
         """The value of a macro as C++ text: dtypes by their C++ names, masks as unsigned numbers."""

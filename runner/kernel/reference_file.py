@@ -72,7 +72,7 @@ def _names(file: Path, reference: str) -> frozenset[str]:
             text = opened.read(MAX_BYTES + 1)
         if len(text) > MAX_BYTES:  # the worker finds out
             return _DYNAMIC
-        tree = ast.parse(text)
+        tree = ast.parse(text, filename=file.name)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as e:
         what = f"{type(e).__name__}: {e}"
         raise UsageError(f"reference {reference}: cannot be imported: {what}") from None

@@ -83,12 +83,12 @@ def check_further_inputs(work: Work, first: Trial, verdict: CheckResult) -> Chec
         note = _join_notes(verdict.note, note)
         work.further.input_launches += count
         return dataclasses.replace(verdict, undecided=0, note=note, power=power)
-    work.heartbeat("inputs and reference")
+    work.heartbeat("making inputs and reference")
     chosen = extra_inputs(case)
     count, notes, sets = 0, [chosen.note], list(chosen.sets)
     for one in sets:
         try:
-            work.heartbeat("inputs and reference")
+            work.heartbeat("making inputs and reference")
             other = one.contents(case, first.inputs)
             expected = expect(case, other, fast=task.fast_math, random_signs=True)
             if not is_finite(expected):

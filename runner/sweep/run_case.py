@@ -164,7 +164,7 @@ def _load_and_run(work: Work) -> Outcome:
 def _run(work: Work, program: Program) -> Outcome:
     device, task, heartbeat = work.device, work.task, work.heartbeat
     case, limit = task.case, task.time_limit_s
-    heartbeat("inputs and reference")
+    heartbeat("making inputs and reference")
     found = trials(device, program, case, work.stack, fast=task.fast_math)
     first = next(found)
     first.prepare()
@@ -206,7 +206,7 @@ def _run(work: Work, program: Program) -> Outcome:
             outcome = check_other_orders(work, first, outcome, spent_ms / 1000)
         if outcome.status != "ok":
             return outcome
-        heartbeat("inputs and reference")
+        heartbeat("making inputs and reference")
         measured = _measure(work, [first, *found], spent_ms)
     except WrongLater as e:
         return dataclasses.replace(outcome, status=e.status, reason=str(e), mismatches=e.mismatches)

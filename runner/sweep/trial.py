@@ -235,7 +235,7 @@ def make_inputs(device: Device, heartbeat: Callable[[str], Any], case: Case, fas
     """
     if case.nbytes > device.info.memory_bytes:
         return  # the case will be refused
-    heartbeat("inputs and reference")
+    heartbeat("making inputs and reference")
     expect(case, inputs := contents(case), fast=fast)
     if others := second_contents(case):
         expect(case, {**inputs, **others}, fast=fast)
