@@ -35,7 +35,7 @@ class _Managed(Structure):
 _given: dict[int, tuple[_Managed, Any]] = {}
 """What consumers hold, by its address: the tensor, and the array that must live as long."""
 
-_python = ctypes.pythonapi
+_python = ctypes.PyDLL(None)  # its own functions, whose types other users of `ctypes.pythonapi` do not see
 _python.PyCapsule_New.restype = ctypes.py_object
 _python.PyCapsule_New.argtypes = (c_void_p, c_char_p, c_void_p)
 _python.PyCapsule_IsValid.argtypes = (c_void_p, c_char_p)
