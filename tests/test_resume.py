@@ -133,14 +133,17 @@ def test_a_complete_sweep_is_reported_again(uninterrupted, tmp_path):
     assert content(folder) == before
 
 
-def test_a_damaged_row_of_a_complete_sweep_is_one_sentence(uninterrupted, tmp_path):
-    """An infinite number of threads, which no integer of the table can be."""
+@pytest.mark.parametrize("value", [float("inf"), [32], "many"])
+@pytest.mark.parametrize("command", [("resume", "sweep"), ("profile", "sweep", "races")])
+def test_a_damaged_row_of_a_complete_sweep_is_one_sentence(value, command, uninterrupted, tmp_path):
+    """A number of threads that no integer of the table can be."""
     folder = shutil.copytree(uninterrupted, tmp_path / "sweep")
     row = json.loads((folder / "0" / "result.json").read_text())
-    (folder / "0" / "result.json").write_text(json.dumps({**row, "block_x": float("inf")}))
-    done = resume(tmp_path, folder)
+    (folder / "0" / "result.json").write_text(json.dumps({**row, "block_x": value}))
+    module, *words = command
+    done = call(tmp_path, *words, module=f"runner.{module}")
     assert done.returncode == 2, done.stderr
-    assert "sweep: malformed run folder (OverflowError" in done.stderr
+    assert f"block_x={value!r}: no whole number; a row in the run's folder is damaged" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -49,7 +49,12 @@ def as_csv(rows: list[Row]) -> str:
         raise UsageError(f"results.csv: {len(rows):,} rows of {len(order):,} columns are too many; allowed: {limits}")
 
     def cell(name: str, value: Any) -> Any:
-        return "" if absent(value) else int(value) if name in integers else value
+        if absent(value) or name not in integers:
+            return "" if absent(value) else value
+        try:
+            return int(value)
+        except (TypeError, ValueError, OverflowError):
+            raise UsageError(f"{name}={value!r:.60}: no whole number; a row in the run's folder is damaged") from None
 
     target = io.StringIO()
     writer = csv.writer(target, lineterminator="\n")
