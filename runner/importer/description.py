@@ -18,7 +18,7 @@ from runner.importer.program import Function
 from runner.importer.reference import Answer, Task, find
 from runner.importer.resolve import Resolver
 from runner.importer.store_text import Reference
-from runner.importer.structures import POINTER, Structure, numbers, parts, read_structures
+from runner.importer.structures import POINTER, Structure, is_real, numbers, parts, read_structures
 from runner.importer.terms import Term
 from runner.importer.tuning import AXES, Tuning
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES
@@ -34,7 +34,7 @@ C_TYPES: Mapping[str, str] = {d.c_name: d.name for d in DTYPES.values()} | DTYPE
 QUOTED = f'"{BLANK}"'  # quoted within braces, where YAML gives `?` a meaning
 ELEMENT_TYPES = ("SCALAR", "TYPE", "DTYPE", "T")  # usual names of the type of the elements
 LEAST_LENGTH = 16  # of a plain number that is taken for a length
-_OBJECTS = ("cudaTextureObject_t", "cudaSurfaceObject_t")
+OBJECTS = {"cudaTextureObject_t": "role: in, texture: {}", "cudaSurfaceObject_t": "role: inout, surface: true"}
 _LENGTH = re.compile("(num_|n_)?(n|size|len|length|count|num|numel|elements|items|parameters|total)")
 _AXES = dict.fromkeys(("w", "width", "cols", "columns", "nx"), "cols") | dict.fromkeys(
     ("h", "height", "rows", "ny"), "rows"
@@ -200,7 +200,7 @@ class Description:
                 for part, _ in parts(dtypes[a], self.structures)
             ),
             values={kernel.parameters[i].name: v for i, v in self.values.items()} | self.template,
-            reals={name: not dtype.startswith(("int", "uint", "bool")) for name, dtype in dtypes.items()}
+            reals={name: is_real(dtype) for name, dtype in dtypes.items()}
             | {a + part: real for a, dtype in dtypes.items() for part, real in numbers(dtype, self.structures) if part},
             geometry=geometry,
             block_value=self.host.sizes[0] if self.host else None,
@@ -283,7 +283,7 @@ class Description:
         return any(plain_type(kind) not in self.structures and self._is_foreign(plain_type(kind)) for kind in values)
 
     def _is_foreign(self, kind: str) -> bool:
-        return self.facts.types.get(kind, kind) not in C_TYPES and kind.rsplit(maxsplit=1)[-1] not in _OBJECTS
+        return self.facts.types.get(kind, kind) not in C_TYPES and kind.rsplit(maxsplit=1)[-1] not in OBJECTS
 
     def only_length(self) -> str:
         """The one scalar that is called like a length; empty if there are several."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from runner.device.syntax import text_of
 from runner.importer import launch_lines
-from runner.importer.description import LEAST_LENGTH, QUOTED, Description
+from runner.importer.description import LEAST_LENGTH, OBJECTS, QUOTED, Description
 from runner.importer.facts import Facts, plain_type
 from runner.importer.launch_lines import plain_or_quoted, yaml_list
 from runner.importer.launched import whole_divisions
@@ -22,7 +22,6 @@ from runner.importer.terms import name as named
 from runner.importer.tuning import Tuning
 from runner.kernel.from_yaml import BLANK
 
-_OBJECTS = {"cudaTextureObject_t": "role: in, texture: {}", "cudaSurfaceObject_t": "role: inout, surface: true"}
 _HALVES = ("bfloat16", "float16")
 _HALF_SUMS = re.compile(r"\b__h(add|mul|fma|sub)2?\b|\bhadd\b")
 _ASK = "reference:  # the expected outputs, as expressions over the arrays, or a Python function: module.function"
@@ -113,10 +112,10 @@ def _arguments(d: Description) -> Iterator[str]:
                 if not d.is_null(position)
                 else (f"  - {{name: {name}, pointer: null}}{note}")
             )
-        elif kind in _OBJECTS:
+        elif kind in OBJECTS:
             shape = "[rows, cols]" if d.facts.dimensions > 1 else "size"
             content = f"dtype: float32, shape: {shape}, fill: random"
-            yield f"  - {{name: {p.name}, {_OBJECTS[kind]}, {content}}}{note}; does it hold float32?"
+            yield f"  - {{name: {p.name}, {OBJECTS[kind]}, {content}}}{note}; does it hold float32?"
         else:
             dtype = d.dtype(kind)
             if kind in d.structures:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import tree_sitter
 
@@ -13,6 +13,7 @@ from runner.device.syntax import descendants, text_of
 from runner.importer.read_term import read
 from runner.importer.terms import Term
 from runner.kernel.arrays import DTYPES
+from runner.kernel.from_yaml import BLANK
 
 MOST_MEMBERS, DEEPEST = 64, 4  # of structures that are written out
 POINTER = "pointer"
@@ -72,52 +73,58 @@ def read_structures(
         dtype: The dtype of a C++ type; `None` if it has none.
         constant: The number that an expression is; `None` if it is none.
     """
-    found: dict[str, Structure] = {}
+    reader = _Reader(nodes, dtype, constant)
     for kind in kinds:
-        _add(kind, nodes, dtype, constant, found, 0)
-    return found
+        reader.add(kind)
+    return reader.found
 
 
-def _add(
-    kind: str,
-    nodes: Mapping[str, tree_sitter.Node],
-    dtype: Callable[[str], str | None],
-    constant: Callable[[Term], float | None],
-    found: dict[str, Structure],
-    depth: int,
-) -> bool:
-    node = nodes.get(kind)
-    if kind in found or node is None or depth > DEEPEST:
-        return kind in found
-    members = []
-    for field in _fields(node):
-        declared = " ".join(
-            w for w in text_of(field.child_by_field_name("type")).split() if w not in ("const", "struct")
-        )
-        for declarator in field.children_by_field_name("declarator"):
-            name, pointers, lengths = _declared(declarator)
-            sizes = [constant(read(length)) for length in lengths]
-            known = dtype(declared) or (declared if _add(declared, nodes, dtype, constant, found, depth + 1) else None)
-            if not name or pointers > 1 or not all(isinstance(n, int) and n > 0 for n in sizes):
-                return False
-            if not pointers and known is None:
-                return False
-            target = (known or "???") if pointers else ""
-            length = math.prod(int(n) for n in sizes if n is not None)
-            role = "in" if "const" in text_of(field).partition("*")[0].split() else "inout"
-            members.append(Member(name, POINTER if pointers else str(known), length, target, role))
-    if not 0 < len(members) <= MOST_MEMBERS:
-        return False
-    aligned = _ALIGNED.search(text_of(node).partition("{")[0])
-    found[kind] = Structure(kind, tuple(members), int(aligned[1]) if aligned else None)
-    return True
+@dataclass
+class _Reader:
+    """Reads structures; `read_structures` describes what it is given."""
+
+    nodes: Mapping[str, tree_sitter.Node]
+    dtype: Callable[[str], str | None]
+    constant: Callable[[Term], float | None]
+    found: dict[str, Structure] = field(default_factory=dict)
+
+    def add(self, kind: str, depth: int = 0) -> bool:
+        """Add a structure after those inside it. Returns whether it is one of this kind."""
+        node = self.nodes.get(kind)
+        if kind in self.found or node is None or depth > DEEPEST:
+            return kind in self.found
+        members = [
+            self._member(declaration, declarator, depth)
+            for declaration in _declarations(node)
+            for declarator in declaration.children_by_field_name("declarator")
+        ]
+        known = tuple(member for member in members if member is not None)
+        if not 0 < len(members) == len(known) <= MOST_MEMBERS:
+            return False
+        aligned = _ALIGNED.search(text_of(node).partition("{")[0])
+        self.found[kind] = Structure(kind, known, int(aligned[1]) if aligned else None)
+        return True
+
+    def _member(self, declaration: tree_sitter.Node, declarator: tree_sitter.Node, depth: int) -> Member | None:
+        """A member; `None` for one that the YAML cannot say."""
+        words = text_of(declaration.child_by_field_name("type")).split()
+        kind = " ".join(word for word in words if word not in ("const", "struct"))
+        name, pointers, lengths = _declared(declarator)
+        sizes = [self.constant(read(length)) for length in lengths]
+        known = self.dtype(kind) or (kind if self.add(kind, depth + 1) else None)
+        if not name or pointers > 1 or not all(isinstance(n, int) and n > 0 for n in sizes):
+            return None
+        length = math.prod(int(n) for n in sizes if n is not None)
+        if pointers:
+            is_read = "const" in text_of(declaration).partition("*")[0].split()
+            return Member(name, POINTER, length, known or BLANK, "in" if is_read else "inout")
+        return Member(name, known, length) if known else None
 
 
-def _fields(node: tree_sitter.Node) -> list[tree_sitter.Node]:
+def _declarations(node: tree_sitter.Node) -> list[tree_sitter.Node]:
     """The declarations of members that hold data; empty if the structure has a form that the YAML lacks."""
     body = node.child_by_field_name("body")
-    head = text_of(node).partition("{")[0]
-    if body is None or node.type == "union_specifier" or any(c.type == "base_class_clause" for c in node.children):
+    if body is None or any(c.type == "base_class_clause" for c in node.children):
         return []
     fields = []
     for child in body.named_children:
@@ -132,7 +139,7 @@ def _fields(node: tree_sitter.Node) -> list[tree_sitter.Node]:
                 return []  # an anonymous structure or union
             if not any(n.type == "function_declarator" for d in declarators for n in descendants(d)):
                 fields.append(child)
-    return fields if "template" not in head else []
+    return fields
 
 
 def _declared(declarator: tree_sitter.Node) -> tuple[str, int, list[tree_sitter.Node]]:
@@ -169,10 +176,11 @@ def numbers(dtype: str, structures: Structures) -> Iterator[tuple[str, bool]]:
     for name, kind in parts(dtype, structures):
         known = DTYPES.get(kind)
         if known is not None and known.letters:
-            yield from ((f"{name}.{letter}", _is_real(kind)) for letter in known.letters)
+            yield from ((f"{name}.{letter}", is_real(kind)) for letter in known.letters)
         elif known is not None and not known.is_complex:
-            yield name, _is_real(kind)
+            yield name, is_real(kind)
 
 
-def _is_real(kind: str) -> bool:
+def is_real(kind: str) -> bool:
+    """Whether a dtype's numbers are real."""
     return not kind.startswith(("int", "uint", "bool"))

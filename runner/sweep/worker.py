@@ -199,8 +199,8 @@ class Worker:
         meanwhile()
         step = "starting"
         while True:
-            limit = LOADING_S if step == "loading" else PATIENCE_S
-            limit = task.time_limit_s + GRACE_S if step in LAUNCHING else limit
+            longest = LOADING_S if step == "loading" else PATIENCE_S
+            limit = task.time_limit_s + GRACE_S if step in LAUNCHING else longest
             answer = self._receive(limit)
             if isinstance(answer, str):
                 step = answer
