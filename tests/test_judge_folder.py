@@ -1,6 +1,7 @@
 """`runner judge FOLDER --baseline B`: many candidates in one process, ranked; a bad one harms no other."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,17 @@ def test_a_stored_run_is_ranked_as_it_was(done):
         refused = run(done.directory, "judge", str(first), *words)
         assert (refused.code, refused.out) == (2, "")
         assert phrase in refused.err
+
+
+def test_a_run_that_has_not_ended_is_not_ranked(done, tmp_path):
+    """It says how to run what is missing."""
+    (first, *_) = sorted(done.directory.glob("outputs/*/*"))
+    folder = shutil.copytree(first, tmp_path / "run")
+    table = (folder / "results.csv").read_text()
+    (folder / "results.csv").write_text(table.replace(",timeout,", ",not_run,", 1))
+    refused = run(tmp_path, "judge", "run", "--baseline", "saxpy")
+    assert (refused.code, refused.out) == (2, "")
+    assert "1 case not run yet; python -m runner.resume run runs the rest" in refused.err
 
 
 def test_the_table_is_on_stdout(tmp_path):

@@ -23,7 +23,7 @@ from runner.compose import app
 from runner.compose.names import nearest
 from runner.display.console import short_path
 from runner.display.table import Table
-from runner.display.text import one_line
+from runner.display.text import count, one_line
 from runner.errors import UsageError
 from runner.record.run import Run, read
 from runner.record.runs import is_run, reading
@@ -135,7 +135,7 @@ def _judge_run(path: Path, options: Namespace, overrides: Sequence[str], wanted:
     with reading(path):
         run = read(path)
     if lacking := sum(run.frame["status"] == "not_run"):
-        raise UsageError(f"{path}: {lacking} cases have not run; python -m runner.resume {path} runs them")
+        raise UsageError(f"{path}: {count(lacking, 'case')} not run yet; python -m runner.resume {path} runs the rest")
     kernels = list(dict.fromkeys(run.frame["kernel"]))
     if baseline not in kernels:
         raise UsageError(f"--baseline {baseline}: {path} has no such kernel{nearest(baseline, kernels)}")
