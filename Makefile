@@ -12,9 +12,9 @@ sweep: $(VENV)/.installed ## sweep six reductions, on the GPU where there is one
 	@PYTHON="$(BIN)/python" sh tools/install_cuda.sh
 	$(BIN)/python -m runner experiment=tutorial_reductions
 
-# Three processes for two cores, because many tests wait for a browser or a process; each needs some 400 MB.
+# Two processes for each core, because many tests wait for a browser or a process; each needs some 400 MB.
 test: $(VENV)/.installed-dev ## run the tests, on all cores
-	$(BIN)/python -m pytest -n $$(n=$$(($$(nproc) * 3 / 2)); echo $$((n < 8 ? n : 8))) --dist worksteal
+	$(BIN)/python -m pytest -n $$(n=$$(($$(nproc) * 2)); echo $$((n < 8 ? n : 8))) --dist worksteal
 
 gpu-test: $(VENV)/.installed-dev ## run the tests that need a GPU
 	@PYTHON="$(BIN)/python" sh tools/install_cuda.sh
