@@ -104,6 +104,31 @@ def test_nothing_else_is_an_array_expression(text):
         ArrayExpression(text, "here")({"x": np.arange(3)})
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("max(v, w)", r"max is over the elements of one array; of two arrays write maximum\(a, b\)"),
+        ("softmax(v, axis='a')", "an axis, a length or an amount is an integer, not 'a'"),
+        ("sum(v, axis=0.5)", "an axis, a length or an amount is an integer, not '0.5'"),
+        ("sort(v, axis=w)", "an axis, a length or an amount is an integer, not an array"),
+    ],
+)
+def test_an_argument_that_is_no_integer_is_told(text, words):
+    """Instead of what NumPy or Python says; `max` of two arrays is a slip of those who come from C."""
+    with pytest.raises(UsageError, match=words):
+        ArrayExpression(text, "here")({"v": np.arange(3), "w": np.arange(3)})
+
+
+def test_an_output_of_which_few_elements_are_compared_is_noted():
+    """An `ok` of one element among a thousand says little; with half of them or more, nothing is said."""
+    got = {"out": np.zeros(1000, np.int32)}
+    for defined in (1, 499, 500):
+        mask = np.arange(1000) < defined
+        verdict = check(got, {"out": ExpectedArray(np.zeros(1000, np.int32), defined=mask)})
+        assert verdict.ok
+        assert (f"only {defined} of the 1,000 elements of 'out' are compared" in verdict.note) == (defined < 500)
+
+
 def test_what_is_only_moved_is_cached_for_the_cases_of_a_sweep():
     """Cases of one input and one shape share what is expected; of another shape, or of an input in use, they do not."""
     x = np.arange(12, dtype=np.float32)

@@ -212,6 +212,10 @@ KEYS = {
     "a torn default": ({"parameters": "{block: min(size, 64), size: 9}"}, "mine.yaml: parameters: '64)' is not a valid name; a comma ends a value"),
     "a word of YAML": ({"parameters": "{ON: 3}"}, "'true' is not a valid name; allowed: up to 32 letters, digits and _, starting with a letter; in YAML, on, off"),
     "a torn mapping": ({"bytes": "{read: ceil_div(size, 2)}"}, "mine.yaml: bytes: '2)' is not a valid key; a comma ends a value in [] and {}, so quote it"),
+    "a file that is no source": ({"source": "/etc/passwd"}, "mine.yaml: source: '/etc/passwd' is no source by its name; expected a file that ends in .cu"),
+    "a number for the macros": ({"macros": "5"}, "mine.yaml: macros: '5': expected a name of letters, digits and _, or {NAME: expression}"),
+    "a metric without a value": ({"metrics": "{m: 1 / 0}"}, "mine.yaml: metrics.m: '1 / 0' cannot be evaluated: division by zero"),
+    "infinity for a name": ({"parameters": "{inf: 3}"}, "mine.yaml: parameters: 'inf' is a keyword or a function"),
     "loads that are a list": ({"in_flight": "[16]"}, "mine.yaml: in_flight: expected an expression, not '[16]'"),
 }  # fmt: skip
 
@@ -280,6 +284,8 @@ REFERENCES = {
     ),
     "another output": ("{other: in + 1}", "expected expressions for out; found: other"),
     "a misspelt array": ("{out: ni + 1}", "reference.out: 'ni + 1' names 'ni', which is neither an array nor"),
+    "text": ("""{out: "'in'"}""", "mine.yaml: reference.out: ''in'' is text; expected an expression"),
+    "a roll without an amount": ("{out: roll(in)}", "calls roll with other arguments than it takes: missing a required"),
     "an attribute": ("{out: in.T}", "mine.yaml: reference.out: 'in.T' names 'in.T', which is neither"),
 }
 

@@ -13,6 +13,7 @@ import numpy as np
 from runner.bounds import functions, intervals
 from runner.bounds.formula import Evaluate, Formula, Table, called, function_of
 from runner.bounds.rounding import Arithmetic
+from runner.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,13 @@ class ArrayExpression(Formula):
         "ceil_div": " (of arrays, write (a + b - 1) // b)",
         **dict.fromkeys(("itemsize", "popcount"), " (of parameters alone; give its result a name under 'let')"),
     }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.tree.body, ast.Constant) and isinstance(self.tree.body.value, str):
+            raise UsageError(
+                f"{self.shown} is text; expected an expression, in which names have no quotes of their own"
+            )
 
     @property
     def names(self) -> frozenset[str]:

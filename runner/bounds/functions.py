@@ -135,10 +135,13 @@ def _prod(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
     return to_own_type(with_bounds(value, value - off, value + off, inner), fp)
 
 
-def _extreme(function: Callable[..., Any]) -> Callable[..., Bounded]:
+def _extreme(name: str) -> Callable[..., Bounded]:
     """The exact maximum or minimum along axes."""
+    function = getattr(np, name)
 
     def call(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
+        if axis is not None and not isinstance(axis, tuple) and np.ndim(axis.value):
+            raise TypeError(f"{name} is over the elements of one array; of two arrays write {name}imum(a, b)")
         return move(x, lambda a: function(a, **axis_options(axis, keepdims)))
 
     return call
@@ -341,7 +344,7 @@ def _clipped(x: Any, least: Any, most: Any) -> Any:
 TABLE: Mapping[Any, Callable[..., Any]] = {
     ast.Subscript: _subscript, ast.MatMult: _matmul, "matmul": _matmul, "einsum": _einsum,
     "sum": sums, "cumsum": running_sums, "mean": _mean, "prod": _prod,
-    "max": _extreme(np.max), "min": _extreme(np.min), "argmax": _where_extreme(1), "argmin": _where_extreme(-1),
+    "max": _extreme("max"), "min": _extreme("min"), "argmax": _where_extreme(1), "argmin": _where_extreme(-1),
     "softmax": _softmax, "take": _take, "bincount": _bincount,
     "sort": lambda x, axis=None: move(x, lambda a: np.sort(a, axis=-1 if axis is None else as_int(axis))),
     "stack": _joined(np.stack), "concatenate": _joined(np.concatenate), "windows": _windows,

@@ -212,7 +212,12 @@ def as_int(x: Any) -> Any:
     """The integer of an axis, a length or a flag; a tuple of several; `None` for an omitted argument."""
     if x is None:
         return None
-    return tuple(as_int(part) for part in x) if isinstance(x, tuple) else int(x.value)
+    if isinstance(x, tuple):
+        return tuple(as_int(part) for part in x)
+    if isinstance(x.value, str) or np.ndim(x.value) or x.value != int(x.value):
+        what = "an array" if np.ndim(x.value) else f"'{x.value}'"
+        raise TypeError(f"an axis, a length or an amount is an integer, not {what}")
+    return int(x.value)
 
 
 def axis_options(axis: Any, keepdims: Any) -> dict[str, Any]:
@@ -584,7 +589,8 @@ TABLE: Mapping[Any, Callable[..., Bounded]] = {
     ast.Gt: _ordered(np.greater, lambda a, b: a.low > b.high, lambda a, b: a.high > b.low),
     ast.GtE: _ordered(np.greater_equal, lambda a, b: a.low >= b.high, lambda a, b: a.high >= b.low),
     "transpose": _moving(np.transpose), "reshape": _moving(lambda x, *shape: np.reshape(x, shape)),
-    "roll": _moving(np.roll), "flip": _moving(np.flip), "pad": _moving(np.pad), "repeat": _moving(np.repeat),
+    "roll": lambda x, shift, axis=None: _moving(np.roll)(x, shift, axis=axis),
+    "flip": _moving(np.flip), "pad": _moving(np.pad), "repeat": _moving(np.repeat),
     "where": _where,
     "abs": _absolute, "sqrt": rounding("sqrt", np.sqrt), "exp": rounding("exp", np.exp, least=0.0),
     "log": rounding("log", np.log), "tanh": rounding("tanh", np.tanh, -1.0, 1.0),

@@ -141,6 +141,10 @@ class Form(enum.StrEnum):
 BINARIES = (".ptx", ".cubin", ".fatbin")
 
 
+CUDA_ENDINGS = (".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hip", ".inc", ".inl")
+"""How the name of a file with CUDA C++ ends. A run keeps its sources, and so no YAML can have `/etc/passwd` as one."""
+
+
 def form_of(path: Path, *, host: bool) -> Form:
     """The form of a source: `host` tells a C function from a `__global__` one, the file's ending tells the rest."""
     endings = {".py": Form.PYTHON, **dict.fromkeys(BINARIES, Form.BINARY)}

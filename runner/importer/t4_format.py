@@ -21,7 +21,7 @@ from runner.errors import UsageError
 from runner.files import limited
 from runner.statistics import Times
 
-MAX_BYTES = 512 * 2**20  # of a file, unpacked
+MAX_BYTES = 128 * 2**20  # of a file, unpacked
 US = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
 STATUS = {
     "correct": "ok", "compile": "compile_error", "runtime": "launch_error", "timeout": "timeout",

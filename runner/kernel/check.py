@@ -24,6 +24,7 @@ POISON_FLOAT = 0xFF
 POISON_MIXED = 0x7F  # in structures with both: NaN or a huge number, and an unlikely integer
 INT_BYTES = 4  # shorter integers may equal the poison by chance
 MAX_LISTED = 5  # mismatches listed one by one
+FEW_COMPARED = 0.5  # of the elements of an output: fewer are told
 # Errors that rounding may explain: up to 10^4 ulp in a quarter of the elements, or 64 ulp in all of them, and at most
 # 1 % (4 ulp in types with fewer digits).
 FAR_ULP, NEAR_ULP, FEW, FAR, MIN_ULP = 1e4, 64.0, 0.25, 0.01, 4.0
@@ -78,6 +79,7 @@ def check(
     listed: list[str] = []
     furthest: tuple[float, str] = (0.0, "")
     added: list[str] = []
+    counts: dict[str, tuple[int, int]] = {}  # the elements compared and those there are, by output
     error: float | None = None
     for name, output in expected.items():
         got = actual[name].ravel()
@@ -89,6 +91,7 @@ def check(
         exact = exact and known.is_exact(got.dtype)
         count = int(np.count_nonzero(defined))
         compared += count
+        counts[name] = (count, got.size)
         undecided += int(np.count_nonzero(undecidable & defined & ~wrong))
         if is_float(got.dtype):
             error = max(error or 0.0, largest)
@@ -104,8 +107,7 @@ def check(
             tolerable &= tolerance is None and is_rounding
             furthest = max(furthest, (largest, f"{name}[{where[worst]}]"))
     if not mismatches:
-        note = "elements could not be checked: rounding errors may change them by any amount"
-        note = f"{undecided} {note}" if undecided else ""
+        note = _note(undecided, counts)
         return CheckResult(0, compared, note=note, exact=exact, error_ulp=error, undecided=undecided)
     more = f", and {mismatches - len(listed)} more" if mismatches > len(listed) else ""
     reason = f"{mismatches} of {compared} elements differ: {'; '.join(listed)}{more}"
@@ -114,6 +116,17 @@ def check(
     if tolerable:
         reason += "; set 'tolerance' in the YAML if the kernel is meant to be less exact"
     return CheckResult(mismatches, compared, reason, error_ulp=error, added=tuple(added))
+
+
+def _note(undecided: int, counts: Mapping[str, tuple[int, int]]) -> str:
+    """What a correct answer leaves open: elements that accept any value, and outputs of which few are compared."""
+    notes = [f"{undecided} elements could not be checked: rounding errors may change them by any amount"]
+    few = [(name, count, size) for name, (count, size) in counts.items() if 0 < count < FEW_COMPARED * size]
+    notes = notes * (undecided > 0) + [
+        f"only {count:,} of the {size:,} elements of '{name}' are compared; the reference leaves the others undefined"
+        for name, count, size in few
+    ]
+    return "; ".join(notes)
 
 
 def power(

@@ -283,7 +283,7 @@ def _macros(d: Reader) -> Iterator[tuple[str, Expression]]:
             plain = {"SCALAR": "dtype"}.get(entry, entry.lower())
             content = {entry: entry if entry in d.known else plain}
         else:
-            content = d.level("macros", entry).raw
+            content = entry if isinstance(entry, dict) else {entry: entry}
         for name, value in content.items():
             if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
                 raise UsageError(
@@ -364,7 +364,7 @@ def _source(name: str, d: Reader) -> Path:
 
 
 def _include(yaml: Path, d: Reader) -> Iterator[Path]:
-    given = d.raw.get("include", [])
+    given = d.raw.get("include") or []
     for text in given if isinstance(given, list) else [given]:
         path = _folder(yaml.parent / text) if isinstance(text, str) else None
         if path is None:

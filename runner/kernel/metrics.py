@@ -101,6 +101,8 @@ def read(
         unknown = sorted(value.names - _KNOWN - set(own))
         if strange := [n for n in unknown if n not in others]:
             raise UsageError(f"{value.shown} names {_unknown(strange[0], own)}")
+        if not value.names:
+            value({})  # raises UsageError for a constant that has no value, such as 1/0
         if not unknown:
             found.append(Metric(name, value, str(entry.get("unit", "")), str(entry.get("better", ""))))
     return tuple(found)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from runner.device import Form, cache, form_of
+from runner.device import BINARIES, CUDA_ENDINGS, Form, cache, form_of
 from runner.errors import UsageError
 from runner.kernel.yaml_reader import Reader, shown
 
@@ -32,6 +32,11 @@ def find(d: Reader, *names: str) -> Path:
         try:
             source = (d.folder / text).resolve()
             if source.is_file():
+                if source.suffix not in (*CUDA_ENDINGS, *BINARIES, ".py"):
+                    endings = ", ".join((*CUDA_ENDINGS, *BINARIES, ".py"))
+                    raise UsageError(
+                        f"{where}: '{text}' is no source by its name; expected a file that ends in {endings}"
+                    )
                 cache.read(source)
                 return source
         except (OSError, RuntimeError, ValueError) as e:  # no permission, a link to itself, a name too long or with NUL

@@ -24,6 +24,7 @@ from runner.kernel.yaml_reader import QUOTE, Reader, is_torn, shown
 CACHES = ("none", "shared", "l1", "equal", "0", "25", "50", "75", "100")
 NOT_COMPUTED = (Kind.DTYPE, Kind.CHOICE, Kind.OPTIONS)  # kinds whose values are words
 GRID = frozenset(("grid", "grid_x", "grid_y", "grid_z"))  # names of what follows from the parameters
+WORDS = ("true", "false", "null", "inf", "nan")  # which YAML, Hydra and fills read as values
 _ITEMS = {Kind.BLOCK: 3, Kind.SIZE: 2}  # the longest list of expressions
 
 
@@ -97,7 +98,7 @@ def require_name(where: str, name: Any) -> None:
         allowed = "allowed: up to 32 letters, digits and _, starting with a letter"
         allowed += "; in YAML, on, off, yes and no need quotes" if isinstance(name, bool) else ""
         raise UsageError(f"{where}: {shown(name)} is not a valid name; {QUOTE if is_torn(name) else allowed}")
-    if keyword.iskeyword(name) or name in FUNCTIONS:
+    if keyword.iskeyword(name) or name in FUNCTIONS or name in WORDS:
         raise UsageError(f"{where}: '{name}' is a keyword or a function of expressions; choose another name")
 
 
