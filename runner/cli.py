@@ -37,6 +37,7 @@ COMMANDS = {
     "import": "runner.importer.__main__",
     "export": "runner.commands.export",
     "show": "runner.commands.show",
+    "check": "runner.commands.check",
 }
 """The subcommands and their modules."""
 

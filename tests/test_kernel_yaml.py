@@ -285,7 +285,10 @@ REFERENCES = {
     "another output": ("{other: in + 1}", "expected expressions for out; found: other"),
     "a misspelt array": ("{out: ni + 1}", "reference.out: 'ni + 1' names 'ni', which is neither an array nor"),
     "text": ("""{out: "'in'"}""", "mine.yaml: reference.out: ''in'' is text; expected an expression"),
-    "a roll without an amount": ("{out: roll(in)}", "calls roll with other arguments than it takes: missing a required"),
+    "a roll without an amount": (
+        "{out: roll(in)}",
+        "calls roll with other arguments than it takes: missing a required",
+    ),
     "an attribute": ("{out: in.T}", "mine.yaml: reference.out: 'in.T' names 'in.T', which is neither"),
 }
 

@@ -65,7 +65,11 @@ def _finish(session: Session) -> int:
     folder, status = session.folder, 0
     if folder and session.options.dry_run:
         session.discard_if_unused()
-        status = preview.show(session.planned, session.launcher, session.options)
+        if session.search_plan:
+            how = "it chooses its cases while it runs, so there is no plan to show"
+            status = say(f"a search of {session.search_plan}; {how}. Nothing was run.", 0)
+        else:
+            status = preview.show(session.planned, session.launcher, session.options)
     elif folder and session.detached:
         say(f"the shards continue; {_command_to_resume(folder)} waits for them and writes the report", 0)
     elif folder:

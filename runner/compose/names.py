@@ -25,7 +25,7 @@ A declarative experiment runner for CUDA kernels: YAML in, checked times out.
   runner compare latest~1 latest                    what changed, and why
 
   runner list | report | compare | history | profile | repeat | resume | judge
-         import | export | calibrate  --help after each; also `python -m runner`
+         check | import | export | calibrate     --help after each
   runner show      all kernels, experiments and parameters; show NAME: its YAML
   --config-dir DIR adds your own kernels       --quiet  result and path only
   --cfg job        shows a configuration       --json   rows on stdout

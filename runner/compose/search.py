@@ -69,7 +69,7 @@ def run(config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: Ru
     """Search the space that a command line and an experiment define. The arguments are those of `sweeps.run`.
 
     Raises:
-        UsageError: A setting is invalid, the launcher cannot search, or it is a dry run.
+        UsageError: A setting is invalid, or the launcher cannot search.
     """
     _Searching(config, loader, launcher, folder, session).run()
 
@@ -80,10 +80,6 @@ class _Searching:
     def __init__(
         self, config: DictConfig, loader: ConfigLoader, launcher: Launcher, folder: RunFolder, session: Session
     ) -> None:
-        if session.options.dry_run:
-            raise UsageError(
-                "--dry-run: hydra/sweeper=search chooses its cases while it runs, so there is no plan to show"
-            )
         if launcher.name not in SEARCHING:
             raise UsageError(
                 f"hydra/launcher={launcher.name}: a search cannot use this launcher; expected "
@@ -119,6 +115,9 @@ class _Searching:
         space = kernel_space(base.case.kernel, own, axes)
         legal = _Legal(self._composer, fixed, base, space)
         sampler = samplers.make_sampler(given["sampler"], space, given["seed"])
+        if self._session.options.dry_run:
+            self._session.search_plan = f"{space.count:,} legal of {space.size:,} combinations"
+            return
         folder.write(folder.multirun, OmegaConf.to_yaml(self._config))
         sources.keep(folder, [base])
         with SweepProgress(quiet=self._session.options.quiet) as progress:

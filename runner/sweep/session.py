@@ -44,6 +44,7 @@ class Session:
     new: bool = True  # false if an interrupted sweep is resumed
     left_out: dict[str, str] = field(default_factory=dict)  # kernels whose YAML is wrong, each with the mistake
     planned: list[Job] = field(default_factory=list)  # the jobs of a dry run
+    search_plan: str = ""  # the space of a search that is a dry run, in words
     launcher: str = "batch"
     detached: bool = False  # whether shards run on after this process ends
     ended_early: bool = False  # whether a shard ended early, so that cases or rounds are missing
