@@ -37,7 +37,7 @@ format: $(VENV)/.installed-dev ## format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-kernels-page: $(VENV)/.installed-dev ## write docs/kernels.md and its pictures
+kernels-page: $(VENV)/.installed-dev ## write docs/kernels.md, its families and pictures
 	$(BIN)/python tools/kernels_page.py
 
 tutorial: $(VENV)/.installed-dev ## run docs/tutorial.md and write the outputs into it

@@ -1,4 +1,4 @@
-"""Writes docs/kernels.md and its pictures from the kernels' YAMLs and the headers of their sources.
+"""Writes docs/kernels.md, a page for each family and their pictures, from the YAMLs and the headers of the sources.
 
 python tools/kernels_page.py            # write them
 python tools/kernels_page.py --check    # write nothing; exit status 1 if they are not current
@@ -11,6 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +33,14 @@ from runner.kernel.yaml_parameters import CACHES  # noqa: E402
 from runner.stages.lines import costs as lines  # noqa: E402
 
 PAGE = ROOT / "docs" / "kernels.md"
-TEMPLATE = Path(__file__).resolve().parent / "kernel_page" / "page.md.j2"
+TEMPLATES = Path(__file__).resolve().parent / "kernel_page"
 COMMAND = "make kernels-page"
 
-# The families in the page's order, with their introductions. Other families come last.
+# The families in the index's order, with their introductions. Other families come last.
 FAMILIES = {
     "reduction": "The sum of an array. The first kernels reduce a block's elements in memory, the next use shuffles, "
     "and the last ones keep many vector loads in flight. "
-    "[What each step gained](optimizing.md#reductions).",
+    "[What each step gained](../optimizing.md#reductions).",
     "shuffle": "Each kernel exchanges registers within a warp once. Together they show how each of CUDA's shuffles "
     "uses its argument, its `width` and its `mask`.",
     "broadcast": "The smallest use of a shuffle: all lanes read one lane's register.",
@@ -48,16 +49,17 @@ FAMILIES = {
     "determines how many lanes of a warp request different words of one bank.",
     "bank_access": "The stride of a warp's loads from shared memory determines their bank conflicts.",
     "transpose": "Matrix transposes. Global loads and stores are both fastest along rows. A tile in shared memory "
-    "makes both possible, but its accesses can have bank conflicts. [What each step gained](optimizing.md#transposes).",
+    "makes both possible, but its accesses can have bank conflicts. "
+    "[What each step gained](../optimizing.md#transposes).",
     "stencil": "The derivative from eight neighbours. The first three kernels differ in where the coefficients are "
     "stored, the others in how a thread gets its neighbours' elements. "
-    "[What each step gained](optimizing.md#stencils).",
-    "matmul": "The product of two matrices. One kernel has half a million variants, for [a search](search.md).",
-    "softmax": "The softmax of each row of a matrix, beside those of [PyTorch and Triton](contenders.md).",
+    "[What each step gained](../optimizing.md#stencils).",
+    "matmul": "The product of two matrices. One kernel has half a million variants, for [a search](../search.md).",
+    "softmax": "The softmax of each row of a matrix, beside those of [PyTorch and Triton](../contenders.md).",
     "counterexample": "Kernels that break a rule of CUDA on purpose, each with its repaired form in the same source. "
     "The CPU device reports the violation. On a GPU the broken form has undefined behaviour, so it is skipped.",
     "race": "Kernels that race on purpose, each with its repaired form in the same source. The broken form may give "
-    "the right values, on the CPU device and on a GPU. The [checked CPU device](checked.md) reports the race.",
+    "the right values, on the CPU device and on a GPU. The [checked CPU device](../checked.md) reports the race.",
 }
 
 
@@ -67,7 +69,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="compare, and write nothing")
     arguments = parser.parse_args()
     files = made()
-    left_over = [path for path in sorted((PAGE.parent / "pictures").glob("*.svg")) if path not in files]
+    left_over = [path for path in written() if path not in files]
     if arguments.check:
         stale = [path for path, content in files.items() if not path.is_file() or path.read_bytes() != content]
         if names := [str(path.relative_to(ROOT)) for path in (*stale, *left_over)]:
@@ -78,44 +80,80 @@ def main() -> int:
         atomic.write(path, content)
     for path in left_over:
         path.unlink()
-    print(f"{PAGE.relative_to(ROOT)} and {len(files) - 1} pictures")
+    pictures = sum(path.suffix == ".svg" for path in files)
+    print(f"{len(files) - pictures} pages and {pictures} pictures")
     return 0
 
 
-def made(conf: Path = ROOT / "conf", page: Path = PAGE) -> dict[Path, bytes]:
-    """The page and its pictures, by path; links are relative to the page."""
-    # The page shows sources of our own; docs/contenders.md tells of functions of libraries.
+def written() -> list[Path]:
+    """The files of the pages and their pictures that are there."""
+    return sorted([PAGE, *PAGE.with_suffix("").glob("*.md"), *(PAGE.parent / "pictures").glob("*.svg")])
+
+
+def made(conf: Path = ROOT / "conf", index: Path = PAGE) -> dict[Path, bytes]:
+    """The pages and their pictures, by path; links are relative to their page."""
+    # The pages show sources of our own; docs/contenders.md tells of functions of libraries.
     kernels = {name: kernel for name, kernel in shipped.kernels(conf).items() if kernel.form is Form.KERNEL}
     studio = Studio({})
     studio.kernels = kernels
     files: dict[Path, bytes] = {}
     shown: dict[str, str] = {}  # the kernel that shows a picture first
     used = experiments(conf)
-    sections_of = []
+    listed = []
+    pages = Pages(index, kernels)
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 - Markdown
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+    )
     for family, own in families(kernels).items():
+        page = pages.path(family)
         sections = []
         for kernel in own:
-            section = _section(kernel, kernels, page)
+            section = _section(kernel, pages)
             if picture := studio.picture(kernel):
-                path = page.parent / "pictures" / f"{picture.stem}.svg"
+                path = index.parent / "pictures" / f"{picture.stem}.svg"
                 files[path] = picture.svg
                 owner = shown.setdefault(picture.stem, kernel.name)
                 image = f"![{picture.alt}]({_relative(path, page)})"
-                section["picture"] = image if owner == kernel.name else f"See the picture of {_link(owner)}."
+                there = f"See the picture of {pages.link(owner, page)}."
+                section["picture"] = image if owner == kernel.name else there
             if kernel.hazard:
                 section["refusal"] = _code(studio.refusal(kernel))
             section["experiments"] = ", ".join(f"`{name}`" for name, (_, swept) in used.items() if kernel.name in swept)
             sections.append(section)
         title = family.replace("_", " ").capitalize()
-        anchor = title.lower().replace(" ", "-")
-        sections_of.append({"title": title, "anchor": anchor, "text": FAMILIES.get(family, ""), "kernels": sections})
+        shown_family = {"name": family, "title": title, "text": FAMILIES.get(family, ""), "kernels": sections}
+        files[page] = _rendered(environment, "family.md.j2", family=shown_family)
+        listed.append({**shown_family, "page": _relative(page, index)})
     studio.close()
+    summaries = [(name, summary) for name, (summary, _) in used.items()]
     caches = ", ".join(f"`{name}`" for name in CACHES)
-    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False)  # noqa: S701 - Markdown
-    listed = [(name, summary) for name, (summary, _) in used.items()]
-    template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
-    text = template.render(families=sections_of, experiments=listed, caches=caches)
-    return {page: (re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n").encode(), **files}
+    text = _rendered(environment, "index.md.j2", families=listed, experiments=summaries, caches=caches)
+    return {index: text, **files}
+
+
+def _rendered(environment: jinja2.Environment, template: str, **values: Any) -> bytes:
+    text = environment.get_template(template).render(**values)
+    return (re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n").encode()
+
+
+@dataclass(frozen=True)
+class Pages:
+    """Where each family's page is, and each kernel on it."""
+
+    index: Path
+    kernels: Mapping[str, Kernel]
+
+    def path(self, family: str) -> Path:
+        """The page of a family, in the folder of the index's name."""
+        return self.index.with_suffix("") / f"{family}.md"
+
+    def link(self, kernel: str, page: Path) -> str:
+        """A link from a page to a kernel."""
+        target = self.path(self.kernels[kernel].family)
+        return f"[{kernel}]({'' if target == page else target.name}#{kernel.lower()})"
 
 
 def experiments(conf: Path) -> dict[str, tuple[str, list[str]]]:
@@ -157,15 +195,15 @@ def _grown(own: Sequence[Kernel]) -> list[Kernel]:
     return [known[name] for name in order]
 
 
-def _section(kernel: Kernel, kernels: Mapping[str, Kernel], page: Path) -> dict[str, Any]:
+def _section(kernel: Kernel, pages: Pages) -> dict[str, Any]:
     """The template's values for a kernel, in Markdown."""
-    head = header.read(kernel.source)
+    head, page = header.read(kernel.source), pages.path(kernel.family)
     hazard = kernel.hazard and f"{_code(kernel.hazard.when.text)}: {prose(kernel.hazard.reason, kernel)}"
     return {
         "name": kernel.name,
         "summary": prose(kernel.summary, kernel),
         "formula": head.formula,
-        "previous": _link(head.previous) if head.previous in kernels else head.previous,
+        "previous": pages.link(head.previous, page) if head.previous in pages.kernels else head.previous,
         "new": prose(head.new, kernel),
         "picture": "",
         "parameters": ", ".join(_parameter(kernel, head.macros)),
@@ -223,10 +261,6 @@ def prose(text: str, kernel: Kernel | None = None) -> str:
 
 def _code(text: str) -> str:
     return f"`{' '.join(text.split())}`" if text else ""
-
-
-def _link(kernel: str) -> str:
-    return f"[{kernel}](#{kernel.lower()})"
 
 
 def _relative(target: Path, page: Path) -> str:

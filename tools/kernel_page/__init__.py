@@ -1,1 +1,1 @@
-"""The parts of docs/kernels.md; `tools/kernels_page.py` puts them together."""
+"""The parts of docs/kernels.md and the pages below docs/kernels/; `tools/kernels_page.py` puts them together."""
