@@ -40,7 +40,7 @@ format: $(VENV)/.installed-dev ## format the code
 kernels-page: $(VENV)/.installed-dev ## write docs/kernels.md, its families and pictures
 	$(BIN)/python tools/kernels_page.py
 
-tutorial: $(VENV)/.installed-dev ## run docs/tutorial.md and write the outputs into it
+tutorial: $(VENV)/.installed-dev ## run docs/first-kernel.md and write the outputs into it
 	$(BIN)/python tests/test_tutorial.py --write
 
 lock: ## write constraints.txt: the newest versions that pyproject.toml allows

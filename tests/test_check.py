@@ -59,6 +59,41 @@ def test_an_element_may_differ_by_its_bound_and_no_more(dtype, got, expected, de
     assert check({"out": np.array([got]).astype(dtype)}, {"out": expected}, depth).ok is ok
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+@pytest.mark.parametrize("text", ["x ^ 3", "x * 3", "where(x > 9, x, y)"])
+def test_integers_of_64_bits_are_compared_as_integers(dtype, text):
+    """float64 has 53 bits, so that 2**62 and 2**62 + 1 are the same there."""
+    x = np.array([2**62 + 1, 2**62, 2**61 - 5, 3], dtype)
+    expected = evaluate(ArrayExpression(text, "a test"), {"x": x, "y": x}, {})
+    assert check({"out": expected.values.copy()}, {"out": expected}).ok
+    for off in (1, -1):
+        verdict = check({"out": expected.values + np.asarray(off).astype(dtype)}, {"out": expected})
+        assert verdict.mismatches == 4
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_a_stated_error_of_large_integers_is_exact(dtype):
+    """An error of 2 accepts a distance of 2 near 2**62, and refuses 3; bounds that are floats do likewise."""
+    values = np.array([2**62 + 1], dtype)
+    near = ExpectedArray(values, error=2.0)
+    floats = ExpectedArray(values, bounds=(np.array([2.0**62]), np.array([2.0**62])))
+    for off, right in ((0, True), (2, True), (3, False)):
+        for got in (values + dtype(off), values - dtype(off)):
+            assert check({"out": got}, {"out": near}).ok == right
+    assert check({"out": values - dtype(1)}, {"out": floats}).ok
+    assert not check({"out": values + dtype(1)}, {"out": floats}).ok
+
+
+@pytest.mark.parametrize(
+    ("dtype", "end", "held"), [(np.int32, 3e9, 2**31 - 1), (np.int64, 1e30, 2**63 - 1), (np.uint32, -5.0, 0)]
+)
+def test_a_bound_beyond_the_type_is_its_limit(dtype, end, held):
+    """CUDA's conversion of a float to an integer saturates."""
+    expected = ExpectedArray(np.array([held], dtype), bounds=(np.array([end]), np.array([end])))
+    assert check({"out": np.array([held], dtype)}, {"out": expected}).ok
+    assert not check({"out": np.array([held ^ 1], dtype)}, {"out": expected}).ok
+
+
 def test_more_operations_than_a_type_has_precision_for_cannot_be_checked():
     """A bound that lets everything pass is a mistake of the declaration, not a verdict."""
     with pytest.raises(UsageError, match="16777216 chained operations"):

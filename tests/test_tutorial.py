@@ -1,4 +1,4 @@
-"""docs/tutorial.md: its files are written, its commands run in order in an empty folder, its outputs are the real ones.
+"""docs/first-kernel.md: its files are written, its commands run in order in an empty folder, its outputs are the real ones.
 
 A block that opens with a language and a path is a file. A block of `console` has commands, each after `$ `, and their
 output. `python tests/test_tutorial.py --write` (`make tutorial`) runs them all and writes the outputs into the document.
@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-TUTORIAL = ROOT / "docs" / "tutorial.md"
+TUTORIAL = ROOT / "docs" / "first-kernel.md"
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""Where a tutorial is wrong: what it says, run as it stands. docs/tutorials.md tells what is right instead."""
+"""Where a tutorial is wrong: what it says, run as it stands. docs/corrections.md tells what is right instead."""
 
 import subprocess
 from pathlib import Path

@@ -31,7 +31,7 @@ A declarative experiment runner for CUDA kernels: YAML in, checked times out.
   --cfg job        shows a configuration       --json   rows on stdout
 """
 
-_END = "Read on: README.md, docs/tutorial.md, docs/hydra.md."
+_END = "Read on: README.md, docs/first-kernel.md, docs/hydra.md."
 WIDTH = 80
 _SYNONYMS = {"gpu": "cuda", "nvidia": "cuda"}  # other names of a choice
 MAX_MISTAKES = 3  # that --help shows

@@ -203,11 +203,31 @@ def _judge_integers(got: Array, known: Elements) -> tuple[Mask, Mask | bool, flo
         got, values = got.view(np.uint8), values.astype(np.bool_)
     # A wider integer result wraps to the array's own type, as it does on the GPU.
     wrong = np.asarray(got != values.astype(got.dtype))
-    if known.error is not None:
-        wrong &= np.abs(got.astype(np.float64) - values) > known.error
+    if known.error is not None and np.any(known.error):
+        wrong &= _distance(got, values) > known.error
     if known.low is not None and known.high is not None:
-        wrong &= ~((np.trunc(known.low) <= got) & (got <= np.trunc(known.high)))
+        low, high = (_truncated(end, got.dtype) for end in (known.low, known.high))
+        wrong &= ~((low <= got) & (got <= high)) | np.isnan(known.low) | np.isnan(known.high)
     return wrong, False, 0.0
+
+
+def _distance(got: Array, values: Array) -> Array:
+    """The distances of integers from the expected values. Those of 64 bits are not converted before: float64 has 53."""
+    if values.dtype.kind == "f" or got.dtype.kind == "b":
+        return np.abs(got.astype(np.float64) - values)
+    difference = got.astype(np.uint64) - values.astype(np.uint64)  # modulo 2**64, so signs do not matter
+    return np.where(got > values, difference, -difference).astype(np.float64)
+
+
+def _truncated(end: Array, dtype: np.dtype[Any]) -> Array:
+    """Bounds as integers: towards zero, and within the range of the type, as CUDA converts floats."""
+    if end.dtype.kind != "f":
+        return end
+    limits = np.iinfo(dtype)
+    whole, beyond = np.trunc(end), 2.0 ** (limits.bits - (limits.min < 0))
+    inside = (whole >= limits.min) & (whole < beyond)
+    least, most = (np.asarray(limit, dtype) for limit in (limits.min, limits.max))
+    return np.where(inside, np.where(inside, whole, 0).astype(dtype), np.where(whole < 0, least, most))
 
 
 def _allowed(got: Array, known: Elements) -> str:

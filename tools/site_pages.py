@@ -1,0 +1,66 @@
+"""The pages of the site that are not below docs/: changes, contributing, and the sources that other pages link to.
+
+A hook of MkDocs; mkdocs.yml names it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = {"CHANGELOG.md": "changes.md", "CONTRIBUTING.md": "contributing.md", "README.md": "index.md"}
+"""Documents beside docs/, and their names in the site."""
+LANGUAGES = {".cu": "cuda", ".cuh": "cuda", ".yaml": "yaml", ".py": "python"}
+LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s#]+)(#[^)\s]*)?\)")
+HIDDEN = "---\nsearch:\n  exclude: true\n---\n\n"
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages. Called by MkDocs."""
+    for name, place in PAGES.items():
+        if place != "index.md":
+            text = (ROOT / name).read_text(encoding="utf-8")
+            files.append(File.generated(config, place, content=_moved(text, name, place)))
+    for source in sorted(_linked(Path(config.docs_dir))):
+        name = source.relative_to(ROOT)
+        code = f"```{LANGUAGES.get(source.suffix, 'text')}\n{source.read_text(encoding='utf-8').rstrip()}\n```\n"
+        files.append(File.generated(config, _page_of(name), content=f"{HIDDEN}# {name.as_posix()}\n\n{code}"))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Let the links of a page lead to the site's pages. Called by MkDocs."""
+    place = page.file.src_uri
+    return markdown if place in PAGES.values() else _moved(markdown, f"docs/{place}", place)
+
+
+def _linked(docs: Path) -> set[Path]:
+    """The files outside docs/ that its pages link to, apart from `PAGES`."""
+    found = set()
+    for document in [*docs.rglob("*.md"), *(ROOT / name for name in PAGES)]:
+        for target, _ in LINK.findall(document.read_text(encoding="utf-8")):
+            path = Path(posixpath.normpath((document.parent / target).as_posix()))
+            if path.is_file() and not path.is_relative_to(docs) and path.relative_to(ROOT).as_posix() not in PAGES:
+                found.add(path)
+    return found
+
+
+def _moved(text: str, name: str, place: str) -> str:
+    """The text of the document `name`, whose page is at `place`, with links to the site's pages."""
+
+    def link(found: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(name), found[1]))
+        page = PAGES.get(target) or (target.removeprefix("docs/") if target.startswith("docs/") else "")
+        page = page or _page_of(Path(target))
+        return f"]({posixpath.relpath(page, posixpath.dirname(place) or '.')}{found[2] or ''})"
+
+    return LINK.sub(link, text)
+
+
+def _page_of(source: Path) -> str:
+    return f"sources/{source.as_posix()}.md"
