@@ -214,6 +214,7 @@ KEYS = {
     "a torn mapping": ({"bytes": "{read: ceil_div(size, 2)}"}, "mine.yaml: bytes: '2)' is not a valid key; a comma ends a value in [] and {}, so quote it"),
     "a file that is no source": ({"source": "/etc/passwd"}, "mine.yaml: source: '/etc/passwd' is no source by its name; expected a file that ends in .cu"),
     "a number for the macros": ({"macros": "5"}, "mine.yaml: macros: '5': expected a name of letters, digits and _, or {NAME: expression}"),
+    "a list for a macro": ({"macros": "[[BLOCK]]"}, "expected a name of letters, digits and _, or {NAME: expression}"),
     "a metric without a value": ({"metrics": "{m: 1 / 0}"}, "mine.yaml: metrics.m: '1 / 0' cannot be evaluated: division by zero"),
     "infinity for a name": ({"parameters": "{inf: 3}"}, "mine.yaml: parameters: 'inf' is a keyword or a function"),
     "loads that are a list": ({"in_flight": "[16]"}, "mine.yaml: in_flight: expected an expression, not '[16]'"),

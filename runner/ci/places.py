@@ -17,7 +17,7 @@ import yaml
 from runner.ci.results import Place
 from runner.device import syntax
 from runner.errors import UsageError
-from runner.files import limited, limited_yaml
+from runner.files import limited, limited_yaml, named_file
 from runner.record.folder import RunFolder
 from runner.record.runs import is_run
 
@@ -35,7 +35,7 @@ def repository() -> Path:
     here = Path.cwd()
     named = os.environ.get(WORKSPACE, "")
     git = (folder for folder in (here, *here.parents) if (folder / ".git").exists())
-    candidates = [*([Path(named).resolve()] if named else []), *git]
+    candidates = [*([named_file.resolved(Path(named))] if named else []), *git]
     return next((folder for folder in candidates if here.is_relative_to(folder)), here)
 
 
@@ -72,7 +72,7 @@ class Sources:
         found = (same or (own if len(own) == 1 else []))[:1]
         if found:
             return found[0].relative_to(self._root).as_posix()
-        absolute = copy.resolve() if copy else None
+        absolute = named_file.resolved(copy) if copy else None
         if absolute and absolute.is_relative_to(self._root):
             return absolute.relative_to(self._root).as_posix()
         return name

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.errors import UsageError
+from runner.files import named_file
 
 if TYPE_CHECKING:
     from runner.ci.results import Results
@@ -48,10 +49,9 @@ def parsed(options: argparse.Namespace) -> Targets:
 def refuse_same(paths: Sequence[Path]) -> None:
     """Raise `UsageError` if a path is named twice, or is a folder."""
     for number, path in enumerate(paths):
-        if path.resolve() in {other.resolve() for other in paths[:number]}:
+        named_file.require(path)
+        if named_file.resolved(path) in map(named_file.resolved, paths[:number]):
             raise UsageError(f"{path}: two options name this file; give each its own")
-        if path.is_dir():
-            raise UsageError(f"{path}: cannot be written: Is a directory")
 
 
 def write(targets: Targets, make: Callable[[], Results], *, quiet_stdout: bool = False) -> None:
@@ -68,15 +68,11 @@ def write(targets: Targets, make: Callable[[], Results], *, quiet_stdout: bool =
     if not targets:
         return
     from runner.ci import github, junit, sarif  # noqa: PLC0415 - only for those who asked
-    from runner.files import atomic  # noqa: PLC0415
 
     results = make()
     for path, form in ((targets.junit, junit), (targets.sarif, sarif)):
         if path:
-            try:
-                atomic.write(path, form.text(results).encode(errors="replace"))
-            except OSError as e:
-                raise UsageError(f"{path}: cannot be written: {e.strerror or e}") from None
+            named_file.write(path, form.text(results).encode(errors="replace"))
     if targets.github:
         (sys.stderr if quiet_stdout else sys.stdout).write(github.text(results))
         github.append_summary(results)

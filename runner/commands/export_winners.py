@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from runner.display.text import plain
 from runner.importer import t4_format
 from runner.record import runs
 from runner.record.run import read
@@ -40,4 +41,4 @@ def _export(name: str, path: Path | None, form: Callable[[Sequence[Winner], str]
         sys.stdout.write(text)
     else:
         t4_format.write(path, text)
-        sys.stderr.write(f"Written: {path}\n")
+        sys.stderr.write(plain(f"Written: {path}") + "\n")

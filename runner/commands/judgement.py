@@ -23,8 +23,9 @@ from runner.compose import app
 from runner.compose.names import nearest
 from runner.display.console import short_path
 from runner.display.table import Table
-from runner.display.text import count, one_line
+from runner.display.text import count, one_line, plain
 from runner.errors import UsageError
+from runner.record.folder import RunFolder
 from runner.record.run import Run, read
 from runner.record.runs import is_run, reading
 from runner.report import verdict
@@ -132,6 +133,8 @@ def _judge_run(path: Path, options: Namespace, overrides: Sequence[str], wanted:
     baseline = options.baseline
     if overrides:
         raise UsageError(f"{overrides[0]}: {path} is a run, which is judged as it was measured")
+    for file in wanted.files:
+        RunFolder(path).refuse_to_replace(file)
     with reading(path):
         run = read(path)
     if lacking := sum(run.frame["status"] == "not_run"):
@@ -203,7 +206,7 @@ def _tell(
         return results(run, content, head + table(ranked).markdown() + "\n\n" + report.as_markdown(run.path))
 
     targets.write(wanted, make, quiet_stdout=options.json)
-    sys.stderr.write("".join(f"Written: {path}\n" for path in wanted.files))
+    sys.stderr.write("".join(plain(f"Written: {path}") + "\n" for path in wanted.files))
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from runner.display.text import plain
 from runner.errors import UsageError
 from runner.importer import t4_format
 from runner.importer.t4_format import NONE, Result
@@ -35,7 +36,7 @@ def export(name: str, path: Path | None) -> None:
         sys.stdout.write(text)
     else:
         t4_format.write(path, text)
-        sys.stderr.write(f"Written: {path}\n")
+        sys.stderr.write(plain(f"Written: {path}") + "\n")
 
 
 def _rows(folder: RunFolder, environment: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -11,8 +11,7 @@ from pathlib import Path
 from runner.ci import targets
 from runner.compare import causes, changes, ci_results, sides, terminal, views
 from runner.display.terminal import Console, SweepProgress
-from runner.errors import UsageError
-from runner.files import atomic
+from runner.files import named_file
 from runner.record.folder import RunFolder
 from runner.record.runs import reading
 
@@ -39,14 +38,14 @@ def compare(options: Namespace) -> int:
             entries, differences = views.entries(comparisons), causes.causes(selected.base, comparisons)
             left_out = selected.sentences
             if options.csv:
-                _write(options.csv, views.as_csv(comparisons, entries))
+                named_file.write(options.csv, views.as_csv(comparisons, entries))
             if options.html:
                 progress.stage("drawing", 1)
                 os.environ["MPLBACKEND"] = "agg"  # a notebook's own backend may not be installed
                 from runner.compare import figure, page  # noqa: PLC0415 - slow, and a comparison may need no page
 
                 content = page.page(comparisons, entries, differences, left_out, figure.draw(comparisons))
-                _write(options.html, content)
+                named_file.write(options.html, content)
         terminal.show(comparisons, entries, differences, left_out, files, Console())
         targets.write(
             wanted,
@@ -63,10 +62,3 @@ def _refuse_to_replace(files: Sequence[Path], folders: Sequence[Path]) -> None:
     targets.refuse_same(files)
     for target, folder in itertools.product(files, folders):
         RunFolder(folder).refuse_to_replace(target)
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        atomic.write(path, content)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None

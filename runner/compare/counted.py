@@ -17,6 +17,7 @@ from pathlib import Path
 from runner.compare.runs import Compared, Pair
 from runner.device import cache
 from runner.display.text import absent, count, limited, one_line
+from runner.files import named_file
 from runner.report.figures.figure import group
 from runner.stages.lines import costs as lines
 from runner.stages.lines.costs import BRANCH, LOAD, SHARED, STORE, UNITS, LineCost
@@ -236,8 +237,9 @@ def _renumber(was: Sequence[str], now: Sequence[str]) -> dict[int, int]:
 
 def _sources(run: Compared) -> dict[str, list[str]]:
     """The lines of the sources in the run folder, by file name."""
-    root = run.folder.sources.resolve()
-    paths = [path for path in sorted(root.rglob("*.cu*")) if path.resolve().is_relative_to(root) and path.is_file()]
+    root = named_file.resolved(run.folder.sources)
+    found = sorted(root.rglob("*.cu*")) if root.is_dir() else []
+    paths = [path for path in found if named_file.resolved(path).is_relative_to(root) and path.is_file()]
     return {Path(path).name: cache.read(path).splitlines() for path in paths}
 
 

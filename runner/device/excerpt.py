@@ -13,6 +13,7 @@ from pathlib import Path
 
 from runner.device import Source, cache, unqualified
 from runner.device.syntax import WORD, File, Item, ItemKind, blank, host_members, parse, qualifiers
+from runner.errors import CompileError, UsageError
 
 _HOST_ONLY = frozenset((ItemKind.HOST, ItemKind.INSTANCE))
 # C++ headers that also declare global names; the others without `.h` declare names in namespace std only.
@@ -111,7 +112,10 @@ def parsed_files(source: Source) -> Iterator[tuple[Path, File]]:
     own = source.path.resolve()
     texts = {own: source.text}
     texts |= {path: cache.read(path) for path in cache.includes(source.text, source.folders) if path != own}
-    alone = {path: parse(text) for path, text in texts.items()}
+    try:
+        alone = {path: parse(text) for path, text in texts.items()}
+    except UsageError as e:
+        raise CompileError(f"{source.path.name}, or a file that it includes, is {e}") from None
     qualifying = qualifiers({name: body for file in alone.values() for name, body in file.macros.items()})
     for path, file in alone.items():
         used = qualifying.keys() & set(WORD.findall(texts[path])) - file.macros.keys() if qualifying else ()

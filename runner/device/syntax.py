@@ -8,12 +8,15 @@ from __future__ import annotations
 import enum
 import functools
 import re
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import tree_sitter
 import tree_sitter_cuda
+
+from runner.errors import UsageError
 
 WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -160,17 +163,23 @@ class File:
 
 
 _PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()))
+LARGE = 100_000  # bytes of a text that might take long
+MOST_S = 5.0  # of the processor; a megabyte of C++ takes a seventh of a second, one of numbers half a minute
+_CHUNK = 1 << 16
 
 
 @functools.lru_cache(maxsize=64)
 def parse(text: str, others: frozenset[tuple[str, str]] = frozenset()) -> File:
-    """Parse a text; `others` are macros of other files with their bodies. The result is cached."""
+    """Parse a text; `others` are macros of other files with their bodies. The result is cached.
+
+    Raises UsageError for a large text that is so little like C++ that the parser would take too long.
+    """
     content = text.encode(errors="surrogateescape")
     own_macros = sorted(set(_FUNCTION_MACRO.findall(content)))
     call = re.compile(_CALL % b"".join(b"|" + name for name in own_macros), re.MULTILINE)
     readable = _MARKS.sub(blank, _ATTRIBUTE.sub(blank, content))
     readable = _INSTANCE.sub(lambda m: m.group().replace(m["qualifier"], blank(m["qualifier"])), readable)
-    root = _PARSER.parse(call.sub(_as_statement, readable)).root_node
+    root = _tree(call.sub(_as_statement, readable)).root_node
     macros = _macros(root, dict(others))
     marks = {_following(content, m.end()): m.start() for m in _ATTRIBUTE.finditer(content)}
     found = _items(root, macros, conditional=False)
@@ -181,6 +190,19 @@ def parse(text: str, others: frozenset[tuple[str, str]] = frozenset()) -> File:
     pasting = (i for i in items if i.is_macro and b"##" in (i.node.text or b""))
     makes_names = macros.device > _DEVICE and any(not i.names & macros.host for i in pasting)
     return File(content, items, tuple(_kernels(root, (), macros.kernel)), is_sound, makes_names, _bodies(root), root)
+
+
+def _tree(text: bytes) -> tree_sitter.Tree:
+    deadline = time.process_time() + MOST_S
+
+    def read(offset: int, _: object) -> bytes:
+        return text[offset : offset + _CHUNK] if time.process_time() < deadline else b""
+
+    if len(text) > LARGE:
+        _PARSER.parse(read)  # ends early at the deadline
+        if time.process_time() >= deadline:
+            raise UsageError(f"a text of {len(text):,} bytes that is not CUDA C++: parsing it takes too long")
+    return _PARSER.parse(text)
 
 
 def qualifiers(bodies: Mapping[str, str]) -> dict[str, str]:

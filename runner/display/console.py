@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from runner.display.table import Table
-from runner.display.text import one_line
+from runner.display.text import one_line, plain
 
 BROAD = 100_000  # columns, wider than any line
 INDENT = 4
@@ -31,9 +31,9 @@ def short_path(path: Path) -> str:
 def say_path(console: Console, words: str, path: Path) -> None:
     """Print a path; in a terminal relative to the working directory, and unbroken on a line of its own if need be."""
     if not console.is_terminal:
-        console.print(Text(f"{words}{path}"), soft_wrap=True)
+        console.print(Text(plain(f"{words}{path}")), soft_wrap=True)
         return
-    text = Text(short_path(path))
+    text = Text(plain(short_path(path)))
     fits = len(words) + text.cell_len <= console.width
     console.print(Text(words if fits else words.rstrip() + "\n").append_text(text), soft_wrap=True)
 

@@ -12,7 +12,7 @@ from runner.display.console import say, say_path
 from runner.display.terminal import Console, SweepProgress
 from runner.display.text import count, limited
 from runner.errors import UsageError
-from runner.files import atomic
+from runner.files import atomic, named_file
 from runner.history import page, steps, summary, words
 from runner.history.index import Index
 from runner.history.summary import Summary
@@ -51,10 +51,7 @@ def history(options: Namespace) -> None:
         say(console, f"No run below {root}{which}, so no page was written.")
         return
     content = page.History(root, found, list(lines.values()), events, asked, left_out)
-    try:
-        atomic.write_text(target, page.render(content, target))
-    except OSError as error:
-        raise UsageError(f"{target}: cannot be written: {error.strerror or error}") from None
+    named_file.write(target, atomic.encoded(page.render(content, target)))
     real = count(sum(len(line.steps) for line in lines.values()), "real step")
     say(console, f"{count(len(found), 'run')}, {count(len(lines), 'case')}, {real}.")
     say(console, page.headline(content), {"bad": "red", "good": "green"}.get(page.level(content), ""))
@@ -111,6 +108,6 @@ def _root(place: Path, below: Sequence[Path]) -> Path:
 
 
 def _refuse_to_write_into_a_run(target: Path) -> None:
-    for parent in target.resolve().parents:
+    for parent in named_file.resolved(target).parents:
         if runs.is_run(parent):
             RunFolder(parent).refuse_to_replace(target)

@@ -6,12 +6,13 @@ import dataclasses
 import re
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from runner.device import Source, cache
 from runner.device.excerpt import parsed_files
-from runner.device.syntax import Kernel
-from runner.errors import UsageError
+from runner.device.syntax import File, Kernel
+from runner.errors import CompileError, UsageError
 from runner.importer import t4_run
 from runner.importer.facts import find_facts, folders_nearby
 from runner.importer.kernel_yaml import format_yaml
@@ -94,7 +95,7 @@ def _texts(source: Source, tuning: Tuning, kernel: str, folder: Path) -> tuple[d
     """The YAMLs of the chosen kernels by their paths, and sentences about those that have none."""
     kernels, chosen = _kernels(source, kernel)
     overloads = Counter(k.name for k in kernels)
-    files = {source.include: dict(parsed_files(source))}  # of a program, by the folders in which it finds its headers
+    files = {source.include: dict(_parsed(source))}  # of a program, by the folders in which it finds its headers
     resolver = Resolver(Program(files[source.include]))
     texts: dict[Path, str] = {}
     used: set[str] = set()
@@ -113,7 +114,7 @@ def _texts(source: Source, tuning: Tuning, kernel: str, folder: Path) -> tuple[d
             own = dataclasses.replace(source, function=each.name)
             own = dataclasses.replace(own, include=tuple(folders_nearby(own, files[source.include])))
             if own.include not in files:
-                files[own.include] = dict(parsed_files(own))
+                files[own.include] = dict(_parsed(own))
             facts = find_facts(own, each, resolver.program, files[own.include])
             texts[target] = format_yaml(facts, folder, tuning, resolver, overloads=overloads[each.name] > 1)
         except RecursionError:
@@ -121,12 +122,20 @@ def _texts(source: Source, tuning: Tuning, kernel: str, folder: Path) -> tuple[d
     return texts, problems
 
 
+def _parsed(source: Source) -> Iterator[tuple[Path, File]]:
+    """Its files, as `parsed_files` gives them. Raises UsageError if one is no CUDA C++."""
+    try:
+        yield from parsed_files(source)
+    except CompileError as e:
+        raise UsageError(str(e)) from None
+
+
 def _kernels(source: Source, kernel: str) -> tuple[list[Kernel], list[Kernel]]:
     """All kernels of the files, and those of the first file that has the chosen one. Raises UsageError for none."""
     plain_name = re.sub(r"<.*", "", kernel).rpartition("::")[2]
     kernels: list[Kernel] = []
     chosen: list[Kernel] = []
-    for _, part in parsed_files(source):
+    for _, part in _parsed(source):
         own = [k for k in part.kernels if k.has_body]
         kernels += own
         chosen = chosen or [k for k in own if not plain_name or k.name.rpartition("::")[2] == plain_name]

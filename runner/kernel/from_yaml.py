@@ -43,6 +43,7 @@ ACCESSES = "the cost of accesses is now counted from the kernel itself (lines.cs
 THREADS = re.compile(r"block_?(size|dim)?(_?x)?|threads(_?per_?block)?|num_?threads", re.IGNORECASE)
 """What people call the threads of a block."""
 MAX_LISTED = 8  # names in a message
+MACRO = "expected a name of letters, digits and _, or {NAME: expression}"
 BLANK = "???"  # what runner.importer leaves to be filled in
 _TAKEN = "'{}' is also the name of another value or array; choose another name"
 
@@ -282,14 +283,13 @@ def _macros(d: Reader) -> Iterator[tuple[str, Expression]]:
         if isinstance(entry, str):
             plain = {"SCALAR": "dtype"}.get(entry, entry.lower())
             content = {entry: entry if entry in d.known else plain}
+        elif isinstance(entry, dict):
+            content = entry
         else:
-            content = entry if isinstance(entry, dict) else {entry: entry}
+            raise UsageError(f"{d.where}: macros: {shown(entry)}: {MACRO}")
         for name, value in content.items():
             if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
-                raise UsageError(
-                    f"{d.where}: macros: {shown(name)}: expected a name of letters, digits and _, or "
-                    "{NAME: expression}"
-                )
+                raise UsageError(f"{d.where}: macros: {shown(name)}: {MACRO}")
             yield name, d.as_expression(f"macros.{name}", value, number=False)
 
 

@@ -26,9 +26,10 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import UsageError
-from runner.files import atomic, limited, safe
+from runner.files import atomic, limited, named_file, safe
 
 _RECORD_KEYS = frozenset(("case", "run", "kernel", "parameters", "seed", "device", "asked", "row"))
+LOCK = ".lock"
 _JOB = re.compile(r"0|[1-9][0-9]{0,8}")
 LOCK_ATTEMPTS, LOCK_S = 4, 0.05  # retries, since `locked` holds the lock for a moment
 _TEMPORARY = re.compile(r"\..+\.[a-z0-9_]{8}")  # the names that `atomic` makes
@@ -83,8 +84,8 @@ class RunFolder:
 
     def refuse_to_replace(self, target: Path) -> None:
         """Raise `UsageError` if a file lies in a subfolder of the run, or has the name of a file of the run."""
-        path, folder = target.resolve(), self.path.resolve()
-        names = {own.name for own in vars(self).values()}
+        path, folder = named_file.resolved(target), named_file.resolved(self.path)
+        names = {LOCK, *(own.name for own in vars(self).values())}
         if folder in path.parents and (path.parent != folder or path.name in names):
             raise UsageError(f"{target}: this file belongs to the run itself; give another name")
 
@@ -209,7 +210,7 @@ class RunFolder:
         Raises:
             UsageError: Another process has locked the folder.
         """
-        descriptor = safe.lock_file(self.path, self.path / ".lock", make=True)
+        descriptor = safe.lock_file(self.path, self.path / LOCK, make=True)
         for attempt in range(LOCK_ATTEMPTS):
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -226,7 +227,7 @@ class RunFolder:
     def locked(self) -> bool:
         """Whether a process has locked the folder. This writes nothing, so it works in a read-only folder."""
         try:
-            with os.fdopen(safe.lock_file(self.path, self.path / ".lock", make=False), "rb") as file:
+            with os.fdopen(safe.lock_file(self.path, self.path / LOCK, make=False), "rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True

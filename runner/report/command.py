@@ -9,7 +9,9 @@ from pathlib import Path
 
 from runner.cli import say
 from runner.display.terminal import Console
+from runner.display.text import plain
 from runner.errors import UsageError
+from runner.files import named_file
 from runner.files.limited import TooMuch, read_csv
 from runner.record import runs, stored_rows
 from runner.record.folder import RunFolder
@@ -34,11 +36,12 @@ def report(options: Namespace) -> int:
             sys.stdout.write(as_markdown(folder))
             return 0
         if options.to:
+            named_file.require(options.to)
             RunFolder(folder).refuse_to_replace(options.to)
         _bring_up_to_date(RunFolder(folder))
         if options.to:
             publish_alone(folder, options.to)
-            sys.stdout.write(f"Written: {options.to}\n")
+            sys.stdout.write(plain(f"Written: {options.to}") + "\n")
         else:
             publish(folder, Console())
         if running(RunFolder(folder)):

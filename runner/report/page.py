@@ -25,7 +25,7 @@ from runner.device import cache
 from runner.device.kinds import RECORDING, is_gpu, name_of
 from runner.display.text import MEANINGS, count, described, limited, listed, one_line, plain
 from runner.errors import UsageError
-from runner.files import atomic, limited_yaml
+from runner.files import atomic, limited_yaml, named_file
 from runner.kernel import yaml_form
 from runner.record import ranking
 from runner.record.folder import RunFolder
@@ -81,7 +81,7 @@ def write(run: Run, verdict: findings.Verdict, to: Path | None = None, renderers
         figures.write(run.path, drawn)
         run.folder.write(run.folder.report, text)
     else:
-        atomic.write_text(to, text)
+        named_file.write(to, atomic.encoded(text))
     return to or run.folder.report
 
 

@@ -223,5 +223,11 @@ def _previous_row(job: Job, folder: RunFolder) -> Row | None:
     files = [folder.samples(job.case.id, job.number)]
     if row.get("hot_samples"):
         files.append(folder.hot_samples(job.case.id, job.number))
-    rounds = set(range(1, row["rounds"] + 1)) if row.get("rounds") else None
-    return row if rounds and all(samples.rounds(folder, file) >= rounds for file in files) else None
+    rounds = row.get("rounds")
+    if not isinstance(rounds, int) or rounds < 1:  # damaged
+        return None
+    return row if all(_has_all(samples.rounds(folder, file), rounds) for file in files) else None
+
+
+def _has_all(found: set[int], rounds: int) -> bool:
+    return rounds <= len(found) and found >= set(range(1, rounds + 1))
