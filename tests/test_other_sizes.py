@@ -1,6 +1,7 @@
 """A kernel that is right at one size is checked at others, too, and what was done is counted. The GPU with `-m gpu`."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -185,3 +186,65 @@ def test_every_shipped_kernel_is_right_at_other_sizes(name, bench):
     size = "64x96" if "rows" in case_of(shipped(name)).variables and shipped(name).family == "transpose" else None
     outcome = bench.run(case_of(shipped(name), size=size) if size else case_of(shipped(name), size=2**12))
     assert outcome.status in ("ok", "skipped"), outcome.reason
+
+
+SCALED = """extern "C" __global__ void mine(const float* x, float* y, float a, int relu, int k, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = A * x[i] * (RELU ? 2 : 1) * K;
+}
+"""
+SCALARS = {  # the kernel's factors, the values of the parameters, and where it is wrong
+    "takes all": ("a", "relu", "k", {}, ""),
+    "a real number": ("2.5f", "relu", "k", {}, "a=1.875"),
+    "a real number that is 0": ("0.0f", "relu", "k", {"a": 0}, "a=0.5"),
+    "a truth value": ("a", "0", "k", {}, "relu=true"),
+    "a listed integer": ("a", "relu", "1", {}, "k=2"),
+}
+
+
+@pytest.mark.parametrize("what", SCALARS)
+def test_a_kernel_that_ignores_a_scalar_is_a_mismatch(what, bench, tmp_path):
+    """It is right for the value that it has as a constant. All scalars change together, the reason names each."""
+    a, relu, k, values, at = SCALARS[what]
+    (tmp_path / "mine.cu").write_text(f"#define A {a}\n#define RELU {relu}\n#define K {k}\n{SCALED}")
+    content = {
+        "parameters": {
+            "block": 64, "size": 1000, "a": 2.5, "relu": False, "k": {"default": 1, "allowed": [1, 2, 4]},
+        },
+        "arguments": [
+            {"name": "x", "role": "in", "dtype": "float32", "shape": "size", "fill": "random"},
+            {"name": "y", "role": "out", "dtype": "float32", "shape": "size"},
+            {"name": "a", "scalar": "float32", "value": "a"}, {"name": "relu", "scalar": "int32", "value": "relu"},
+            {"name": "k", "scalar": "int32", "value": "k"}, {"name": "n", "scalar": "int32", "value": "size"},
+        ],
+        "grid": "ceil_div(size, block)",
+        "reference": {"y": "a * x * where(relu, 2, 1) * k"},
+    }  # fmt: skip
+    outcome = bench.run(case_of(from_yaml.read("mine", content, tmp_path / "mine.yaml"), **values))
+    assert outcome.status == ("mismatch" if at else "ok"), outcome.reason
+    if at:
+        (where,) = re.findall(r"correct at these values, wrong at (.*?): ", outcome.reason)
+        assert at in where.split(", ")
+    else:
+        assert outcome.further.size_launches > 4
+
+
+def test_a_constraint_excludes_values_of_a_scalar(tmp_path):
+    """A kernel that is meant for one value only says so; what its macros depend on is another binary, not another value."""
+    (tmp_path / "mine.cu").write_text('extern "C" __global__ void mine(float* y, float a) {}\n')
+    content = {
+        "parameters": {"block": 64, "size": 1000, "a": 2.5, "b": 3.5},
+        "arguments": [
+            {"name": "y", "role": "out", "dtype": "float32", "shape": "size"},
+            {"name": "scale", "scalar": "float32", "value": "a * b"},
+        ],
+        "macros": {"B": "b > 3"},
+        "grid": "1",
+        "constraints": {"a == 2.5": "so"},
+        "reference": {"y": "full(a, size)"},
+    }
+    case = case_of(from_yaml.read("mine", content, tmp_path / "mine.yaml"))
+    assert other_sizes(case, 1.0).scalars == ()
+    free = case_of(from_yaml.read("mine", {**content, "constraints": {}}, tmp_path / "mine.yaml"))
+    assert [format_changed_parameters(free, other) for other in other_sizes(free, 1.0).scalars] == ["a=1.875"]

@@ -22,6 +22,7 @@ from runner.kernel.declaration import (
     Kernel,
     Kind,
     Loop,
+    Parameter,
     ScalarArgument,
     Step,
     each_step,
@@ -38,6 +39,7 @@ EDGES = 1, 31, 63, 65, 997, 1023, 1025  # values of one parameter, besides one b
 MIXED_EDGES = 31, 65, 33  # values of several parameters together
 PASSED_EDGES = 31, 1  # values of a number that changes neither an array nor the grid, besides its own - 1
 MAX_SIZES = 14  # of a case
+NEAR, FIRST = 0.75, 0.5  # another value of a real number: this times its own, or in place of 0
 MAX_SINGLE = 10  # sizes with one parameter changed
 
 BASE = 128  # approximate value of the other parameters of a large case while one is varied ...
@@ -57,10 +59,11 @@ Point = tuple[int, ...]  # a value per axis
 
 @dataclass(frozen=True)
 class OtherSizes:
-    """Cases of other sizes, or the reason why there are none."""
+    """Cases of other sizes, or the reason why there are none; and a case of other scalars."""
 
     cases: tuple[Case, ...]
     reason: str = ""
+    scalars: tuple[Case, ...] = ()  # one, or none if no scalar may have another value
 
 
 @dataclass(frozen=True)
@@ -74,18 +77,30 @@ class Axis:
 
 
 def other_sizes(case: Case, launch_ms: float) -> OtherSizes:
-    """At most `MAX_SIZES` other sizes for a case's binary; its launch takes about `launch_ms` milliseconds."""
+    """At most `MAX_SIZES` other sizes for a case's binary; its launch takes about `launch_ms` milliseconds.
+
+    A further case has other values of scalars, such as a factor: the kernel may ignore one, and have its value as a
+    constant.
+    """
     if case.hazard:
         return OtherSizes((), "the kernel breaks a rule of CUDA on purpose")
     axes, compiled = _axes(case)
-    if not axes:
-        return OtherSizes((), _in_macros(compiled) if compiled else "the kernel takes no size at run time")
     rules, slow = _Rules(case, axes), launch_ms >= SLOWEST_MS
+    base = tuple(axis.own for axis in axes)
+    if slow or _work(case) > SMALL_WORK:
+        base = _move(rules, base, [(i, SLOW_BASE if slow else BASE) for i in rules.extents])
+    cases, reason = _sized(case, rules, base, compiled, slow=slow)
+    return OtherSizes(cases, reason, _other_scalars(case, rules.values(base)))
+
+
+def _sized(
+    case: Case, rules: _Rules, base: Point, compiled: Sequence[str], *, slow: bool
+) -> tuple[tuple[Case, ...], str]:
+    axes = rules.axes
+    if not axes:
+        return (), _in_macros(compiled) if compiled else "the kernel takes no size at run time"
     own = tuple(axis.own for axis in axes)
     largest = None if slow else _largest(case, rules, own)
-    base = own
-    if slow or _work(case) > SMALL_WORK:
-        base = _move(rules, own, [(i, SLOW_BASE if slow else BASE) for i in rules.extents])
     points = (point for point in dict.fromkeys(_points(rules, base)) if point != own)
     small = (_case_at(case, rules, point, MAX_WORK) for point in points)
     found = {other.id: other for other in small if other is not None}
@@ -93,10 +108,43 @@ def other_sizes(case: Case, launch_ms: float) -> OtherSizes:
         found.pop(largest.id, None)
         found = {**dict(itertools.islice(found.items(), MAX_SIZES - 1)), largest.id: largest}
     if found:
-        return OtherSizes(tuple(itertools.islice(found.values(), MAX_SIZES)))
+        return tuple(itertools.islice(found.values(), MAX_SIZES)), ""
     if rules.compiled:
-        return OtherSizes((), _in_macros(compiled + rules.in_macros))
-    return OtherSizes((), f"the constraints allow no other small values of {_quoted([a.name for a in axes])}")
+        return (), _in_macros([*compiled, *rules.in_macros])
+    return (), f"the constraints allow no other small values of {_quoted([a.name for a in axes])}"
+
+
+def _other_scalars(case: Case, base: Mapping[str, Canonical]) -> tuple[Case, ...]:
+    """The case at the values `base`, with another value of each scalar for which one is certainly meant.
+
+    These are real numbers, truth values, and parameters whose YAML lists what is allowed. An integer may be an offset,
+    so no greater value than its own is tried; `_axes` has the smaller ones.
+    """
+    kernel, values = case.kernel, dict(case.parameters)
+    scalars = (n for a in kernel.arguments if isinstance(a, ScalarArgument) for n in a.values)
+    passed = _names(n for n in scalars if isinstance(n, Expression))
+    changed: dict[str, Canonical] = {}
+    found: tuple[Case, ...] = ()
+    for p in kernel.parameters:
+        if p.name not in passed & case.independent.keys():
+            continue
+        for value in _other_values(p, values[p.name]):
+            other, same = _made(case, {**base, **changed, p.name: value}, MAX_WORK_BELOW)
+            if other and same:
+                changed[p.name], found = value, (other,)
+                break
+    return found
+
+
+def _other_values(parameter: Parameter, own: Canonical) -> list[Canonical]:
+    """Values to try in place of a scalar's own, the likeliest first."""
+    if parameter.kind is Kind.BOOLEAN:
+        return [not own]
+    if parameter.kind not in (Kind.REAL, Kind.NUMBER, Kind.INTEGER) or isinstance(own, str):
+        return []
+    if parameter.allowed:
+        return [value for value in parameter.allowed if value != own]
+    return [] if parameter.kind is Kind.INTEGER else [own * NEAR if own else FIRST]
 
 
 def reduced(case: Case) -> Case:
@@ -341,17 +389,20 @@ def _with(point: Point, at: int, n: int) -> Point:
 
 def _case_at(case: Case, rules: _Rules, point: Point, most: int) -> Case | None:
     """The case at a point; `None` if it cannot run, is too large, or needs another binary."""
-    if not rules.allow(point):
-        return None
-    try:
-        other = make(case.kernel, {**case.independent, **rules.values(point)}, case.seed)
-        if other.excluded or other.hazard or _work(other) > most:
-            return None
-        same = other.source() == case.source()
-    except UsageError:  # an expression that has no value there
-        return None
+    other, same = _made(case, rules.values(point), most) if rules.allow(point) else (None, True)
     rules.compiled |= not same
     return other if same else None
+
+
+def _made(case: Case, values: Mapping[str, Canonical], most: int) -> tuple[Case | None, bool]:
+    """The case with other values, and whether it has the same binary; `None` if it cannot run or is too large."""
+    try:
+        other = make(case.kernel, {**case.independent, **values}, case.seed)
+        if other.excluded or other.hazard or _work(other) > most:
+            return None, True
+        return other, other.source() == case.source()
+    except UsageError:  # an expression that has no value there
+        return None, True
 
 
 def _work(case: Case) -> int:

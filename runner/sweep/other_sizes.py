@@ -39,15 +39,17 @@ def check_other_sizes(work: Work, program: Program, verdict: CheckResult, launch
     if key not in _done:
         sizes = task.sizes if task.sizes and launch_ms < SLOWEST_MS else other_sizes(task.case, launch_ms)
         right, reason = 0, sizes.reason
-        for case in sizes.cases:
+        for case in (*sizes.cases, *sizes.scalars):
             where = format_changed_parameters(task.case, case)
             found = _verdict_at(work, program, case, where)
             if isinstance(found, str):
                 reason = reason or f"{where}: {found}"
             elif found.ok:
-                right += 1
+                right += case in sizes.cases
             else:
                 wrong = f"correct at this size, wrong at {where}: {found.reason}; {CONSTRAINT_HINT}"
+                if case in sizes.scalars:
+                    wrong = f"correct at these values, wrong at {where}: {found.reason}"
                 return dataclasses.replace(found, reason=wrong)
         _done[key] = right, "" if right else reason
     work.further.size_launches, work.further.sizes_not_tried = _done[key]
