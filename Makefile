@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help sweep test gpu-test fuzz lint format kernels-page tutorial lock clean
+.PHONY: help sweep test test-quick gpu-test fuzz lint format docs kernels-page tutorial lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,7 +40,11 @@ format: $(VENV)/.installed-dev ## format the code
 kernels-page: $(VENV)/.installed-dev ## write docs/kernels.md, its families and pictures
 	$(BIN)/python tools/kernels_page.py
 
-tutorial: $(VENV)/.installed-dev ## run docs/first-kernel.md and write the outputs into it
+docs: $(VENV)/.installed-dev ## build the site in build/site; `python3 -m http.server -d build/site` shows it
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+tutorial: $(VENV)/.installed-dev ## run docs/first-kernel.md and docs/how-to/, and write the outputs
 	$(BIN)/python tests/test_tutorial.py --write
 
 lock: ## write constraints.txt: the newest versions that pyproject.toml allows

@@ -327,7 +327,7 @@ def test_the_examples_of_the_page_run(runner, tmp_path, device):
         path.write_text(block)
     every = re.findall(r"^    python -m runner (--config-dir .*)$", page, re.MULTILINE)
     commands = [command for command in every if ("device=cpu" in command) == (device == "cpu")]
-    assert len(commands) == {"cpu": 2, "cuda": 3}[device]
+    assert len(commands) == {"cpu": 1, "cuda": 2}[device]
     for number, command in enumerate(commands):
         done = runner(*command.split(), f"device={device}", f"hydra.sweep.dir={number}")
         assert done.code == 0, done.out

@@ -14,7 +14,7 @@ HEAD = "# Written by `make lock`. The versions that the tests ran with, for `pip
 
 def resolved(python: str) -> list[str]:
     """`name==version` of each package, sorted."""
-    command = [python, *"-m pip install --dry-run --ignore-installed --quiet --report - .[dev,cuda]".split()]
+    command = [python, *"-m pip install --dry-run --ignore-installed --quiet --report - .[dev,docs,cuda]".split()]
     report = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
     found = [(i["metadata"]["name"].lower(), i["metadata"]["version"]) for i in report["install"]]
     return sorted(f"{name}=={version}" for name, version in found if name != "kernel-runner")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ PAGES = {"CHANGELOG.md": "changes.md", "CONTRIBUTING.md": "contributing.md", "RE
 """Documents beside docs/, and their names in the site."""
 LANGUAGES = {".cu": "cuda", ".cuh": "cuda", ".yaml": "yaml", ".py": "python"}
 LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s#]+)(#[^)\s]*)?\)")
+TITLED = re.compile(r"^( *```\w+) (\S+)$", re.MULTILINE)  # a block that is a file, with its path
+LISTING = "files.md"
+"""The page of a folder that a page links to: the list of its files."""
 HIDDEN = "---\nsearch:\n  exclude: true\n---\n\n"
 
 
@@ -26,7 +30,12 @@ def on_files(files: Files, config: Any) -> Files:
         if place != "index.md":
             text = (ROOT / name).read_text(encoding="utf-8")
             files.append(File.generated(config, place, content=_moved(text, name, place)))
-    for source in sorted(_linked(Path(config.docs_dir))):
+    docs = Path(config.docs_dir)
+    for folder in sorted(_linked_folders(docs)):
+        names = sorted(path.name for path in folder.iterdir() if path.is_file())
+        content = f"# {folder.name}\n\n" + "".join(f"- [{name}]({name})\n" for name in names)
+        files.append(File.generated(config, f"{folder.relative_to(docs).as_posix()}/{LISTING}", content=content))
+    for source in sorted(_linked(docs)):
         name = source.relative_to(ROOT)
         code = f"```{LANGUAGES.get(source.suffix, 'text')}\n{source.read_text(encoding='utf-8').rstrip()}\n```\n"
         files.append(File.generated(config, _page_of(name), content=f"{HIDDEN}# {name.as_posix()}\n\n{code}"))
@@ -36,18 +45,26 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Let the links of a page lead to the site's pages. Called by MkDocs."""
     place = page.file.src_uri
+    markdown = TITLED.sub(r'\1 title="\2"', markdown)
     return markdown if place in PAGES.values() else _moved(markdown, f"docs/{place}", place)
 
 
 def _linked(docs: Path) -> set[Path]:
     """The files outside docs/ that its pages link to, apart from `PAGES`."""
-    found = set()
+    own = {ROOT / name for name in PAGES}
+    return {path for path in _targets(docs) if path.is_file() and not path.is_relative_to(docs)} - own
+
+
+def _linked_folders(docs: Path) -> set[Path]:
+    """The folders below docs/ that its pages link to."""
+    return {path for path in _targets(docs) if path.is_dir()}
+
+
+def _targets(docs: Path) -> Iterator[Path]:
+    """What the documents link to."""
     for document in [*docs.rglob("*.md"), *(ROOT / name for name in PAGES)]:
         for target, _ in LINK.findall(document.read_text(encoding="utf-8")):
-            path = Path(posixpath.normpath((document.parent / target).as_posix()))
-            if path.is_file() and not path.is_relative_to(docs) and path.relative_to(ROOT).as_posix() not in PAGES:
-                found.add(path)
-    return found
+            yield Path(posixpath.normpath((document.parent / target).as_posix()))
 
 
 def _moved(text: str, name: str, place: str) -> str:
@@ -57,6 +74,7 @@ def _moved(text: str, name: str, place: str) -> str:
         target = posixpath.normpath(posixpath.join(posixpath.dirname(name), found[1]))
         page = PAGES.get(target) or (target.removeprefix("docs/") if target.startswith("docs/") else "")
         page = page or _page_of(Path(target))
+        page += f"/{LISTING}" * (ROOT / target).is_dir()
         return f"]({posixpath.relpath(page, posixpath.dirname(place) or '.')}{found[2] or ''})"
 
     return LINK.sub(link, text)
