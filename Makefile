@@ -16,6 +16,12 @@ sweep: $(VENV)/.installed ## sweep six reductions, on the GPU where there is one
 test: $(VENV)/.installed-dev ## run the tests, on all cores
 	$(BIN)/python -m pytest -n $$(n=$$(($$(nproc) * 2)); echo $$((n < 8 ? n : 8))) --dist worksteal
 
+# Small parts of most rooms, without a browser or nvcc.
+QUICK = check check_folder computed kernel_yaml lanes layers metrics other_sizes parameter_kinds recipes rounding_bounds schema search strides t4
+
+test-quick: $(VENV)/.installed-dev ## run a part of the tests, in a minute on two cores
+	$(BIN)/python -m pytest -q -n $$(nproc) --dist worksteal -k "not page and not gpu" $(QUICK:%=tests/test_%.py)
+
 gpu-test: $(VENV)/.installed-dev ## run the tests that need a GPU
 	@PYTHON="$(BIN)/python" sh tools/install_cuda.sh
 	$(BIN)/python -m pytest -m gpu
