@@ -43,6 +43,9 @@ def test_the_page_is_true(runner, tmp_path, monkeypatch, capsys):
 
     for wrong, sentence in (
         (lambda: run.samples("nothing"), "no case 'nothing'"),
+        (lambda: run.samples(None), "expected a row of `table` or the id of a case, not NoneType"),
+        (lambda: run.samples(table), "expected a row of `table` or the id of a case, not DataFrame"),
+        (lambda: face.runs("outputs", 3), "expected a folder or a pattern, and words as text"),
         (lambda: run.best(by="speed"), "rank_by=speed"),
         (lambda: face.open("latest~7"), "only 4 runs"),
         (lambda: face.open(tmp_path), "not a run folder"),

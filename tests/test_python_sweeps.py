@@ -1,6 +1,7 @@
 """`runner.sweep` and `runner.runs`: sweeps from Python, as from the command line, and nothing else of the caller's changes."""
 
 import ast
+import itertools
 import json
 import os
 import signal
@@ -39,6 +40,10 @@ def swept(*given, **more):
     return face.sweep(*given, **{"device": "cpu", "overrides": QUICK, "quiet": True, **more})
 
 
+HELD: list = []
+HELD.append(HELD)
+
+
 @pytest.mark.parametrize(
     ("given", "text", "value"),
     [
@@ -46,7 +51,7 @@ def swept(*given, **more):
         ("null", "'null'", "null"), ("True", "'True'", "True"), ("", "''", ""), ("a,b", "'a,b'", "a,b"),
         ("it's", r"'it\'s'", "it's"), ("C:\\", r"'C:\\'", "C:\\"), ("glob(x)", "'glob(x)'", "glob(x)"),
         (np.int64(3), "3", 3), (np.float64(0.5), "0.5", 0.5), (np.array(7), "7", 7),
-        ({"size": 5}, "{size: 5}", {"size": 5}),
+        ({"size": 5}, "{size: 5}", {"size": 5}), ("${seed}", r"'\${seed}'", r"\${seed}"),
     ],
 )  # fmt: skip
 def test_a_value_is_the_same_value_in_hydras_grammar(given, text, value):
@@ -81,7 +86,12 @@ def test_a_list_is_a_sweep(given, text):
         ({"kernel": face.Kernel("a", "", {})}, "source: expected"),
         ({"kernel": face.Kernel("a", "x", {"source": "a.cu"})}, "leave this key out"),
         ({"kernel": face.Kernel("a", "x", {"grid": object()})}, "expected text, numbers"),
-        ({"kernel": [MINE, MINE]}, "same name"),
+        ({"kernel": [MINE, MINE]}, "same name"), ({"kernel": itertools.repeat("reduceShfl")}, "kernel: more than 250,000"),
+        ({"block": range(10**9)}, "block: more than 250,000 values"), ({"block": HELD}, "holds itself"),
+        ({"seed": 10**5000}, "seed: an integer of 16,610 bits"), ({"block": "\udcff"}, "is not a letter"),
+        ({"folder": "a\0b"}, "folder=.*: a null byte"), ({"config_dir": 3}, "config_dir=3: expected a folder"),
+        ({"config_dir": None}, "config_dir=None: expected a folder"), ({"block": "${oc.env:HOME}"}, r"block=\$\{oc.env:HOME\}: "),
+        ({"kernel": face.Kernel("a", "x", {"let": HELD})}, "holds itself"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_sentence(given, sentence, here):

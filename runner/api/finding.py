@@ -8,6 +8,7 @@ from pathlib import Path
 
 from runner.api.run import Run
 from runner.display.terminal import Console, SweepProgress
+from runner.errors import UsageError
 from runner.history.words import matching_runs
 from runner.record import runs
 
@@ -27,6 +28,8 @@ def find_runs(pattern: str | Path, *words: str) -> list[Run]:
     Raises:
         UsageError: There is no such folder, no run matches the pattern, or a word asks for an unknown column.
     """
+    if not isinstance(pattern, str | Path) or not all(isinstance(word, str) for word in words):
+        raise UsageError(f"runs{(pattern, *words)!r:.80}: expected a folder or a pattern, and words as text")
     text = str(pattern)
     root = Path(text)
     if root == runs.OUTPUTS or (root.is_dir() and not runs.is_run(root)):

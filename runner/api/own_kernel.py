@@ -47,6 +47,8 @@ class Kernel:
             raise UsageError(f"{where}: yaml: source: the source is given as text; leave this key out")
         try:
             text = yaml.safe_dump(plain(self.yaml), sort_keys=False, allow_unicode=True)
+        except RecursionError:
+            raise UsageError(f"{where}: yaml: a list or a dictionary holds itself, or is nested too deeply") from None
         except yaml.YAMLError as e:
             raise UsageError(f"{where}: yaml: expected text, numbers, lists and dictionaries; {_one_line(e)}") from None
         atomic.write_text(folder / "kernel" / f"{self.name}.yaml", text)

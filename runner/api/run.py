@@ -123,7 +123,9 @@ class Run:
         Raises:
             UsageError: The case was not timed, or its samples are missing.
         """
-        row = self._row(case) if isinstance(case, str) else dict(case)
+        row = self._row(case) if isinstance(case, str) else dict(case) if isinstance(case, Mapping | pd.Series) else {}
+        if not {"case", "job"} <= row.keys():
+            raise UsageError(f"samples: expected a row of `table` or the id of a case, not {type(case).__name__}")
         folder = RunFolder(self.path)
         file = folder.samples(str(row["case"]), -1 if absent(row["job"]) else int(row["job"]))
         stored = samples.read(folder, file)

@@ -47,7 +47,7 @@ def sweep(
         KeyboardInterrupt: Ctrl-C. The finished cases are kept.
         RunnerError: The process ended without an answer.
     """
-    kernels = list(kernel) if keywords.is_several(kernel) else [kernel]  # type: ignore[arg-type]
+    kernels = keywords.several("kernel", kernel) if keywords.is_several(kernel) else [kernel]  # type: ignore[arg-type]
     own = [each for each in kernels if isinstance(each, Kernel)]
     if len({each.name for each in own}) < len(own):
         raise UsageError(f"kernel={[each.name for each in own]}: two kernels have the same name; rename one")
@@ -57,11 +57,14 @@ def sweep(
     raw = [overrides] if isinstance(overrides, str) else list(overrides)
     if options := [word for word in raw if not isinstance(word, str) or word.startswith("-")]:
         raise UsageError(f"overrides: {options[0]!r}: expected KEY=VALUE; options such as --dry-run are the command's")
+    several = [config_dir] if isinstance(config_dir, str | Path) else config_dir
+    if not isinstance(several, Sequence) or not all(isinstance(each, str | Path) for each in several):
+        raise UsageError(f"config_dir={config_dir!r:.80}: expected a folder, or a list of folders")
     with _written(own) as written:
-        folders = [str(config_dir)] if isinstance(config_dir, str | Path) else [str(each) for each in config_dir]
+        folders = list(map(str, several))
         words = [*_options([*folders, *written]), *keywords.overrides(given), *raw]
         if folder is not None:
-            words.append(f"hydra.sweep.dir={quote(str(folder))}")
+            words.append(f"hydra.sweep.dir={keywords.text('folder', str(folder))}")
         answer = _run({"words": words, "quiet": quiet})
     return _opened(answer)
 

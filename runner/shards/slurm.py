@@ -99,7 +99,9 @@ class Slurm:
         try:
             import submitit  # noqa: PLC0415  (optional)
         except ImportError:
-            raise UsageError("hydra/launcher=slurm: submitit is not installed; use pip install 'kernel-runner[slurm]'") from None
+            raise UsageError(
+                "hydra/launcher=slurm: submitit is not installed; use pip install 'kernel-runner[slurm]'"
+            ) from None
         if shutil.which("sbatch") is None:
             raise UsageError("hydra/launcher=slurm: Slurm is not installed on this machine: sbatch is not on the PATH")
         self.max_running = max_tasks(settings)

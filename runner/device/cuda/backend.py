@@ -54,7 +54,9 @@ def _retain(index: int) -> None:
 def open_device(config: DeviceConfig) -> Device:
     """Open the configured GPU."""
     if importlib.util.find_spec("pycuda") is None:
-        raise DeviceUnavailable("device=cuda: PyCUDA is not installed; use pip install 'kernel-runner[cuda]', or use device=cpu")
+        raise DeviceUnavailable(
+            "device=cuda: PyCUDA is not installed; use pip install 'kernel-runner[cuda]', or use device=cpu"
+        )
     try:
         from runner.device.cuda.device import CudaDevice  # noqa: PLC0415  (loading PyCUDA fails without a driver)
     except ImportError as e:

@@ -60,7 +60,7 @@ class Nvrtc:
     def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008  (frozen)
         if not is_installed():
             raise DeviceUnavailable(
-                "compiler=nvrtc: cuda.core is not installed; use pip install 'kernel-runner[nvrtc]', or use compiler=nvcc"
+                "compiler=nvrtc: cuda.core is not installed; use pip install 'kernel-runner[nvrtc]', or compiler=nvcc"
             )
         self._limits, self.stopped = limits, False
         self._server = _ahead.pop() if _ahead else _Server()
