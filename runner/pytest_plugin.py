@@ -66,7 +66,9 @@ class CheckKernel:
         import runner  # noqa: PLC0415 - see the module's docstring
 
         self._number += 1
-        given = [overrides] if isinstance(overrides, str) else list(overrides)
+        given = self._overrides(overrides)
+        if kernel is None and not given:
+            pytest.fail("check_kernel: expected the name of a kernel, or overrides that choose one", pytrace=False)
         options: dict[str, Any] = {
             "device": self._device(),
             "config_dir": self._config_dirs(),
@@ -74,15 +76,25 @@ class CheckKernel:
         } | values
         run, wrong = None, ""
         try:
-            run = runner.sweep(
-                kernel, quiet=True, overrides=[*self._config.getini("kernel_overrides"), *given], **options
-            )
+            run = runner.sweep(kernel, quiet=True, overrides=[*self._own_overrides(), *given], **options)
             wrong = unchecked(run) if run.ok else message(run)
         except runner.RunnerError as e:  # one sentence, which needs no traceback
             wrong = str(e)
         if run is None or wrong:
             pytest.fail(wrong, pytrace=False)
         return run
+
+    def _overrides(self, overrides: Any) -> list[str]:
+        if not isinstance(overrides, Iterable):
+            pytest.fail(f"check_kernel: overrides={overrides!r}: expected a text KEY=VALUE, or several", pytrace=False)
+        return [overrides] if isinstance(overrides, str) else list(overrides)
+
+    def _own_overrides(self) -> list[str]:
+        """Those of the ini-file."""
+        try:
+            return list(self._config.getini("kernel_overrides"))
+        except ValueError as e:  # of shlex
+            pytest.fail(f"kernel_overrides in {self._config.inipath}: {e}", pytrace=False)
 
     def _device(self) -> str:
         return str(self._config.getoption("--kernel-device") or self._config.getini("kernel_device"))

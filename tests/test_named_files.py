@@ -117,3 +117,11 @@ def test_a_circle_of_links_in_a_run_is_no_traceback(runs, name, tmp_path):
             words = [word.format("written") for word in WORDS[name][:-2]] + [target, "written"]
             done = run(folder, *words, module=f"runner.{name}")
             assert "Traceback" not in done.err
+
+
+def test_a_summary_for_a_pipe_that_nobody_reads_is_told(runs, tmp_path):
+    """$GITHUB_STEP_SUMMARY is a file; a pipe in its place must not stop a job for hours."""
+    os.mkfifo(tmp_path / "pipe")
+    done = run(runs, "a", "b", "--github", module="runner.compare", GITHUB_STEP_SUMMARY=str(tmp_path / "pipe"))
+    assert done.code == 2
+    assert f"GITHUB_STEP_SUMMARY={tmp_path}/pipe: No such device or address" in done.err

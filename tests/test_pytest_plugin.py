@@ -81,13 +81,19 @@ def test_a_failure_is_the_finding_and_no_traceback(project):
             check_kernel("mine", size="large")
         def test_skipped(check_kernel):
             check_kernel("mine", block=2048)
+        def test_unnamed(check_kernel):
+            check_kernel()
+        def test_odd(check_kernel):
+            check_kernel("mine", overrides=3)
         def test_beside(check_kernel):
             check_kernel(["copyGmem", "torchTranspose"], size="33x65")
     """
     code, told = pytest_of(project, tests)
-    assert (code, "4 failed" in told) == (1, True), told
+    assert (code, "6 failed" in told) == (1, True), told
     assert "torchTranspose: no case was checked: a Python function, into which this device cannot look" in told
     assert told.count("outside.cu:4: out-of-bounds read of 'in': index 1001, but it has 1001 elements") == 1
+    assert "check_kernel: expected the name of a kernel" in told
+    assert "check_kernel: overrides=3: expected a text KEY=VALUE" in told
     assert "size=large: expected a number of elements" in told
     assert "device checked: skipped: a block of 2048 threads is not within" in told
     assert "Traceback" not in told

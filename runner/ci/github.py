@@ -11,6 +11,7 @@ from pathlib import Path
 from runner.ci.results import Finding, Level, Results
 from runner.display.text import count, one_line
 from runner.errors import UsageError
+from runner.files import named_file
 
 SUMMARY = "GITHUB_STEP_SUMMARY"  # names the file of the job's summary
 MAX_MESSAGE = 2000  # characters
@@ -42,8 +43,7 @@ def append_summary(results: Results) -> None:
     if not (name := os.environ.get(SUMMARY, "")):
         return
     try:
-        with Path(name).open("a", encoding="utf-8", errors="replace") as file:
-            file.write(results.markdown.rstrip("\n") + "\n\n")
+        named_file.append(Path(name), (results.markdown.rstrip("\n") + "\n\n").encode(errors="replace"))
     except OSError as e:
         raise UsageError(f"{SUMMARY}={name}: {e.strerror or e}") from None
 

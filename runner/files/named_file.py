@@ -42,7 +42,7 @@ def write(path: Path, content: bytes) -> None:
     require(path)
     try:
         if _is_stream(path):
-            _write_into(path, content)
+            append(path, content)
         else:
             atomic.write(resolved(path), content)
     except (OSError, ValueError) as e:
@@ -59,9 +59,10 @@ def _is_stream(path: Path) -> bool:
     return path.exists() and not path.is_file()
 
 
-def _write_into(path: Path, content: bytes) -> None:
-    # Without O_NONBLOCK, opening a pipe that nobody reads would wait forever.
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC)
+def append(path: Path, content: bytes) -> None:
+    """Add to the end of a file, or create it. Raises OSError if it cannot be written, as a pipe that nobody reads."""
+    # Without O_NONBLOCK, opening such a pipe would wait forever.
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     os.set_blocking(descriptor, True)
     with os.fdopen(descriptor, "wb") as stream:
         stream.write(content)
