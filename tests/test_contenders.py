@@ -319,15 +319,17 @@ def test_a_library_takes_arrays_of_a_gpu_as_dlpack(tmp_path, gpu, library, dtype
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_the_examples_of_the_page_run(runner, tmp_path, device):
-    """The files of docs/contenders.md, laid where they say, run by its commands, unless a library is missing."""
-    page = (ROOT / "docs" / "contenders.md").read_text(encoding="utf-8")
-    for block in re.findall(r"^```\w+\n((?:#|//) my_kernels/.*?)^```", page, re.DOTALL | re.MULTILINE):
-        path = tmp_path / re.search(r"my_kernels/\S+", block)[0]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(block)
+    """The files of docs/contenders.md and docs/how-to/cublas.md run by their commands, unless a library is missing."""
+    pages = [(ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("contenders.md", "how-to/cublas.md")]
+    page = "\n".join(pages)
+    for head, block in re.findall(r"^```\w+(.*)\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
+        if named := re.search(r"my_kernels/\S+", head or block.partition("\n")[0]):
+            path = tmp_path / named[0]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block)
     every = re.findall(r"^    python -m runner (--config-dir .*)$", page, re.MULTILINE)
     commands = [command for command in every if ("device=cpu" in command) == (device == "cpu")]
-    assert len(commands) == {"cpu": 1, "cuda": 2}[device]
+    assert len(commands) == {"cpu": 1, "cuda": 3}[device]
     for number, command in enumerate(commands):
         done = runner(*command.split(), f"device={device}", f"hydra.sweep.dir={number}")
         assert done.code == 0, done.out
