@@ -322,7 +322,7 @@ def test_the_examples_of_the_page_run(runner, tmp_path, device):
     """The files of docs/contenders.md and docs/how-to/cublas.md run by their commands, unless a library is missing."""
     pages = [(ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("contenders.md", "how-to/cublas.md")]
     page = "\n".join(pages)
-    for head, block in re.findall(r"^```\w+(.*)\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
+    for head, block in re.findall(r"^```\w+([^\n]*)\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
         if named := re.search(r"my_kernels/\S+", head or block.partition("\n")[0]):
             path = tmp_path / named[0]
             path.parent.mkdir(parents=True, exist_ok=True)
