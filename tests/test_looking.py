@@ -1,5 +1,6 @@
 """Commands that only look run no code of a kernel's author, and what a YAML says is data."""
 
+import json
 import os
 import subprocess
 import sys
@@ -158,3 +159,32 @@ def test_no_module_of_the_working_folder_is_imported(theirs, tmp_path, command):
     done = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, check=False, text=True)
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_sweep_runs_no_command_of_the_folders_git(theirs, tmp_path, resumed):
+    """A repository's own configuration may name a monitor and filters. What is uncommitted is found without them."""
+    folder, ran = tmp_path / "theirs", tmp_path / "ran"
+    evil = tmp_path / "evil.sh"
+    evil.write_text(f"#!/bin/sh\necho ran >> {ran}\ncat\n")
+    evil.chmod(0o755)
+
+    def git(*words):
+        subprocess.run(["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b", *words], check=True)
+
+    git("init", "-q")
+    (folder / ".gitattributes").write_text("*.cu filter=x\n*.yaml filter=x\n")
+    git("add", "kernel/mine.cu", "kernel/beside.py", ".gitattributes")
+    git("commit", "-q", "-m", "theirs")
+    for key in ("core.fsmonitor", "filter.x.clean", "filter.x.process", "diff.external", "core.sshCommand"):
+        git("config", key, str(evil))
+    (folder / "kernel" / "beside.py").touch()
+    (folder / "kernel" / "mine.cu").write_text(SOURCE + "\n")
+    done = run(tmp_path, *SWEEP, "hydra.sweep.dir=swept")
+    assert done.code == 0, done.err
+    if resumed:
+        done = run(tmp_path, "swept", module="runner.repeat")
+        assert done.code == 0, done.err
+    assert not ran.exists()
+    known = json.loads((tmp_path / "swept" / "environment.json").read_text())["sources"]
+    assert known["uncommitted"] == ["mine.cu", "mine.yaml"]

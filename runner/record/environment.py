@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 import importlib.metadata
 import os
 import platform
@@ -33,6 +34,7 @@ IDENTITY = ("kind", "name", "arch", "versions", "toolchain")
 MODEL_KEYS = ("kind", "name", "asked")
 REFERENCE = "reference"  # key of the case that every GPU measures
 MAX_CHANGES = 3  # that a message names
+SHA256_DIGITS = 64
 MAX_CHARACTERS = 80  # of a value that a message shows
 GIT_LIMIT_S = 10.0
 NOT_KEPT = "not_kept"  # key of the included files that the run folder does not have
@@ -77,23 +79,34 @@ def note_sources(folder: RunFolder, files: Iterable[Path], not_kept: Sequence[st
             by_parent.setdefault(path.parent, []).append(path.name)
     answers = []
     for parent, names in by_parent.items():
-        git = ("git", "-C", str(parent), "-c", "core.quotePath=false")
-        diff = _output(*git, "diff", "--relative", "--name-only", "HEAD", "--", *names)
-        answers.append((names, _output(*git, "ls-files", "--", *names), diff))
+        tracked = _output(*_git(parent), "ls-files", "-z", "--", *names)
+        answers.append((parent, names, tracked, _output(*_git(parent), "ls-tree", "-z", "HEAD", "--", *names)))
     files_by_state: dict[str, list[str]] = {
         "uncommitted": [], "unversioned": [], NOT_KEPT: list(not_kept),
     }  # fmt: skip
-    for names, tracked_names, changed_names in answers:
-        tracked, changed = tracked_names(), changed_names()
-        if tracked is None:
+    for parent, names, tracked, tree in answers:
+        if tracked() is None:
             files_by_state["unversioned"] += names
             continue
-        committed = set(tracked.splitlines()) - set((tracked if changed is None else changed).splitlines())
-        files_by_state["uncommitted"] += [name for name in names if name not in committed]
+        entries = (line.partition("\t") for line in (tree() or "").split("\0"))
+        hashes = {name: head.split()[-1] for head, _, name in entries if name}
+        files_by_state["uncommitted"] += [n for n in names if hashes.get(n, "") != _blob(parent / n, hashes.get(n, ""))]
     if any(files_by_state.values()):
         with folder.edited(folder.environment) as content:
             before = content.get("sources", {})  # of earlier batches
             content["sources"] = {key: sorted({*before.get(key, ()), *names}) for key, names in files_by_state.items()}
+
+
+def _git(folder: Path) -> tuple[str, ...]:
+    """Git for a folder that may be a stranger's: no command is used that runs a filter or hook of its configuration."""
+    return ("git", "--literal-pathspecs", "--no-optional-locks", "-C", str(folder), "-c", "core.fsmonitor=false")
+
+
+def _blob(path: Path, like: str) -> str:
+    """The hash of a file in git, in the algorithm of another hash; empty if it cannot be read."""
+    content = path.read_bytes() if path.is_file() else b""
+    algorithm = hashlib.sha256 if len(like) == SHA256_DIGITS else hashlib.sha1
+    return algorithm(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def device(info: DeviceInfo, job: Job, compiler: Compiler) -> Entry:
@@ -240,7 +253,10 @@ def ask_git() -> Callable[[], dict[str, Any] | None]:
 def _output(*command: str) -> Callable[[], str | None]:
     """Start a command in the background. The returned function waits for its output; `None` if it fails."""
     try:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="surrogateescape",
+            env={**os.environ, "GIT_ALLOW_PROTOCOL": "none"},  # git would fetch what a partial clone lacks
+        )  # fmt: skip
     except OSError:
         return lambda: None
 
