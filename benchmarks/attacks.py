@@ -14,6 +14,8 @@ import argparse
 import json
 import os
 import resource
+import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -78,6 +80,8 @@ def attacks() -> Iterator[Attack]:
     yield from _limits()
     yield from _imports()
     yield from _mistakes()
+    yield from _repositories()
+    yield from _results()
 
 
 def _experiments() -> Iterator[Attack]:
@@ -153,7 +157,51 @@ def _imports() -> Iterator[Attack]:
     }  # fmt: skip
     for name, text in files.items():
         yield Attack(kind, ("import", name), {name: text}, limit_s=RUN_S)
+    lines = "1,2\n" * 1_000_000
+    yield Attack(kind, ("import", "lines.cu"), {"lines.cu": lines}, limit_s=RUN_S)
+    yield Attack(kind, MINE, source=lines, limit_s=RUN_S)
     yield Attack(kind, ("import", "pipe.cu"), prepare=lambda place: os.mkfifo(place / "pipe.cu"))
+
+
+def _repositories() -> Iterator[Attack]:
+    kind = "what a stranger's git repository configures does not run"
+
+    def repository(key: str) -> Callable[[Path], None]:
+        def prepare(place: Path) -> None:
+            folder, evil = place / "theirs", place / "evil.sh"
+            evil.write_text(f"#!/bin/sh\ntouch {place}/ran\ncat\n", encoding="utf-8")
+            evil.chmod(0o755)
+            (folder / ".gitattributes").write_text("* filter=x\n", encoding="utf-8")
+            git = ("git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b")
+            for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "theirs"), ("config", key, str(evil))):
+                subprocess.run([*git, *words], check=True)
+            (folder / "kernel" / "mine.cu").write_text(SOURCE + "\n", encoding="utf-8")
+
+        return prepare
+
+    for key in ("core.fsmonitor", "filter.x.clean", "filter.x.process", "diff.external", "core.hooksPath"):
+        yield Attack(kind, MINE, prepare=repository(key), limit_s=RUN_S)
+        yield Attack(kind, (*MINE, "block=2048"), prepare=repository(key), limit_s=RUN_S)
+
+
+def _results() -> Iterator[Attack]:
+    kind = "a file named for a result replaces no device, pipe, folder or file of a run"
+
+    def run(place: Path) -> None:
+        command = [sys.executable, "-m", "runner", *MINE, "hydra.sweep.dir=out"]
+        subprocess.run(command, cwd=place, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, capture_output=True)
+        shutil.copytree(place / "out", place / "other")
+        os.mkfifo(place / "pipe")
+        (place / "circle").symlink_to("circle")
+        (place / "linked").symlink_to("theirs")
+
+    for target in ("pipe", "circle", "linked", "theirs", "out/results.csv", "out/.lock", "x" * 300):
+        for words in (
+            ("report", "out", "--to"),
+            ("compare", "out", "other", "--csv"),
+            ("judge", "out", "--baseline", "mine", "--sarif"),
+        ):
+            yield Attack(kind, (*words, target), prepare=run, codes=(2,))
 
 
 def _mistakes() -> Iterator[Attack]:
@@ -189,7 +237,7 @@ def tried(attack: Attack) -> tuple[str, float, int]:
             (place / path).write_text(text, encoding="utf-8")
         if attack.prepare:
             attack.prepare(place)
-        before = {p for p in place.rglob("*") if "outputs" not in p.parts}
+        before = {p: _kind(p) for p in place.rglob("*") if "outputs" not in p.parts}
         started = time.monotonic()
         environment = {**os.environ, "HOME": str(home), "PYTHONPATH": str(ROOT)}
         process = subprocess.Popen(
@@ -208,8 +256,15 @@ def tried(attack: Attack) -> tuple[str, float, int]:
         return _fault(attack, place, before, process.returncode, out + err, seconds), seconds, peak
 
 
-def _fault(attack: Attack, place: Path, before: set[Path], code: int, said: str, seconds: float) -> str:
-    new = {p for p in place.rglob("*") if "outputs" not in p.parts and "out" not in p.parts[-8:]} - before
+def _kind(path: Path) -> tuple[int, bytes]:
+    """What a path is: a file, a folder, a link, a pipe; and of a table its content."""
+    return stat.S_IFMT(path.lstat().st_mode), path.read_bytes() if path.name == "results.csv" else b""
+
+
+def _fault(
+    attack: Attack, place: Path, before: dict[Path, tuple[int, bytes]], code: int, said: str, seconds: float
+) -> str:
+    new = {p for p in place.rglob("*") if "outputs" not in p.parts and "out" not in p.parts[-8:]} - before.keys()
     own = {place / "my_kernels", place / "theirs" / "kernel" / "__pycache__"}
     if "Traceback" in said:
         return "traceback"
@@ -217,6 +272,8 @@ def _fault(attack: Attack, place: Path, before: set[Path], code: int, said: str,
         return "code ran"
     if code not in attack.codes:
         return f"exit status {code}"
+    if attack.codes == (2,) and (changed := [p for p, kind in before.items() if _kind(p) != kind]):
+        return f"replaced {changed[0]}"
     if left := [p for p in new if not any(p.is_relative_to(o) for o in own)]:
         return f"wrote {left[0]}"
     kept = (p for p in (place / "out").rglob("*") if p.is_file() and not p.is_symlink())
