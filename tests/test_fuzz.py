@@ -215,7 +215,7 @@ OF_COMMANDS = [
     ["judge", "--kernel", "nope", "--baseline", "reduceSmem", "size=1Ki", "device=cpu", "--junit", "judge.xml"],
     ["judge", ".", "--baseline", "saxpy", "--config-dir", str(OWN), "--json"], ["history", "."], ["history", "--to", "page.html"],
     ["export", "latest", "--format", "csv"], ["export", "--format", "header", "latest", "--to", "tuned.h"],
-    ["profile", "latest", "races", "lines"], ["show", "--schema"], ["show", "nope", "--json"],
+    ["profile", "latest", "races", "lines"], ["show", "--schema"], ["show", "nope", "--json"], ["check", str(OWN)], ["check", "."],
 ]  # fmt: skip
 KEYS = ["kernel", "block", "size", "hydra.launcher", "hydra", "hydra.job.chdir", "device", "on_cpu", "metrics", "hydra/hydra_logging",
         "hydra.verbose", "hydra.searchpath", "timing.cpu_samples", "+x", "~block", "a@b", "experiment", "hydra.sweeper.params"]  # fmt: skip
