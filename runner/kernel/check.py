@@ -24,7 +24,7 @@ POISON_FLOAT = 0xFF
 POISON_MIXED = 0x7F  # in structures with both: NaN or a huge number, and an unlikely integer
 INT_BYTES = 4  # shorter integers may equal the poison by chance
 MAX_LISTED = 5  # mismatches listed one by one
-FEW_COMPARED = 0.5  # of the elements of an output: fewer are told
+FEW_COMPARED = 0.1  # of the elements of an output: fewer are told
 # Errors that rounding may explain: up to 10^4 ulp in a quarter of the elements, or 64 ulp in all of them, and at most
 # 1 % (4 ulp in types with fewer digits).
 FAR_ULP, NEAR_ULP, FEW, FAR, MIN_ULP = 1e4, 64.0, 0.25, 0.01, 4.0
