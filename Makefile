@@ -32,12 +32,13 @@ fuzz: $(VENV)/.installed-dev ## look for malformed inputs that break it, for an 
 	@end=$$(($$(date +%s) + 60 * $(minutes))); while [ $$(date +%s) -lt $$end ]; do \
 	  FUZZ=long $(BIN)/python -m pytest -q -n $$(nproc) --dist worksteal --timeout 3600 tests/test_fuzz.py || exit 1; done
 
-lint: $(VENV)/.installed-dev ## check style and types
+lint: $(VENV)/.installed-dev ## check style, types and the Dockerfile
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	MYPYPATH=tools $(BIN)/mypy --config-file tools/mypy.ini tools
 	MYPYPATH=benchmarks $(BIN)/mypy --config-file tools/mypy.ini benchmarks/*.py
+	$(BIN)/hadolint --ignore DL3008 Dockerfile
 
 format: $(VENV)/.installed-dev ## format the code
 	$(BIN)/ruff format .
