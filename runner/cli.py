@@ -128,6 +128,10 @@ def run_command(work: Callable[[], int]) -> int:
         The command's status; 2 after a usage error, 130 after Ctrl-C, 1 if the reader of stdout closed it.
     """
     _open_streams()
+    try:
+        os.getcwd()  # noqa: PTH109  (pathlib is slow)
+    except OSError as e:
+        return say(f"the working folder cannot be used: {e.strerror}; change to another one", MISTAKE)
     interruption.listen()
     atexit.register(gc.freeze)  # so that Python does not search all memory for cycles when the process ends
     try:

@@ -306,3 +306,18 @@ def test_a_device_that_cannot_be_opened_is_one_sentence(what, tmp_path):
 def test_a_likely_key_is_the_whole_answer(tmp_path):
     """A misspelt key gets the key that it resembles, and not the list of all keys as well."""
     assert run(tmp_path, "blokc=128").err == "runner: blokc: unknown key; did you mean block?\n"
+
+
+def test_a_folder_that_is_gone_and_a_file_that_cannot_be_read_are_named(tmp_path):
+    """Whichever command is started in a folder that was deleted; an error of reading names the file."""
+    gone = tmp_path / "gone"
+    script = f"cd {gone} && rmdir {gone} && {sys.executable} -P -m runner"
+    for words in ("list", "device=cpu"):
+        gone.mkdir()
+        done = subprocess.run(
+            ["bash", "-c", f"{script} {words}"], capture_output=True, text=True, timeout=60, check=False
+        )
+        sentence = "runner: the working folder cannot be used: No such file or directory; change to another one\n"
+        assert (done.returncode, done.stderr) == (2, sentence)
+    done = run(tmp_path, "/proc/self/mem", module="runner.importer")
+    assert (done.code, done.err) == (2, "runner: /proc/self/mem: Input/output error\n")

@@ -55,7 +55,7 @@ def sweep(
     if not isinstance(overrides, Iterable):
         raise UsageError(f"overrides={overrides!r}: expected a text KEY=VALUE, or several")
     raw = [overrides] if isinstance(overrides, str) else list(overrides)
-    if options := [word for word in raw if not isinstance(word, str) or word.startswith("-")]:
+    if options := [word for word in raw if not isinstance(word, str) or not word.strip() or word.startswith("-")]:
         raise UsageError(f"overrides: {options[0]!r}: expected KEY=VALUE; options such as --dry-run are the command's")
     several = [config_dir] if isinstance(config_dir, str | Path) else config_dir
     if not isinstance(several, Sequence) or not all(isinstance(each, str | Path) for each in several):

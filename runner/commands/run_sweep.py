@@ -87,7 +87,8 @@ def _say_error(error: OSError, folder: RunFolder | None) -> int:
     what = error.strerror or str(error)
     where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
     if folder is None:
-        return say(f"{where or 'a file'}: {what}", MISTAKE if error.errno == errno.ENAMETOOLONG else FAILED)
+        status = MISTAKE if error.errno == errno.ENAMETOOLONG else FAILED
+        return say(f"{where or 'standard output or a file'}: {what}", status)
     if not where or Path(where).absolute().is_relative_to(folder.path):
         where = str(folder.path)  # the folder says enough
     if not folder.has(folder.plan) and not any(folder.has(folder.result(job)) for job in folder.jobs()):

@@ -116,7 +116,10 @@ def read(path: Path) -> str:
     """The text of a source file in any encoding, without a byte order mark. Raises OSError if it is too large."""
     if path.stat().st_size > MAX_SOURCE_BYTES:
         raise OSError(errno.EFBIG, f"larger than {MAX_SOURCE_BYTES >> 20} MiB, the most for a kernel's file", str(path))
-    return path.read_text(encoding="utf-8-sig", errors="replace")
+    try:
+        return path.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError as e:
+        raise OSError(e.errno, e.strerror, str(path)) from None  # an error of reading does not name the file
 
 
 def find(
