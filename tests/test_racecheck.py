@@ -192,6 +192,16 @@ def test_the_fastest_variant_of_each_kernel_comes_first():
     assert [dict(v.job.case.parameters)["block"] for v in (*first, *others)] == ["512", "128", "256"]
 
 
+def test_the_largest_block_of_those_without_a_time_comes_first():
+    """Without times, as on the CPU device, and of wrong variants: in a block of one warp no race between warps occurs."""
+    for row in ({"device": "cpu", "status": "ok"}, {"device": "cuda", "status": "mismatch", "median_us": 1.0}):
+        given = [
+            (job, dict(row)) for block in (32, 256, 64) for job, _ in rows_on_gpu(["reduceSmem"], [2**14], block=block)
+        ]
+        first, _ = in_order(variants(given))
+        assert [dict(v.job.case.parameters)["block"] for v in first] == ["256"]
+
+
 def test_on_a_gpu_the_time_ends_it_and_what_was_not_reached_says_so(tmp_path):
     """Nothing is launched without time, and all is with racecheck=all; the rows keep their times."""
     given = rows_on_gpu(["reduceShfl", "reduceSmem"], [2**14])

@@ -38,6 +38,17 @@ def command(folder: Path, *words: str) -> str:
     return f"python -m runner.profile {where}{shlex.quote(path.name)} {' '.join(words)}"
 
 
+def for_mismatches(run: Run) -> str:
+    """What may find the line of a mismatch whose variant was not looked at for races; empty if all were."""
+    if any(
+        row["status"] == "mismatch" and row["races_skipped"] in POSTPONED and not row["races_at"] for row in run.rows
+    ):
+        return (
+            f"A race may be behind a mismatch: `{command(run.path, 'races')}` looks at those that were not looked at."
+        )
+    return ""
+
+
 def _is_countable(folder: RunFolder, row: Mapping[str, Any]) -> bool:
     """Whether the lines of a row's kernel can be counted: not those of a kernel that only a GPU runs."""
     declaration = folder.sources / "conf" / "kernel" / f"{one_line(str(row['kernel']))}.yaml"

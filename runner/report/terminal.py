@@ -21,6 +21,7 @@ from runner.record.run import Run
 from runner.record.runs import section
 from runner.report import bottlenecks, tables
 from runner.report.findings import LEVEL_NAMES, Verdict
+from runner.report.missing import for_mismatches
 
 Row = dict[str, Any]
 
@@ -69,6 +70,8 @@ def _print_problems(run: Run, verdict: Verdict, console: Console) -> None:
         say(console, f"{status}: {cases}: {reason}", "red" if failed else "dim")
     if len(verdict.problems) > MAX_PROBLEMS:
         say(console, f"{count(len(verdict.problems) - MAX_PROBLEMS, 'more reason')}: see the report.")
+    if advice := for_mismatches(run):
+        say(console, advice)
 
 
 def _print_listing(run: Run, console: Console) -> None:

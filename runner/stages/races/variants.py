@@ -70,12 +70,14 @@ def in_order(unordered: Sequence[Variant]) -> tuple[list[Variant], list[Variant]
 
     Returns:
         One variant of each kernel, and the remaining variants. Variants with wrong rows come first, because they need a
-        reason most; then the variant that is fastest at the largest size.
+        reason most; then the variant that is fastest at the largest size. Of others the one with the most threads in a
+        block, as a race between warps needs several.
     """
 
-    def rank(variant: Variant) -> tuple[bool, int, float]:
+    def rank(variant: Variant) -> tuple[bool, int, float, int]:
         job, row = variant.cases[-1]
-        return not variant.wrong, -job.case.problem_size, float(row.get("median_us") or 0.0)
+        time = 0.0 if variant.wrong else float(row.get("median_us") or 0.0)
+        return not variant.wrong, -job.case.problem_size, time, -math.prod(job.case.block)
 
     first: dict[str, Variant] = {}
     for variant in sorted(unordered, key=rank):
