@@ -30,7 +30,7 @@ def git(folder, *words):
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory):
-    """A clone of a repository: its branch has a slower kernel than main, and two candidates."""
+    """A clone of a repository: its branch has a slower kernel than main, another that main lacks, and two candidates."""
     folder = tmp_path_factory.mktemp("workflow")
     origin, clone = folder / "origin", folder / "clone"
     (origin / "conf" / "kernel").mkdir(parents=True)
@@ -43,6 +43,9 @@ def repository(tmp_path_factory):
     (clone / "candidates").mkdir()
     shutil.copy(source, clone / "candidates" / "same.cu")
     (clone / "candidates" / "wrong.cu").write_text(source.read_text().replace("+ y[i]", ""))
+    for suffix in (".cu", ".yaml"):
+        text = source.with_suffix(suffix).read_text().replace("saxpy", "added")
+        source.with_name(f"added{suffix}").write_text(text)
     assert SCATTERED[0] in source.read_text()
     source.write_text(source.read_text().replace(*SCATTERED))
     return clone
@@ -54,6 +57,7 @@ def statuses(repository, tmp_path_factory):
     scratch = tmp_path_factory.mktemp("runner_temp")
     variables = {
         **{name: str(value) for name, value in WORKFLOW["env"].items()}, "RUNNER_TEMP": str(scratch),
+        "KERNELS": "saxpy,added",
         "GITHUB_WORKSPACE": str(repository), "GITHUB_BASE_REF": "main",
         "GITHUB_STEP_SUMMARY": str(scratch / "summary.md"),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -83,6 +87,8 @@ def test_base_and_head_are_measured(repository, statuses):
         assert statuses[name].returncode == 0, statuses[name].stderr
     kept = [next((repository / "outputs" / run / "sources").rglob("saxpy.cu")).read_text() for run in ("base", "head")]
     assert [SCATTERED[1] in text for text in kept] == [False, True]
+    rows = [(repository / "outputs" / run / "results.csv").read_text() for run in ("base", "head")]
+    assert ["added" in text for text in rows] == [False, True]
 
 
 def test_the_regression_fails_the_job(repository, statuses):
