@@ -80,6 +80,8 @@ class CheckKernel:
             wrong = unchecked(run) if run.ok else message(run)
         except runner.RunnerError as e:  # one sentence, which needs no traceback
             wrong = str(e)
+            if "unknown kernel" in wrong and not options["config_dir"]:
+                wrong += ", as `kernel_config_dir` in the ini-file and --kernel-config-dir do"
         if run is None or wrong:
             pytest.fail(wrong, pytrace=False)
         return run

@@ -29,7 +29,7 @@ def on_files(files: Files, config: Any) -> Files:
     for name, place in PAGES.items():
         if place != "index.md":
             text = (ROOT / name).read_text(encoding="utf-8")
-            files.append(File.generated(config, place, content=_moved(text, name, place)))
+            files.append(File.generated(config, place, content=HIDDEN + _moved(text, name, place)))
     docs = Path(config.docs_dir)
     for folder in sorted(_linked_folders(docs)):
         names = sorted(path.name for path in folder.iterdir() if path.is_file())

@@ -49,7 +49,8 @@ def sentence(error: BaseException, known: Sequence[str]) -> str:
         group, _, name = file.rpartition("/") if file.startswith("hydra/") else file.partition("/")
         near = nearest(name, error.options)
         if len(error.options) > MAX_OPTIONS:
-            return f"{group}={name}: unknown {group}{near} (`runner show` lists all {len(error.options)})"
+            own = "; --config-dir DIR adds the kernels of a folder" if group == "kernel" and not near else ""
+            return f"{group}={name}: unknown {group}{near} (`runner show` lists all {len(error.options)}){own}"
         return f"{group}={name}: expected one of {', '.join(error.options)}{near}"
     composing = re.search(r"In '([^']+)': ", str(error))  # absent for the command line
     where = f"{composing[1]}.yaml: " if composing else ""

@@ -14,6 +14,7 @@ PAIRS = {
 }
 """Heads of tables, each with the pair of columns that it shows."""
 
+SMALL = 0.01  # below it, two decimals would show nothing of a number
 _SHORT = {"wavefronts ld/st": "shared", "sectors ld/st": "global"}
 _MEANING = {
     "wavefronts ld/st": "wavefronts of a warp's request to shared memory, load/store; 1 without bank conflicts, 2 for "
@@ -96,6 +97,8 @@ def rough(number: float) -> str:
     """A number with three digits, for a sentence."""
     if abs(number) >= 100:
         return f"{number:,.0f}"
+    if 0 < abs(number) < SMALL:
+        return f"{number:.2g}"
     return f"{number:.1f}" if abs(number) >= 10 else f"{number:.2f}"
 
 
