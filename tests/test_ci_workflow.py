@@ -98,6 +98,12 @@ def test_the_regression_fails_the_job(repository, statuses):
     assert re.search(r"^::error file=conf/kernel/saxpy\.cu,line=\d+,title=costlier_line::", done.stdout, re.MULTILINE)
     results = json.loads((repository / "compare.sarif").read_text())["runs"][0]["results"]
     assert {result["ruleId"] for result in results} == {"costlier_line"}
+    failed = [
+        case for case in ET.parse(repository / "compare.xml").iter("testcase") if case.find("failure") is not None
+    ]
+    assert [(case.get("classname"), case.find("failure").get("type")) for case in failed] == [
+        ("saxpy", "costlier_line")
+    ]
 
 
 def test_a_right_candidate_passes(repository, statuses):

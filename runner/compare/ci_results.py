@@ -5,7 +5,7 @@ What makes `runner compare` exit with 1 or 3 is a failure; what only predicts a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from runner import __version__
@@ -51,7 +51,11 @@ def results(
         cases += [_case(change, comparison, run, strict=strict) for change in comparison.changes]
         for change in comparison.changes:
             findings += _findings(change, comparison, sources, strict=strict)
-        findings += _costlier(comparison, sources, Level.ERROR if fail_on_counted else Level.WARNING)
+        costlier = [group for group in counted.groups(comparison.counts) if group.trend is Trend.WORSE]
+        findings += _costlier(costlier, sources, Level.ERROR if fail_on_counted else Level.WARNING)
+        if fail_on_counted:
+            failed = (Outcome.FAILED, "costlier_line")
+            cases += [CaseResult(g.counts[0].kernel, f"{g.counts[0].place}{run}", *failed, str(g)) for g in costlier]
     if strict:
         cases += [CaseResult("compare", sentence, Outcome.FAILED, "undecided", sentence) for sentence in left_out]
         findings += [Finding("undecided", Level.WARNING, sentence, ()) for sentence in left_out]
@@ -90,13 +94,12 @@ def _findings(change: Change, comparison: Comparison, sources: Sources, *, stric
         yield Finding("undecided", Level.WARNING, message, sources.kernel(kernel))
 
 
-def _costlier(comparison: Comparison, sources: Sources, level: Level) -> Iterator[Finding]:
-    """The lines whose counted cost got worse."""
-    for group in counted.groups(comparison.counts):
-        if group.trend is Trend.WORSE:
-            first = group.counts[0]
-            places = sources.places(first.place, first.kernel) or sources.kernel(first.kernel)
-            yield Finding("costlier_line", level, str(group), places)
+def _costlier(costlier: Iterable[counted.Group], sources: Sources, level: Level) -> Iterator[Finding]:
+    """Findings on lines whose counted cost got worse."""
+    for group in costlier:
+        first = group.counts[0]
+        places = sources.places(first.place, first.kernel) or sources.kernel(first.kernel)
+        yield Finding("costlier_line", level, str(group), places)
 
 
 def _label(change: Change, comparison: Comparison) -> str:

@@ -11,6 +11,7 @@ import pytest
 import report_runs as runs
 from rich.console import Console
 
+from runner.display.text import rough
 from runner.record.folder import RunFolder
 from runner.report import as_markdown, live, print_summary, publish
 from runner.report.__main__ import main
@@ -254,3 +255,11 @@ def test_no_option_is_ignored(run_folder, capsys, monkeypatch, options):
     monkeypatch.setattr(live, "serve", lambda *_: 0)  # it would not end
     assert main([str(run_folder(runs.sweep()[:3])), *options]) == 2
     assert options[0] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0.0, "0.00"), (1.2e-7, "1.2e-07"), (0.5, "0.50"), (12.3, "12.3"), (1234.0, "1,234")]
+)
+def test_a_number_for_a_sentence_has_digits_however_small(number, text):
+    """An allowed error of 1.2e-7 is no 0.00."""
+    assert rough(number) == text
