@@ -55,7 +55,7 @@ def verdict(run: Run) -> dict[str, Any]:
             "case": row["case"],
             "kernel": row["kernel"],
             "device": row["device"],
-            "parameters": _values(row, [name for name in run.parameters if name not in ("kernel", "device")]),
+            "parameters": _parameters(run, row),
             "status": row["status"],
             "reason": None if absent(row["reason"]) else str(row["reason"]),
             "emulated": bool(row["emulated"]),
@@ -84,6 +84,13 @@ def _guards(row: Mapping[str, Any]) -> list[str]:
     alternating = ["alternating_inputs"] * bool(row["input_sets"] > 1)
     races = ["races"] * (not absent(row["races_at"]))
     return [*GUARDS, *alternating, *further, *races, *([] if row["emulated"] else GPU_GUARDS)]
+
+
+def _parameters(run: Run, row: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a case as an override writes them: of a size in two dimensions, `16x64`."""
+    found = _values(row, [name for name in run.parameters if name not in ("kernel", "device")])
+    sides = _values(row, ["rows", "cols"])
+    return {**found, "size": f"{sides['rows']}x{sides['cols']}"} if "size" in found and len(sides) == 2 else found
 
 
 def _values(row: Mapping[str, Any], names: Any) -> dict[str, Any]:
