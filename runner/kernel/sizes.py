@@ -34,6 +34,7 @@ from runner.kernel.expression import Expression
 from runner.kernel.resolve import make
 
 CONSTRAINT_HINT = "if the kernel is not meant for this size, say so under 'constraints'"
+VALUES_HINT = "if it is not meant for these, say so under 'constraints'"
 
 EDGES = 1, 31, 63, 65, 997, 1023, 1025  # values of one parameter, besides one below and above a block
 MIXED_EDGES = 31, 65, 33  # values of several parameters together

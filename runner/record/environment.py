@@ -103,7 +103,7 @@ def _git(folder: Path) -> tuple[str, ...]:
 
 
 def _blob(path: Path, like: str) -> str:
-    """The hash of a file in git, in the algorithm of another hash; empty if it cannot be read."""
+    """The hash of a file in git, in the algorithm of another hash; that of an empty file if there is none."""
     content = path.read_bytes() if path.is_file() else b""
     algorithm = hashlib.sha256 if len(like) == SHA256_DIGITS else hashlib.sha1
     return algorithm(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()

@@ -9,7 +9,7 @@ from runner.device import Program, Source
 from runner.errors import Hazard, LaunchError, NotResident, OutOfMemory, UsageError
 from runner.kernel.case import Case
 from runner.kernel.check import CheckResult
-from runner.kernel.sizes import CONSTRAINT_HINT, SLOWEST_MS, format_changed_parameters, other_sizes
+from runner.kernel.sizes import CONSTRAINT_HINT, SLOWEST_MS, VALUES_HINT, format_changed_parameters, other_sizes
 from runner.sweep.further_checks import Work
 from runner.sweep.trial import trials
 
@@ -49,7 +49,7 @@ def check_other_sizes(work: Work, program: Program, verdict: CheckResult, launch
             else:
                 wrong = f"correct at this size, wrong at {where}: {found.reason}; {CONSTRAINT_HINT}"
                 if case in sizes.scalars:
-                    wrong = f"correct at these values, wrong at {where}: {found.reason}"
+                    wrong = f"correct at these values, wrong at {where}: {found.reason}; {VALUES_HINT}"
                 return dataclasses.replace(found, reason=wrong)
         _done[key] = right, "" if right else reason
     work.further.size_launches, work.further.sizes_not_tried = _done[key]
