@@ -39,13 +39,13 @@ def command(folder: Path, *words: str) -> str:
 
 
 def for_mismatches(run: Run) -> str:
-    """What may find the line of a mismatch whose variant was not looked at for races; empty if all were."""
-    if any(
-        row["status"] == "mismatch" and row["races_skipped"] in POSTPONED and not row["races_at"] for row in run.rows
-    ):
-        return (
-            f"A race may be behind a mismatch: `{command(run.path, 'races')}` looks at those that were not looked at."
-        )
+    """What may find the line of a mismatch whose variant was not looked at for races; empty if all or none were.
+
+    If none was, the summary's sentence on races names the command.
+    """
+    waiting = [row for row in run.rows if row["races_skipped"] in POSTPONED and not row["races_at"]]
+    if any(row["status"] == "mismatch" for row in waiting) and any(row["races_at"] for row in run.rows):
+        return f"Some mismatches were not looked at for races: `{command(run.path, 'races')}` looks for them."
     return ""
 
 

@@ -16,6 +16,7 @@ from runner.record.folder import RunFolder
 from runner.report import as_markdown, live, print_summary, publish
 from runner.report.__main__ import main
 from runner.report.live import page, server
+from runner.stages.races.variants import NO_TIME
 
 
 def summary(folder, width=80, *, terminal=False):
@@ -93,6 +94,15 @@ def test_a_mismatch_is_told_whole(run_folder):
     reason = f"66 of 65536 elements differ: {'y[17] is 15.4909744, expected 15.473974 (allowed 1e-06); ' * 5}"
     reason += "the largest error is 1.78e+04 ulp, at y[17]; set 'tolerance' in the YAML"
     assert reason in summary(run_folder([runs.failed(0, "mismatch", reason)]))
+
+
+def test_a_mismatch_that_was_not_looked_at_for_races_is_told_with_the_command(run_folder):
+    """Unless no variant was looked at, which another sentence says, or all were."""
+    looked, waiting = {"races_at": "its own size"}, {"races_skipped": NO_TIME}
+    for states, told in (((looked, waiting), True), ((waiting, waiting), False), ((looked, looked), False)):
+        rows = [runs.failed(n, "mismatch", f"reason {n}", **state) for n, state in enumerate(states)]
+        text = summary(run_folder(rows, columns=[*runs.COLUMNS, "races_at", "races_skipped"]))
+        assert ("Some mismatches were not looked at for races: `python -m runner.profile" in text) == told
 
 
 def test_emulated_times_are_not_shown_and_choose_nothing(run_folder):
