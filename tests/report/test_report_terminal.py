@@ -99,9 +99,10 @@ def test_a_mismatch_is_told_whole(run_folder):
 def test_a_mismatch_that_was_not_looked_at_for_races_is_told_with_the_command(run_folder):
     """Unless no variant was looked at, which another sentence says, or all were."""
     looked, waiting = {"races_at": "its own size"}, {"races_skipped": NO_TIME}
-    for states, told in (((looked, waiting), True), ((waiting, waiting), False), ((looked, looked), False)):
+    columns = [*runs.COLUMNS, "races_at", "races_skipped"]
+    for number, (states, told) in enumerate((((looked, waiting), True), ([waiting] * 2, False), ([looked] * 2, False))):
         rows = [runs.failed(n, "mismatch", f"reason {n}", **state) for n, state in enumerate(states)]
-        text = summary(run_folder(rows, columns=[*runs.COLUMNS, "races_at", "races_skipped"]))
+        text = summary(run_folder(rows, f"run{number}", columns=columns))
         assert ("Some mismatches were not looked at for races: `python -m runner.profile" in text) == told
 
 
