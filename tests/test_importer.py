@@ -123,7 +123,7 @@ def test_what_surrounds_a_kernel_is_understood(tmp_path):
     command = "--config-dir my_kernels kernel=scaled device=cpu size=4 block=64"
     assert_refused(run(tmp_path, *command.split()), "scaled.yaml: parameters.scale: ??? is still to be filled in")
     path = tmp_path / "my_kernels" / "kernel" / "scaled.yaml"
-    fill_in(tmp_path, "scaled", argument5="0", scale="0.5", grid="size", out="0.5 * from_", first="from_[:, 0]")
+    fill_in(tmp_path, "scaled", argument5="0", scale="0.5", grid="size", out="scale * from_", first="from_[:, 0]")
     assert "compute: float32  # or float16, if the kernel also adds in float16" in path.read_text()
     text = path.read_text().replace('"ceil_div(size, block)"', "1").replace("shape: size", "shape: [size, block]", 2)
     path.write_text(text)

@@ -85,10 +85,11 @@ def note_sources(folder: RunFolder, files: Iterable[Path], not_kept: Sequence[st
         "uncommitted": [], "unversioned": [], NOT_KEPT: list(not_kept),
     }  # fmt: skip
     for parent, names, tracked, tree in answers:
-        if tracked() is None:
+        listing, is_repository = tree(), tracked() is not None  # both, so that no process is left
+        if not is_repository:
             files_by_state["unversioned"] += names
             continue
-        entries = (line.partition("\t") for line in (tree() or "").split("\0"))
+        entries = (line.partition("\t") for line in (listing or "").split("\0"))
         hashes = {name: head.split()[-1] for head, _, name in entries if name}
         files_by_state["uncommitted"] += [n for n in names if hashes.get(n, "") != _blob(parent / n, hashes.get(n, ""))]
     if any(files_by_state.values()):
