@@ -36,9 +36,9 @@ def on_files(files: Files, config: Any) -> Files:
         content = f"# {folder.name}\n\n" + "".join(f"- [{name}]({name})\n" for name in names)
         files.append(File.generated(config, f"{folder.relative_to(docs).as_posix()}/{LISTING}", content=content))
     for source in sorted(_linked(docs)):
-        name = source.relative_to(ROOT)
+        path = source.relative_to(ROOT)
         code = f"```{LANGUAGES.get(source.suffix, 'text')}\n{source.read_text(encoding='utf-8').rstrip()}\n```\n"
-        files.append(File.generated(config, _page_of(name), content=f"{HIDDEN}# {name.as_posix()}\n\n{code}"))
+        files.append(File.generated(config, _page_of(path), content=f"{HIDDEN}# {path.as_posix()}\n\n{code}"))
     return files
 
 
