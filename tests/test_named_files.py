@@ -3,7 +3,9 @@
 import os
 import shutil
 import stat
+import tempfile
 import threading
+from pathlib import Path
 
 import pytest
 from processes import run
@@ -94,6 +96,16 @@ def test_what_cannot_be_the_file_of_a_result_is_one_sentence(runs, name, what, t
     assert str(path)[:100] in lines[0]
     assert before is None or path.lstat().st_ino == before.st_ino
     assert (runs / "a" / "results.csv").read_bytes() == content
+
+
+def test_a_file_in_memory_is_replaced_and_an_open_one_gets_the_result_at_its_end(runs):
+    """Files of the shared memory are like any other; /dev/stdout may be a file that others write to."""
+    with tempfile.NamedTemporaryFile(dir="/dev/shm") as kept:
+        for _ in range(2):
+            command(runs, "compare", kept.name)
+        assert Path(kept.name).read_text().count("case,") == 1
+    done = command(runs, "compare", "/dev/stdout")
+    assert "\ncase," in f"\n{done.out}"
 
 
 def test_a_link_to_a_file_stays_a_link(runs, tmp_path):

@@ -13,7 +13,7 @@ from pathlib import Path
 from runner.errors import UsageError
 from runner.files import atomic
 
-STREAMS = (Path("/dev"), Path("/proc"))  # a name below them stands for an open file, such as /dev/stdout
+STREAMS = tuple(map(Path, ("/dev/fd", "/dev/stdout", "/dev/stderr", "/proc")))  # they lead to files that are open
 
 
 def resolved(path: Path) -> Path:
