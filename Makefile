@@ -47,8 +47,7 @@ format: $(VENV)/.installed-dev ## format the code
 kernels-page: $(VENV)/.installed-dev ## write docs/kernels.md, its families and pictures
 	$(BIN)/python tools/kernels_page.py
 
-docs: $(VENV)/.installed-dev ## build the site in build/site; `python3 -m http.server -d build/site` shows it
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+docs: $(VENV)/.installed-docs ## build the site in build/site; `python3 -m http.server -d build/site` shows it
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 tutorial: $(VENV)/.installed-dev ## run docs/first-kernel.md and docs/how-to/, and write the outputs
@@ -73,3 +72,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-docs: pyproject.toml constraints.txt | $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,docs]'
+	@touch $@
