@@ -47,8 +47,12 @@ format: $(VENV)/.installed-dev ## format the code
 kernels-page: $(VENV)/.installed-dev ## write docs/kernels.md, its families and pictures
 	$(BIN)/python tools/kernels_page.py
 
-docs: $(VENV)/.installed-docs ## build the site in build/site; `python3 -m http.server -d build/site` shows it
+docs: $(VENV)/.installed-docs build/gallery/.made ## build the site in build/site; `python3 -m http.server -d build/site` shows it
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+build/gallery/.made: tools/gallery.py | $(VENV)/.installed-docs
+	$(BIN)/python tools/gallery.py
+	@touch $@
 
 tutorial: $(VENV)/.installed-dev ## run docs/first-kernel.md and docs/how-to/, and write the outputs
 	$(BIN)/python tests/test_tutorial.py --write

@@ -15,6 +15,34 @@ from runner.stages.lines import columns as lines
 from runner.stages.profile import columns as profile
 from runner.stages.races import columns as races
 
+STATUSES = MappingProxyType({
+    "ok": "the outputs matched, before and after timing",
+    "implausible":
+        "the outputs are right, but the time is less than the memory or an empty launch allows; the reason has the "
+        "numbers",
+    "mismatch": "the outputs differ; the reason lists the first five elements. There are no times",
+    "unproven":
+        "the outputs matched, but so would have wrong ones: the check lets errors of 10 % of a typical element "
+        "through, or compares no element of an output. The reason says what to change "
+        "([power](trust.md#the-power-of-a-check)). There are no times",
+    "hazard":
+        "the CPU device detected a violation of CUDA's rules; the reason has the line, block and thread. Or the result "
+        "depends on the order in which threads run; or the checked CPU device found a race, an uninitialized or an "
+        "out-of-bounds access ([when](checked.md#by-default)), also in a case on a GPU",
+    "skipped": "CUDA leaves the combination undefined, or the device cannot run it",
+    "compile_error":
+        "the kernel did not compile, or the compiler exceeded a [limit](trust.md#a-cu-is-trusted-code); the job's "
+        "compile.log has the compiler's output",
+    "launch_error": "the launch was rejected, or faulted",
+    "crashed":
+        "the worker process died, code in it wrote to its pipe, or the reference failed; the reason says which",
+    "timeout":
+        "a launch ran longer than `device.time_limit_s`, or inputs and reference took longer than 10 minutes",
+    "out_of_memory": "the arrays do not fit",
+    "not_run": "the sweep was interrupted before this case",
+})  # fmt: skip
+"""What the column `status` may say, and what it means, in Markdown for docs/results.md."""
+
 COLUMNS = (
     Column("case", "text", "",
            "Hash of kernel, parameters and seed, 12 hexadecimal digits. Device and timing do not affect it, so "

@@ -336,8 +336,8 @@ def test_a_shipped_kernel_says_what_a_reader_needs(name):
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_every_example_of_the_page_runs(runner, tmp_path, device):
-    """The files of docs/kernel-yaml.md, laid where they say, run by its commands; kernels that have one each, together."""
-    page = (ROOT / "docs" / "kernel-yaml.md").read_text(encoding="utf-8")
+    """The files of the two pages, laid where they say, run by their commands; kernels that have one each, together."""
+    page = "".join((ROOT / "docs" / f"kernel-{n}.md").read_text(encoding="utf-8") for n in ("examples", "yaml"))
     blocks = re.findall(r"^```\w+\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     for block in blocks:
         path = tmp_path / re.search(r"^(?:#|//) (my_kernels/\S+)$", block, re.MULTILINE)[1]

@@ -119,7 +119,7 @@ def test_a_metric_is_empty_where_something_is_missing():
 
 def test_the_table_in_the_documentation_is_current():
     """docs/results.md has the columns as they are, each with a name of its own and its meaning."""
-    command = [sys.executable, str(ROOT / "tools" / "columns_table.py"), "--check"]
+    command = [sys.executable, str(ROOT / "tools" / "reference_tables.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert len(BY_NAME) == len(COLUMNS)

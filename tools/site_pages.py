@@ -1,4 +1,4 @@
-"""The pages of the site that are not below docs/: changes, contributing, and the sources that other pages link to.
+"""The pages of the site that are not below docs/: changes, contributing, the gallery, and linked sources.
 
 A hook of MkDocs; mkdocs.yml names it.
 """
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import gallery
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -30,6 +31,9 @@ def on_files(files: Files, config: Any) -> Files:
         if place != "index.md":
             text = (ROOT / name).read_text(encoding="utf-8")
             files.append(File.generated(config, place, content=HIDDEN + _moved(text, name, place)))
+    files.append(File.generated(config, "gallery.md", content=gallery.page()))
+    for path in [*gallery.FOLDER.glob("*.html"), *gallery.FOLDER.glob("*.png")]:
+        files.append(File.generated(config, f"gallery/{path.name}", abs_src_path=str(path)))
     docs = Path(config.docs_dir)
     for folder in sorted(_linked_folders(docs)):
         names = sorted(path.name for path in folder.iterdir() if path.is_file())
