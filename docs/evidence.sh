@@ -6,7 +6,7 @@
 #   sh docs/evidence.sh all
 #
 # Beside what a sweep needs: nvcc; ncu for steps, profile and measuring; torch, cupy and triton for contenders and limits; cuda-core,
-# cuda-bench and kernel_tuner for measuring; the clones of docs/foreign.md in $CLONES for foreign; Chromium for example.
+# cuda-bench and kernel_tuner for measuring; the clones of docs/other-kernels.md in $CLONES for foreign; Chromium for example.
 set -eu
 python=${PYTHON:-python3}
 tables=docs/h200

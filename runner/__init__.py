@@ -34,7 +34,7 @@ __all__ = [
     "runs",
     "sweep",
 ]
-__version__ = "0.2.0"
+__version__ = "1.0.0"
 
 __path__.append(f"{__path__[0]}/commands")  # `python -m runner.list` is `runner list`
 

@@ -16,7 +16,7 @@ from runner.stages.profile import columns as profile
 from runner.stages.races import columns as races
 
 STATUSES = MappingProxyType({
-    "ok": "the outputs matched, before and after timing",
+    "ok": "the outputs of every checked launch matched, those of the timed ones, too",
     "implausible":
         "the outputs are right, but the time is less than the memory or an empty launch allows; the reason has the "
         "numbers",

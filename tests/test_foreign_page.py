@@ -1,4 +1,6 @@
-"""docs/foreign.md does what it says, its messages are the runner's, and the YAMLs of benchmarks/foreign.py can be read."""
+"""docs/foreign.md does what it says, its messages are the runner's; the counts of docs/other-kernels.md are the tables', and the
+YAMLs of benchmarks/foreign.py can be read.
+"""
 
 import re
 import shutil
@@ -15,12 +17,13 @@ sys.path.append(str(ROOT / "benchmarks"))
 import foreign
 
 PAGE = (ROOT / "docs" / "foreign.md").read_text(encoding="utf-8")
+RESULTS = (ROOT / "docs" / "other-kernels.md").read_text(encoding="utf-8")
 
 
 def test_the_guide_leads_to_a_running_kernel(tmp_path):
     """By its own commands, and with what the import writes filled in as it says."""
     program, filled_in = re.findall(r"^```\w+\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    importing, running, _ = re.findall(r"^    python -m runner (.*)$", PAGE, re.MULTILINE)  # one needs a clone
+    importing, running = re.findall(r"^    python -m runner (.*)$", PAGE, re.MULTILINE)
     write_files(tmp_path, {"src/blur.cu": program})
     assert run(tmp_path, *importing.split()).code == 0
     path = tmp_path / "my_kernels" / "kernel" / "blur.yaml"
@@ -50,9 +53,9 @@ def test_the_counts_are_those_of_the_tables():
             [(*head, str(len(each)), str(each.count("ok"))) for head, each in zip(heads, outcomes, strict=True)]
         )
     row = r"^\| [\w-]+/(\S+?),?(?: `dev/cuda`)? \((\w+)\) \| (\d+) \| (\d+) \| (\d+) \|"
-    stated = re.findall(row, PAGE, re.MULTILINE)
+    stated = re.findall(row, RESULTS, re.MULTILINE)
     sums = [sum(int(row[column]) for row in stated[2:]) for column in (2, 3, 4)]
-    assert f"| together | {' | '.join(map(str, sums))} |" in PAGE
+    assert f"| together | {' | '.join(map(str, sums))} |" in RESULTS
     assert [row[:4] for row in stated] == devices[0]
     assert [(*row[:3], row[4]) for row in stated] == devices[1]
 
