@@ -4,7 +4,7 @@
 
 Each sweep has 20 cases with thorough timing. Several sweeps run the kernels unchanged. In one sweep every 18th block of
 the first half of reduceShflUnroll's grid loads twice as much. A slow block at the end of the grid would delay the whole
-launch by its own time, so only the first half is slowed. DIR keeps what `python -m runner.compare` writes, and what the
+launch by its own time, so only the first half is slowed. DIR keeps what `python -m runner compare` writes, and what the
 rule decides on all pairs of unchanged sweeps from the times alone, without knowing that the machine code is the same.
 
 Exit status: 0 if no unchanged case is called changed and the slower kernel is found, else 1.

@@ -148,7 +148,7 @@ def call(directory, *arguments, module="runner", **further):
 
 
 def resume(directory, folder, **further):
-    """`python -m runner.resume FOLDER`."""
+    """`python -m runner resume FOLDER`."""
     return call(directory, folder, module="runner.resume", **further)
 
 

@@ -44,6 +44,8 @@ def test_every_link_leads_somewhere(document):
     for target, heading in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", text):
         if "://" in target:
             continue
+        if target == "gallery.md":  # which only the site has
+            continue
         found = document.parent / target if target else document
         assert found.exists(), target
         if heading and found.suffix == ".md":
@@ -61,9 +63,13 @@ def test_every_command_of_the_readme_runs(command, tmp_path, runner):
         for language, content in re.findall(r"```(yaml|cuda)\n(.*?)```", README, re.DOTALL):
             name = f"saxpy.{'cu' if language == 'cuda' else 'yaml'}"
             (tmp_path / "my_kernels" / "kernel" / name).write_text(content)
-    done = runner(*shlex.split(command)[3:], *smaller)
+    words = shlex.split(command)[3:]
+    if words[:1] in (["list"], ["profile"], ["compare"]):  # of runs
+        smaller = []
+        assert [runner("kernel=reduceShfl", "size=1000", "device=cpu").code for _ in range(2)] == [0, 0]
+    done = runner(*words, *smaller)
     assert done.code == 0, done.err
-    assert (done.folder / "results.csv").read_text().count(",ok,") == 6 or not own
+    assert not own or (done.folder / "results.csv").read_text().count(",ok,") == 6
 
 
 def words(path):

@@ -1,6 +1,4 @@
-"""docs/foreign.md does what it says, its messages are the runner's; the counts of docs/other-kernels.md are the tables', and the
-YAMLs of benchmarks/foreign.py can be read.
-"""
+"""docs/foreign.md does what it says, the counts of docs/other-kernels.md are the tables', and the YAMLs can be read."""
 
 import re
 import shutil

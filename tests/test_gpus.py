@@ -82,7 +82,7 @@ def test_a_worker_ctrl_c_and_the_parent_may_be_killed(tmp_path):
     _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, err
     assert "Traceback" not in err
-    assert "python -m runner.resume sweep" in err
+    assert "python -m runner resume sweep" in err
     assert not members(process)
     assert len(table(folder)) == 4
     assert (table(folder)["status"] == "crashed").sum() <= 1

@@ -512,6 +512,46 @@ def test_a_constant_of_a_type_is_no_length(parts):
     assert content["grid"]
 
 
+SCALED = """
+#include <cstdlib>
+#include <vector>
+#include <cuda_runtime.h>
+template <typename T, int PER_THREAD>
+__global__ void scaled(const T* a, const T* w, T* b, int rows, int cols)
+{
+    const int row = blockIdx.y, first = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int k = 0; k < PER_THREAD; ++k) {
+        const int col = first + k * gridDim.x * blockDim.x;
+        if (row < rows && col < cols) b[row * cols + col] = a[row * cols + col] * w[col];
+    }
+}
+
+int main(int argc, char** argv)
+{
+    const int rows = 16;
+    int cols = argc > 1 ? atoi(argv[1]) : 1000;
+    std::vector<float> a(rows * cols), w(cols, 1.0f), b(rows * cols);
+    float *da, *dw, *db;
+    cudaMalloc(&da, a.size() * sizeof(float));
+    cudaMalloc(&dw, w.size() * sizeof(float));
+    cudaMalloc(&db, b.size() * sizeof(float));
+    dim3 block(128), grid((cols + 128 * 2 - 1) / (128 * 2), rows);
+    scaled<float, 2><<<grid, block>>>(da, dw, db, rows, cols);
+}
+"""
+
+
+def test_the_default_of_a_command_line_and_the_size_of_a_vector_are_lengths(tmp_path):
+    """`argc > 1 ? atoi(argv[1]) : 1000` is 1000; a number in the grid that may follow from the block is a question."""
+    write_files(tmp_path, {"scaled.cu": SCALED})
+    assert run(tmp_path, "import", "scaled.cu").code == 0
+    text, content = written(tmp_path, "scaled")
+    (cols,) = [value for name, value in content["parameters"].items() if name.startswith("cols")]
+    shapes = [[*map(str.strip, a["shape"].replace("_", "").split("*"))] for a in content["arguments"] if "role" in a]
+    assert (cols, [sorted(shape) for shape in shapes]) == (1000, [["cols", "rows"], ["cols"], ["cols", "rows"]]), text
+    assert "does 256 follow from the block?" in text
+
+
 def test_indices_end_at_the_length_whatever_it_becomes(parts):
     """A default that is smaller than the file's makes indices smaller, too; `#pragma unroll` hides no loop."""
     text, content = written(parts, "chosen")

@@ -101,10 +101,10 @@ def test_ctrl_c_ends_a_sweep_at_any_stage(stage, tmp_path):
             assert rows["rounds"].min() < 40
             page = (folder / "report.html").read_text()
             assert "Not finished" in page
-            assert "python -m runner.resume sweep" in page
+            assert "python -m runner resume sweep" in page
             assert f"{(rows['rounds'] < 40).sum()} cases have fewer rounds than planned" in page
     if stage != "report":
-        assert "python -m runner.resume sweep" in err
+        assert "python -m runner resume sweep" in err
 
 
 SWALLOWED = """
@@ -142,7 +142,7 @@ def test_a_batch_systems_sigterm_is_ctrl_c(tmp_path):
 
 
 def test_the_report_of_a_killed_sweep_has_all_that_was_finished(tmp_path):
-    """`python -m runner.report` first rebuilds a table that was left behind, from the rows that are there."""
+    """`python -m runner report` first rebuilds a table that was left behind, from the rows that are there."""
     folder = tmp_path / "sweep"
     process = started_until(lambda: len(list(folder.glob("*/result.json"))) >= 2, tmp_path, *LONG)
     kill_all(process)
@@ -302,7 +302,7 @@ def test_a_disk_that_takes_no_more_ends_a_sweep_in_one_sentence(how, words, tmp_
     assert "status 1\n" in done.stdout
     assert int(re.search(r"finished (\d)", done.stdout)[1]) >= 1
     assert "header case" in done.stdout
-    assert ("python -m runner.resume" in told) == (how == "full")
+    assert ("python -m runner resume" in told) == (how == "full")
     assert "again 0 " in done.stdout
     assert "rows 4" in done.stdout
     assert "aside []" in done.stdout  # also what a kill left half written where nothing could be removed

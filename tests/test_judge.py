@@ -1,4 +1,4 @@
-"""verdict.json, and `python -m runner.judge`: right or not, faster or not, by an exit status."""
+"""verdict.json, and `python -m runner judge`: right or not, faster or not, by an exit status."""
 
 import json
 import shutil

@@ -133,7 +133,7 @@ def test_a_run_that_has_not_ended_is_not_ranked(done, tmp_path):
     (folder / "results.csv").write_text(table.replace(",timeout,", ",not_run,", 1))
     refused = run(tmp_path, "judge", "run", "--baseline", "saxpy")
     assert (refused.code, refused.out) == (2, "")
-    assert "1 case not run yet; python -m runner.resume run runs the rest" in refused.err
+    assert "1 case not run yet; python -m runner resume run runs the rest" in refused.err
 
 
 def test_the_table_is_on_stdout(tmp_path):

@@ -343,7 +343,7 @@ def test_every_example_of_the_page_runs(runner, tmp_path, device):
         path = tmp_path / re.search(r"^(?:#|//) (my_kernels/\S+)$", block, re.MULTILINE)[1]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(block)
-    commands = [shlex.split(line) for line in re.findall(r"^    python -m runner (.*)$", page, re.MULTILINE)]
+    commands = [shlex.split(line) for line in re.findall(r"^    python -m runner (--config-dir .*)$", page, re.MULTILINE)]
     assert (len(blocks), len(commands)) == (33, 12)
     first, six, tiled, *single, experiment, tiles, pairs = commands
     names = ",".join(command[-1].removeprefix("kernel=") for command in single)

@@ -158,7 +158,7 @@ def test_ctrl_c_during_the_imports_is_one_line(after_s, tmp_path):
     out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode in (130, -signal.SIGINT), err  # a shell says 130 for both
     assert "Traceback" not in err
-    assert err.startswith("runner: interrupted") or "python -m runner.resume" in err
+    assert err.startswith("runner: interrupted") or "python -m runner resume" in err
     assert not out or list(tmp_path.glob("outputs/*/*/report.html"))
 
 
@@ -177,7 +177,7 @@ def test_an_interrupted_report_says_how_to_get_it(tmp_path):
     (tmp_path / "no_report.py").write_text(NO_REPORT)
     done = call(tmp_path, module="no_report")
     assert done.returncode == 130, done.stderr
-    assert "python -m runner.report sweep" in done.stderr
+    assert "python -m runner report sweep" in done.stderr
     assert list(table(tmp_path / "sweep")["status"]) == ["ok"]
     assert call(tmp_path, "sweep", module="runner.report").returncode == 0
 

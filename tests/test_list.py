@@ -1,4 +1,4 @@
-"""`python -m runner.list`: the run folders, newest first, with what was run and what came of it."""
+"""`python -m runner list`: the run folders, newest first, with what was run and what came of it."""
 
 import contextlib
 import fcntl
@@ -191,7 +191,7 @@ def test_so_many_are_shown_as_asked_for(tmp_path):
     lines = printed(tmp_path).splitlines()
     assert lines[0].split()[0] == "folder"
     assert [line.split()[0] for line in lines[1:-1]] == [f"outputs/r{n}" for n in range(22, 2, -1)]
-    assert lines[-1] == "3 more; `python -m runner.list -n 23` shows all."
+    assert lines[-1] == "3 more; `python -m runner list -n 23` shows all."
     few = printed(tmp_path, "outputs", 2).splitlines()
     assert [line.split()[0] for line in few[1:]] == ["outputs/r22", "outputs/r21", "21"]
     assert len(printed(tmp_path, "outputs", 23).splitlines()) == 24

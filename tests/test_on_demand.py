@@ -26,7 +26,7 @@ def test_each_word_of_the_command_has_a_stage():
 
 
 def profile(directory, *arguments, **further):
-    """`python -m runner.profile ...`."""
+    """`python -m runner profile ...`."""
     return call(directory, *arguments, module="runner.profile", **further)
 
 
@@ -36,7 +36,7 @@ def test_a_finished_sweep_is_looked_into_by_the_name_of_its_folder(tmp_path):
     (folder,) = tmp_path.glob("outputs/*/*")
     before = {row["case"]: row for row in rows(folder)}
     assert not (folder / "lines.csv").exists()
-    assert f"python -m runner.profile {folder.name} lines" in (folder / "report.html").read_text()
+    assert f"python -m runner profile {folder.name} lines" in (folder / "report.html").read_text()
     done = profile(tmp_path, folder.name, "races", "lines")
     assert done.returncode == 1, done.stderr
     after = rows(folder)
@@ -63,7 +63,7 @@ def test_a_first_sweep_does_not_compile_the_checked_device(tmp_path):
     (folder,) = tmp_path.glob("outputs/*/*")
     assert {row["races_skipped"] for row in rows(folder)} == {NOT_READY}
     assert not (folder / "lines.csv").exists()
-    command = f"python -m runner.profile {folder.name} races"
+    command = f"python -m runner profile {folder.name} races"
     assert f"were not looked for: `{command}` looks for them" in " ".join(done.out.split())
     assert f"{command} lines" in (folder / "report.html").read_text()
     assert len(list((tmp_path / "cache").rglob("libsimt-*.so"))) == 1
@@ -75,7 +75,7 @@ def test_a_first_sweep_does_not_compile_the_checked_device(tmp_path):
         (("nowhere", "races"), "nowhere: there is no such folder"),
         (("sweep", "luck"), "argument WHAT: invalid choice: 'luck'"),
         (("sweep",), "the following arguments are required: WHAT"),
-        (("sweep", "races"), "no case was measured yet; python -m runner.resume sweep runs the sweep"),
+        (("sweep", "races"), "no case was measured yet; python -m runner resume sweep runs the sweep"),
         (("sweep", "energy", "--cases", "some"), "argument --cases: invalid choice: 'some'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`python -m runner.repeat`: the same sweep again from its folder alone, and what is different from then."""
+"""`python -m runner repeat`: the same sweep again from its folder alone, and what is different from then."""
 
 import fcntl
 import json
@@ -22,7 +22,7 @@ def swept(directory, *arguments, to="first", status=0):
 
 
 def repeat(directory, *arguments):
-    """`python -m runner.repeat` in a folder."""
+    """`python -m runner repeat` in a folder."""
     return run(directory, *arguments, module="runner.repeat")
 
 
@@ -131,7 +131,7 @@ def test_a_damaged_table_is_refused_before_anything_runs(original, tmp_path):
     text = (original / "results.csv").read_text()
     (original / "results.csv").write_text(text[:-40])
     refused(
-        repeat(tmp_path, "first"), "results.csv, line 5: the row is cut off; `python -m runner.report first` rebuilds"
+        repeat(tmp_path, "first"), "results.csv, line 5: the row is cut off; `python -m runner report first` rebuilds"
     )
 
 
@@ -230,7 +230,7 @@ def test_ctrl_c_ends_a_repetition(original, tmp_path):
     out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, err
     assert "Traceback" not in out + err
-    assert "python -m runner.resume outputs/" in err
+    assert "python -m runner resume outputs/" in err
     assert not list(tmp_path.glob("outputs/*/*/compare.html"))
 
 

@@ -1,4 +1,4 @@
-"""`python -m runner.resume`: what is missing is run from the folder alone, and what is there stays."""
+"""`python -m runner resume`: what is missing is run from the folder alone, and what is there stays."""
 
 import json
 import random

@@ -63,7 +63,7 @@ def test_a_search_on_two_gpus_outlives_a_worker_ctrl_c_and_its_parent(tmp_path):
     _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, err
     assert "Traceback" not in err
-    assert "python -m runner.resume sweep" in err
+    assert "python -m runner resume sweep" in err
     assert (
         "legal combinations; sampler guided, seed 0; the search has not ended" in (folder / "report.html").read_text()
     )

@@ -52,7 +52,7 @@ class Sweep:
         return process
 
     def resume(self):
-        """`python -m runner.resume sweep`, to its end."""
+        """`python -m runner resume sweep`, to its end."""
         return self.end(self._start("sweep", module="runner.resume"))
 
     def end(self, process):

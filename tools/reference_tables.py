@@ -41,9 +41,9 @@ def of_columns(columns: Sequence[Column]) -> str:
 
 
 def of_keys(head: str, *levels: keys.Level) -> str:
-    """Keys of a YAML, each once and with a link to its section."""
+    """Keys of a YAML in alphabetical order, each once and with a link to its section."""
     texts = {key: str(schema["description"]) for level in levels for key, schema in level.items()}
-    rows = [(_linked(key), text.replace("|", "\\|")) for key, text in texts.items()]
+    rows = [(_linked(key), texts[key].replace("|", "\\|")) for key in sorted(texts)]
     return table((head, "meaning"), rows)
 
 

@@ -20,6 +20,7 @@ PAGES = {"CHANGELOG.md": "changes.md", "CONTRIBUTING.md": "contributing.md", "RE
 LANGUAGES = {".cu": "cuda", ".cuh": "cuda", ".yaml": "yaml", ".py": "python"}
 LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s#]+)(#[^)\s]*)?\)")
 TITLED = re.compile(r"^( *```\w+) (\S+)$", re.MULTILINE)  # a block that is a file, with its path
+OF_README = re.compile(r"<!-- of README.md: (.+) -->")  # in docs/index.md, where the site's first page has that section
 LISTING = "files.md"
 """The page of a folder that a page links to: the list of its files."""
 HIDDEN = "---\nsearch:\n  exclude: true\n---\n\n"
@@ -49,8 +50,17 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Let the links of a page lead to the site's pages. Called by MkDocs."""
     place = page.file.src_uri
+    if place == "index.md":
+        readme = _moved((ROOT / "README.md").read_text(encoding="utf-8"), "README.md", place)
+        markdown = OF_README.sub(lambda found: _section(readme, found[1]), markdown)
     markdown = TITLED.sub(r'\1 title="\2"', markdown)
     return markdown if place in PAGES.values() else _moved(markdown, f"docs/{place}", place)
+
+
+def _section(text: str, heading: str) -> str:
+    """A section of a page, with its heading."""
+    _, _, rest = text.partition(f"## {heading}\n")
+    return f"## {heading}\n{rest.partition('## ')[0]}"
 
 
 def _linked(docs: Path) -> set[Path]:

@@ -151,7 +151,7 @@ class Run:
         return rows.assign(tied=[len(group.tied) for group in groups])
 
     def compare(self, baseline: Run | str | Path) -> Comparison:
-        """Compare this run with an earlier one, case by case, as `python -m runner.compare BASELINE RUN` does.
+        """Compare this run with an earlier one, case by case, as `python -m runner compare BASELINE RUN` does.
 
         Args:
             baseline: The earlier run, its folder, or `latest~1` and the like.
@@ -191,7 +191,7 @@ class Comparison:
         verdict: One sentence on the outcome of all cases.
         remarks: Sentences on what limits the comparison.
         worse: Whether a case is slower or broken.
-        table: One row per case, the worst first, with the columns that `python -m runner.compare --csv` writes.
+        table: One row per case, the worst first, with the columns that `python -m runner compare --csv` writes.
     """
 
     def __init__(self, comparison: changes.Comparison) -> None:

@@ -1,4 +1,4 @@
-"""`python -m runner.calibrate`: measure the noise of a GPU's times with identical cases (an A/A test).
+"""`python -m runner calibrate`: measure the noise of a GPU's times with identical cases (an A/A test).
 
 Measure how much the times of identical cases differ on this GPU. Later sweeps use this noise to decide which cases are
 tied. One kernel runs at several sizes; at each size four cases differ only in their seed, on which their input does not

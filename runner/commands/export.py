@@ -1,4 +1,4 @@
-"""`python -m runner.export --format FORMAT FOLDER`: write a run as T4, or its winners as a C header, JSON or CSV."""
+"""`python -m runner export --format FORMAT FOLDER`: write a run as T4, or its winners as a C header, JSON or CSV."""
 
 from __future__ import annotations
 

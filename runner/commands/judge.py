@@ -1,6 +1,6 @@
-"""`python -m runner.judge --kernel K --baseline B`: check that K is correct and faster than B.
+"""`python -m runner judge --kernel K --baseline B`: check that K is correct and faster than B.
 
-`python -m runner.judge FOLDER --baseline B` judges each kernel of a folder: NAME.cu with its own NAME.yaml, or without
+`python -m runner judge FOLDER --baseline B` judges each kernel of a folder: NAME.cu with its own NAME.yaml, or without
 one, and then it shares the YAML of B.
 
 For CI and for programs that write kernels: one command, an exit status, and `verdict.json` in the run's folder.

@@ -119,7 +119,7 @@ def _judge_folder(folder: Path, options: Namespace, overrides: Sequence[str], wa
         except KeyboardInterrupt:
             if session.folder and is_run(session.folder.path):
                 path = shlex.quote(short_path(session.folder.path))
-                say(f"then python -m runner.judge {path} --baseline {baseline} ranks the candidates", INTERRUPTED)
+                say(f"then python -m runner judge {path} --baseline {baseline} ranks the candidates", INTERRUPTED)
             raise
     if not _has_results(session, status):
         return status
@@ -138,7 +138,7 @@ def _judge_run(path: Path, options: Namespace, overrides: Sequence[str], wanted:
     with reading(path):
         run = read(path)
     if lacking := sum(run.frame["status"] == "not_run"):
-        raise UsageError(f"{path}: {count(lacking, 'case')} not run yet; python -m runner.resume {path} runs the rest")
+        raise UsageError(f"{path}: {count(lacking, 'case')} not run yet; python -m runner resume {path} runs the rest")
     kernels = list(dict.fromkeys(run.frame["kernel"]))
     if baseline not in kernels:
         raise UsageError(f"--baseline {baseline}: {path} has no such kernel{nearest(baseline, kernels)}")

@@ -1,4 +1,4 @@
-"""`python -m runner.list`: list the run folders, newest first, with their cases, failures and best case."""
+"""`python -m runner list`: list the run folders, newest first, with their cases, failures and best case."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def profile(name: str, words: Sequence[str], cases: str, options: Options) -> in
         DeviceUnavailable: The device cannot be opened.
     """
     path = Path(name) if Path(name).exists() else runs.find_one(name)
-    command = f"python -m runner.profile {shlex.quote(str(path))} {' '.join(words)} --cases {cases}"
+    command = f"python -m runner profile {shlex.quote(str(path))} {' '.join(words)} --cases {cases}"
     session = Session(options, to_continue=command)
     return run_sweep(session, lambda: _profile(path, words, cases, session))
 
@@ -53,7 +53,7 @@ def _profile(path: Path, words: Sequence[str], cases: str, session: Session) -> 
     jobs = [_with_request(job, words, cases) for job in sweep.jobs]
     rows = Ledger(jobs, sweep.folder, sweep.launcher)
     if rows.empty:
-        raise UsageError(f"{path}: no case was measured yet; python -m runner.resume {path} runs the sweep")
+        raise UsageError(f"{path}: no case was measured yet; python -m runner resume {path} runs the sweep")
     names = {word.partition("=")[0] for word in words}
     stages = {name: stage for name, stage in ON_DEMAND.items() if name in names}
     report.prepare(times=is_gpu(sweep.jobs[0].device.kind))

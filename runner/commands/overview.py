@@ -100,7 +100,7 @@ def print_runs(root: Path, most: int, words: Sequence[str] = ()) -> None:
     if len(paths) > most:
         given = "".join(f" {shlex.quote(word)}" for word in words)
         where = ("" if root == runs.OUTPUTS else f" {_quoted(root)}") + given
-        say(console, f"{len(paths) - most:,} more; `python -m runner.list{where} -n {len(paths)}` shows all.")
+        say(console, f"{len(paths) - most:,} more; `python -m runner list{where} -n {len(paths)}` shows all.")
 
 
 def read(path: Path) -> Overview:

@@ -1,4 +1,4 @@
-"""`python -m runner.profile outputs/X lines races code`: analyse a finished sweep further, with the sources in it."""
+"""`python -m runner profile outputs/X lines races code`: analyse a finished sweep further, with the sources in it."""
 
 from __future__ import annotations
 

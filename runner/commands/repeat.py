@@ -1,4 +1,4 @@
-"""`python -m runner.repeat outputs/X`: run a sweep again in a new folder, from its folder alone, and compare the two.
+"""`python -m runner repeat outputs/X`: run a sweep again in a new folder, from its folder alone, and compare the two.
 
 It uses the jobs and sources that the folder stores. With overrides, Hydra composes the sweep again from the stored
 configuration.

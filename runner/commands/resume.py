@@ -1,4 +1,4 @@
-"""`python -m runner.resume outputs/X`: run the missing cases of an interrupted sweep."""
+"""`python -m runner resume outputs/X`: run the missing cases of an interrupted sweep."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def _say_error(error: OSError, folder: RunFolder | None) -> int:
 
 
 def _command_to_resume(folder: RunFolder) -> str:
-    return f"python -m runner.resume {shlex.quote(short_path(folder.path))}"
+    return f"python -m runner resume {shlex.quote(short_path(folder.path))}"
 
 
 def _write_report(folder: RunFolder, session: Session) -> int:
@@ -114,11 +114,11 @@ def _write_report(folder: RunFolder, session: Session) -> int:
         if options.json:
             sys.stdout.write(stored_rows.as_json_lines(rows))
     except KeyboardInterrupt:
-        command = f"python -m runner.report {shlex.quote(short_path(folder.path))}"
+        command = f"python -m runner report {shlex.quote(short_path(folder.path))}"
         sentence = f"interrupted before the report was written; {command} writes the table and the report of all "
         raise KeyboardInterrupt(say(f"{sentence}finished cases", INTERRUPTED)) from None
     except BrokenPipeError:
         raise
     except OSError as e:
-        return say(f"{folder.path}: {e.strerror or e}; python -m runner.report writes the report again", FAILED)
+        return say(f"{folder.path}: {e.strerror or e}; python -m runner report writes the report again", FAILED)
     return stored_rows.exit_status(rows)

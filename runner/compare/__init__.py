@@ -1,4 +1,4 @@
-"""`python -m runner.compare outputs/A outputs/B`: how each case changed, and the possible causes.
+"""`python -m runner compare outputs/A outputs/B`: how each case changed, and the possible causes.
 
     arguments, folders ─sides─▶ baseline and runs, what is left out
     runs ─runs, changes─▶ comparison, by the rule of runner.statistics

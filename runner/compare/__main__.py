@@ -1,4 +1,4 @@
-"""`python -m runner.compare outputs/A outputs/B`: how A's cases changed in B, and the possible causes.
+"""`python -m runner compare outputs/A outputs/B`: how A's cases changed in B, and the possible causes.
 
 Exit status: 0 nothing is worse, 1 a case is slower or broken (with --fail-on-counted, also if a counted cost is worse),
 2 the input cannot be used, 3 (with --strict) a case is inconclusive, not compared or missing, or a run is left out.

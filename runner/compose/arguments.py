@@ -16,7 +16,7 @@ OPTIONS = frozenset(name for name, kind in VOCABULARY.items() if kind is Kind.OP
 INFO = ("all", "config", "defaults", "searchpath")
 REFUSED = {
     **dict.fromkeys(("--run", "-r"), "one case is a sweep, too; leave it out"),
-    "--experimental-rerun": "python -m runner.repeat FOLDER runs a sweep again",
+    "--experimental-rerun": "python -m runner repeat FOLDER runs a sweep again",
     "--hydra-help": "docs/hydra.md lists what works as in Hydra; `runner --help` lists the options",
 }
 

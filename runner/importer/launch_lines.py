@@ -52,7 +52,13 @@ def launch(d: Description) -> tuple[str, str]:
         _guessed_block(d)
         return block, _guessed_grid(d)
     parts += ["1"] * (d.facts.grid - len(parts))
-    return block, f"{plain_or_quoted(parts[0]) if len(parts) == 1 else yaml_list(parts)}  # in {where}"
+    grid = plain_or_quoted(parts[0]) if len(parts) == 1 else yaml_list(parts)
+    # A block has several elements for each thread there: with another block, the number would be wrong.
+    multiples = [
+        n for n in re.findall(r"(?<![\w.])\d+", grid) if int(n) > (own := d.host.sizes[0]) and int(n) % own == 0
+    ]
+    follows = f"; does {multiples[0]} follow from the block?" if multiples and not d.host.is_fixed else ""
+    return block, f"{grid}  # in {where}{follows}"
 
 
 def _guessed_dimensions(d: Description) -> int:

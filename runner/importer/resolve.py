@@ -55,6 +55,16 @@ def is_open(term: Term) -> bool:
     return any(t[0] in _OPEN and t[1:2] != ("ceil_div",) for t in terms.leaves(term))
 
 
+def _vector_length(name: str, scope: Scope) -> Term | None:
+    """The n of `vector<T> v(n)` or `v(n, content)`."""
+    found = latest(name, scope)
+    return found.value[1] if found is not None and found.value[0] == "list" and 2 <= len(found.value) <= 3 else None
+
+
+def _names(term: Term, name: str) -> bool:
+    return any(t == ("name", name) for t in terms.leaves(term))
+
+
 class Resolver:
     """Resolves the terms of one program."""
 
@@ -91,10 +101,10 @@ class Resolver:
                 return self._name(text, scope, below)
             case ("member", ("name", text), field_name) if scope is not None:
                 return self._member(text, field_name, scope, below)
-            case ("?", condition, yes, no):
-                known = terms.value(terms.numbers(self.resolve(condition, scope, below)))
-                if known is not None:
-                    return self.resolve(yes if known else no, scope, below)
+            case ("?", condition, *branches) if (chosen := self._chosen(condition, branches, scope, below)) is not None:
+                return self.resolve(chosen, scope, below)
+            case ("method", ("name", text), "size") if scope is not None and (length := _vector_length(text, scope)):
+                return self.resolve(length, scope, below)
             case ("call", function, *given):
                 return self._call(function, given, scope, below)
             case ("index", ("name", text), index) if scope is not None:
@@ -105,6 +115,14 @@ class Resolver:
         return terms.simplified(
             tuple(self.resolve(each, scope, below) if isinstance(each, tuple) else each for each in term)
         )
+
+    def _chosen(self, condition: Term, branches: Sequence[Term], scope: Scope | None, depth: int) -> Term | None:
+        """The branch of `condition ? yes : no`; the default where a program reads its command line."""
+        known = terms.value(terms.numbers(self.resolve(condition, scope, depth)))
+        if known is not None:
+            return branches[0 if known else 1]
+        defaults = [each for each in branches if not _names(each, "argv")]
+        return defaults[0] if len(defaults) == 1 and _names(condition, "argc") else None
 
     def _member(self, text: str, member: str, scope: Scope, depth: int) -> Term:
         """A member to which the function gives a value, or a length of a `dim3`."""

@@ -103,7 +103,7 @@ def exact_set(case: Case, variant: int, *, sided: bool, distinct: bool = False) 
     Long arrays get numbers of one sign only with `sided`, as sums of one sign are exact up to fewer terms.
     """
     side = {2: POSITIVE, 0: NEGATIVE}.get(variant % 4, MIXED)
-    label = f"exact ones (seed {variant})"
+    label = f"further ones with exact results (seed {variant})"
     return _input_set(case, label, variant, lambda c: c.filled(variant, side, sided=sided, distinct=distinct))
 
 

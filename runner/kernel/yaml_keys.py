@@ -289,8 +289,8 @@ KEYS: Level = {
     "value": about({"type": ["string", "null"]}, "one number that summarizes the outputs, such as `sum(out)`"),
     "compute": about(
         TEXT,
-        "the dtype in which the kernel computes, or the parameter that holds it. Half types: `float16` (or `bfloat16`) "
-        "says that the kernel also adds in it, `float32` that it rounds only what it stores. Default: the least "
+        "the dtype in which the kernel computes, or the parameter that holds it. With half types: "
+        "`float16` or `bfloat16` if the kernel also adds in it, `float32` if it only stores in it. Default: the least "
         "precise dtype of the float arrays; sums of half types in `float32`",
     ),
     "depth": about(

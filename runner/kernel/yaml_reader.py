@@ -145,6 +145,7 @@ class Reader:
     integers: set[str] = field(default_factory=set)  # names in expressions that must give integers
     choices: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # the allowed words, by parameter
     arrays: Mapping[str, tuple[DType, ...]] = field(default_factory=dict)  # possible types, by array
+    scalars: Collection[str] = ()  # names of numbers among the arguments, which expressions may not use
     helpers: Mapping[str, str] = field(default_factory=dict)  # definitions over arrays, by name
     structs: Mapping[str, DType] = field(default_factory=dict)
     shapes: Mapping[str, Sequence[str]] = field(default_factory=dict)  # the lengths as expressions, by array
@@ -303,8 +304,9 @@ class Reader:
         for name in sorted(found.names):
             if name not in known:
                 names = ", ".join(sorted({*self.known, *self.arrays, *self.helpers, *self.let}))
+                passed = f" ('{name}' is an argument: use the parameter that it passes)" * (name in self.scalars)
                 raise UsageError(
-                    f"{found.shown} names '{name}', which is neither an array nor a parameter; known: {names}"
+                    f"{found.shown} names '{name}', which is neither an array nor a parameter{passed}; known: {names}"
                 )
             for dtype in self.arrays.get(name, ())[:1]:
                 if not dtype.is_whole:

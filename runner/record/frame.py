@@ -110,7 +110,7 @@ def _parsed(run: RunFolder) -> pd.DataFrame:
         damage = f": cannot be read as a table ({' '.join(str(error).split())})"
     if not damage:
         return pd.DataFrame(rows[1:], columns=rows[0], dtype=object)
-    rebuild = f"`python -m runner.report {shlex.quote(str(path.parent))}` rebuilds the table"
+    rebuild = f"`python -m runner report {shlex.quote(str(path.parent))}` rebuilds the table"
     raise UsageError(f"{path}{damage}; {rebuild if run.jobs() else 'copy the folder again'}")
 
 

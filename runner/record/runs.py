@@ -63,7 +63,7 @@ def find(text: str) -> list[Path]:
         raise UsageError("the name of the run is empty: give a folder, a pattern or `latest`")
     if text.partition("~")[0] == LATEST and not path.exists():
         return [_latest(text)]
-    listed = f"`python -m runner.list` shows those below {OUTPUTS}"
+    listed = f"`python -m runner list` shows those below {OUTPUTS}"
     if any(letter in text for letter in "*?[") and not path.exists():
         matches = [path for path in map(Path, sorted(glob.glob(text, recursive=True))) if is_run(path)]  # noqa: PTH207
         if not matches:

@@ -84,7 +84,7 @@ def collect(folder: RunFolder) -> list[Row]:
         if case is not None and "same_as" not in case:
             row = folder.row(number)
             if row is None and folder.json(folder.result(number)) is not None:
-                again = f"python -m runner.resume {folder.path} measures the case again"
+                again = f"python -m runner resume {folder.path} measures the case again"
                 raise UsageError(f"{folder.result(number)}: is damaged; {again}")
             rows.setdefault(tuple(case["run"]), row or case["row"])
     return list(rows.values())

@@ -1,4 +1,4 @@
-"""`python -m runner.report outputs/X`: rebuild figures, page and summary from the folder alone, on any machine.
+"""`python -m runner report outputs/X`: rebuild figures, page and summary from the folder alone, on any machine.
 
 With --live, it serves a page that updates while a sweep runs.
 """

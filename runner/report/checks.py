@@ -19,7 +19,7 @@ from runner.record.runs import section
 from runner.report import profiled
 from runner.report.missing import command
 from runner.stages.profile.sanitizer import NAME as SANITIZER
-from runner.stages.races.variants import APART, NOT_READY, POSTPONED
+from runner.stages.races.variants import APART, NOT_READY, OWN_SIZE, POSTPONED
 
 Row = dict[str, Any]
 
@@ -33,7 +33,6 @@ LOOKS_FOR_RACES = ("memcheck", "racecheck", "initcheck")  # tools that find what
 OPAQUE = ("GPU only: ", Form.PYTHON.label)  # beginnings of `races_skipped` where no device can look inside
 CALLED = "Checked on {}: values{}. Not checked: what the Python functions do inside, speed."
 CALLED_BRIEF = "Checked: values{}; not what the Python functions do inside, speed."
-OWN_SIZE = "its own size"  # in `races_at`
 
 
 def sentences(run: Run) -> list[str]:
@@ -173,8 +172,8 @@ def _skipped_reasons(folder: Path, variants: Iterable[list[Row]]) -> str:
     advice = f"`{command(folder, 'races')}` looks for them" if set(POSTPONED) & set(reasons) else ""
     looked_into = {reason: n for reason, n in reasons.items() if not reason.startswith(OPAQUE)}
     reasons = Counter(looked_into or reasons)  # what nobody can look into is told if it is all there is
-    if set(reasons) == {NOT_READY}:  # the usual first sweep on a GPU: nobody asked for it yet
-        return advice
+    if set(reasons) == {NOT_READY}:  # the usual first sweep: nobody asked for it yet
+        return f"{advice}, once it has compiled a library"
     first = reasons.most_common(MAX_RACE_REASONS)
     words = [f"{reason}{f' ({number:,})' if len(reasons) > 1 else ''}" for reason, number in first]
     more = reasons.total() - sum(number for _, number in first)

@@ -147,7 +147,9 @@ def chart(run: Run, ranked: Sequence[Work]) -> RankedChart | None:
         own, its = work.counts[by], (base or least).counts[by]
         if not min(own, its):
             return ""
-        return f"{its / own:.2f}x" if base else above(own / its)
+        if base:
+            return f"{its / own:.2f}x less" if its >= own else f"{own / its:.2f}x as much"
+        return above(own / its)
 
     bars = [
         Bar(
@@ -174,7 +176,7 @@ def chart(run: Run, ranked: Sequence[Work]) -> RankedChart | None:
         f"{equal}{NOT_TIME} The CPU device counted the addresses in {where} and scaled the counts to the grid. "
         f"A sector has {SECTOR} bytes."
     )
-    against = f"less than {name}" if base else "above the least"
+    against = f"against {name}" if base else "above the least"
     value_head = "global memory traffic" if by == 0 else COUNTS[by]
     heading = f"{what}{f' at {size}' if size else ''}"
     return RankedChart(heading, bars, rules, value_head, against, "also counted", note, len(ranked) - len(shown))

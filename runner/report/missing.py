@@ -14,7 +14,7 @@ from runner.display.text import listed, one_line
 from runner.record import runs
 from runner.record.folder import RunFolder
 from runner.record.run import Run
-from runner.stages.races.variants import POSTPONED
+from runner.stages.races.variants import FINDS, OWN_SIZE, POSTPONED
 
 MEANINGS = {
     "races": "a check for races of the other variants",
@@ -35,17 +35,21 @@ def command(folder: Path, *words: str) -> str:
     """The command line of `runner profile` for a run, by its folder's name; dots stand for the path to it elsewhere."""
     path = folder.resolve()
     where = "" if path.parent.parent.name == runs.OUTPUTS.name else ".../"
-    return f"python -m runner.profile {where}{shlex.quote(path.name)} {' '.join(words)}"
+    return f"python -m runner profile {where}{shlex.quote(path.name)} {' '.join(words)}"
 
 
 def for_mismatches(run: Run) -> str:
-    """What may find the line of a mismatch whose variant was not looked at for races; empty if all or none were.
+    """What may find the line of a mismatch that was not looked at for races, or at a small size only; else empty.
 
-    If none was, the summary's sentence on races names the command.
+    If no variant was looked at, the summary's sentence on races names the command.
     """
-    waiting = [row for row in run.rows if row["races_skipped"] in POSTPONED and not row["races_at"]]
-    if any(row["status"] == "mismatch" for row in waiting) and any(row["races_at"] for row in run.rows):
+    mismatches = [row for row in run.rows if row["status"] == "mismatch"]
+    waiting = [row for row in mismatches if row["races_skipped"] in POSTPONED and not row["races_at"]]
+    if waiting and any(row["races_at"] for row in run.rows):
         return f"Some mismatches were not looked at for races: `{command(run.path, 'races')}` looks for them."
+    for row in mismatches:
+        if row["races_at"] not in (None, "", OWN_SIZE) and FINDS not in str(row["reason"]):
+            return f"No race was found behind a mismatch at {row['races_at']}; `device=checked` looks at its own size."
     return ""
 
 

@@ -238,8 +238,8 @@ def _repeat(run: Run) -> dict[str, str]:
         "state": state,
         "seed": ", ".join(str(seed) for seed in run.frame["seed"].dropna().unique()) or "not recorded",
         "folder": name,
-        "again": f"python -m runner.repeat {folder}" if repeatable else "",
-        "rest": f"python -m runner.resume {folder}" if repeatable and findings.incomplete(run) else "",
+        "again": f"python -m runner repeat {folder}" if repeatable else "",
+        "rest": f"python -m runner resume {folder}" if repeatable and findings.incomplete(run) else "",
     }
 
 

@@ -183,8 +183,14 @@ def _problems(run: Run, verdict: Verdict, most: int) -> Iterator[tuple[bool, str
     for problem in verdict.problems[:most]:
         first = described(problem.rows[0], run.varying)
         cases = first if len(problem.rows) == 1 else f"{count(len(problem.rows), 'case')}, such as {first}"
-        reason = one_line(problem.reason, MAX_REASON) or "no reason was recorded"
-        yield problem.failed, problem.status.replace("_", " "), cases, reason
+        yield problem.failed, problem.status.replace("_", " "), cases, _cut(problem.reason) or "no reason was recorded"
+
+
+def _cut(reason: str) -> str:
+    """A reason of at most `MAX_REASON` characters, which ends between two findings if it has several."""
+    whole, cut = one_line(reason, len(reason)), one_line(reason, MAX_REASON)
+    findings, _, last = cut.rpartition("; also ")
+    return f"{findings}; the report has more" if len(cut) < len(whole) and findings and last else cut
 
 
 def as_markdown(run: Run, verdict: Verdict) -> str:

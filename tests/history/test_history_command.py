@@ -159,7 +159,7 @@ def test_list_has_the_filter_too(known):
         assert listed(directory, *words.split())[0] == names.split(), words
     shown, said = listed(directory, "kernel=reduceWrong", "-n", "3")
     assert shown == ["11", "10", "09"]
-    assert "9 more; `python -m runner.list kernel=reduceWrong -n 12` shows all.\n" in said
+    assert "9 more; `python -m runner list kernel=reduceWrong -n 12` shows all.\n" in said
     assert listed(directory, "size=3") == ([], "No run below outputs has a case that matches size=3.\n")
     assert "colour=red: no case has the column colour" in listed(directory, "colour=red")[1]
     assert "list looks in one folder" in listed(directory, "outputs", "outputs/2026-01-01")[1]

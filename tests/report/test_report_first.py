@@ -42,7 +42,7 @@ def test_the_first_screen_answers(visit, width, height):
     assert answers[1].startswith(
         "2.63x as fast as the baseline reduceGmem (2.57x to 2.69x); the next, reduceSmemUnroll"
     )
-    assert answers[2].endswith("To count it: python -m runner.profile .../03-04-05-reduce ncu lines")
+    assert answers[2].endswith("To count it: python -m runner profile .../03-04-05-reduce ncu lines")
     assert "95 % interval 27.29 to 27.90 µs" in answers[3]
     bars = page.locator(".ranked tbody tr")
     last = bars.nth(5 if width > 1000 else 0).bounding_box()
@@ -157,7 +157,7 @@ def test_a_command_in_an_answer_looks_like_one(run_folder):
     """What stands between backticks in a sentence is code on the page, without the backticks."""
     rows = [runs.row() | runs.timing(9, 2**24) | {"races_skipped": NOT_READY}]
     text = build(run_folder(rows, columns=[*runs.COLUMNS, "races_skipped"])).read_text()
-    assert "<code>python -m runner.profile .../03-04-05-reduce races</code> looks for them" in text
+    assert "<code>python -m runner profile .../03-04-05-reduce races</code> looks for them" in text
 
 
 def test_a_bar_names_the_line_where_one_is_known():
@@ -216,7 +216,7 @@ def test_without_a_gpu_kernels_are_ranked_by_counted_memory_work(counted_run):
         "4.44x fewer sectors of global memory than the baseline strided."
     )
     chart = counted.chart(run, works)
-    assert [bar.gain for bar in chart.bars] == ["4.44x", "baseline"]
+    assert [bar.gain for bar in chart.bars] == ["4.44x less", "baseline"]
     assert chart.bars[1].reason.startswith("scattered accesses on line 6 of k.cu (31.5 sectors per request, at best 4)")
 
 

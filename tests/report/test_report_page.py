@@ -109,7 +109,7 @@ def test_a_folder_that_kept_its_configuration_can_be_repeated(run_folder):
     assert "runner.repeat" not in page(folder)
     (folder / "sources" / "conf").mkdir()
     (folder / "sources" / "conf" / "config.yaml").write_text("seed: 0\n")
-    assert "python -m runner.repeat 03-04-05-reduce<" in page(folder)
+    assert "python -m runner repeat 03-04-05-reduce<" in page(folder)
     assert "runner.resume" not in page(folder)
 
 
@@ -235,7 +235,7 @@ def test_old_fills_are_called_as_today(run_folder):
 
 @pytest.mark.usefixtures("without_figures")
 def test_the_command_rebuilds_from_the_folder_alone(run_folder, capsys):
-    """`python -m runner.report FOLDER` writes the page and prints the summary."""
+    """`python -m runner report FOLDER` writes the page and prints the summary."""
     folder = run_folder(runs.sweep())
     assert main([str(folder)]) == 0
     assert (folder / "report.html").is_file()

@@ -110,7 +110,7 @@ def test_a_damaged_table_is_refused(run_folder, damage):
     (folder / "1").mkdir()
     table = folder / "results.csv"
     table.write_text(change(table.read_text().replace("\r\n", "\n")))
-    with pytest.raises(UsageError, match=rf"results\.csv, {words}.*`python -m runner\.report \S+` rebuilds the table"):
+    with pytest.raises(UsageError, match=rf"results\.csv, {words}.*`python -m runner report \S+` rebuilds the table"):
         read(folder)
 
 

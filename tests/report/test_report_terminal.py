@@ -103,7 +103,7 @@ def test_a_mismatch_that_was_not_looked_at_for_races_is_told_with_the_command(ru
     for number, (states, told) in enumerate((((looked, waiting), True), ([waiting] * 2, False), ([looked] * 2, False))):
         rows = [runs.failed(n, "mismatch", f"reason {n}", **state) for n, state in enumerate(states)]
         text = summary(run_folder(rows, f"run{number}", columns=columns))
-        assert ("Some mismatches were not looked at for races: `python -m runner.profile" in text) == told
+        assert ("Some mismatches were not looked at for races: `python -m runner profile" in text) == told
 
 
 def test_emulated_times_are_not_shown_and_choose_nothing(run_folder):

@@ -19,9 +19,11 @@ from runner.record.folder import RunFolder
 from runner.stages.checked.pool import Pool
 from runner.stages.races.launches import Findings, cached, check
 from runner.stages.races.variants import (
+    FINDS,
     INTERRUPTED,
     NO_TIME,
     NOT_READY,
+    OWN_SIZE,
     POSTPONED,
     Row,
     Variant,
@@ -142,7 +144,7 @@ class _Check:
             return
         for job, row in variant.cases:
             size = format_changed_parameters(job.case, small)
-            new = {**row, **_columns(row, size, findings), "races_at": size or "its own size", "races_skipped": None}
+            new = {**row, **_columns(row, size, findings), "races_at": size or OWN_SIZE, "races_skipped": None}
             if findings.findings and _texts(findings):
                 self._folder.write_json(self._folder.hazards(job.number), list(findings.findings))
             self._ledger.add(job, new)
@@ -165,7 +167,7 @@ def _columns(row: Row, size: str, found: Findings) -> Row:
     if row["status"] in CORRECT and texts:
         return {"status": "hazard", "reason": f"{where}: {join_findings(texts)}{unmeant}"}
     if row["status"] in WRONG and texts:
-        return {"reason": f"{row['reason']}; the checked CPU device finds{at}: {join_findings(texts[:MAX_NAMED])}"}
+        return {"reason": f"{row['reason']}; {FINDS}{at}: {join_findings(texts[:MAX_NAMED])}"}
     if same_value:  # a note only, as in compute-sanitizer
         return {"note": "; ".join(filter(None, (row.get("note"), f"{where}: {join_findings(same_value[:MAX_NAMED])}")))}
     return {}

@@ -17,6 +17,7 @@ from runner.kernel.case import Case
 from runner.kernel.declaration import pair, value_text
 from runner.kernel.resolve import make
 from runner.kernel.sizes import other_sizes
+from runner.kernel.yaml_keys import PARTS
 from runner.stages.checked.builds import host_source
 
 Row = dict[str, Any]
@@ -28,6 +29,8 @@ INTERRUPTED = "interrupted"
 NO_TIME = f"no time was left ({SHARE:.0%} of the sweep's time)".replace("%", " %")
 NOT_READY = "the checked device's library is not compiled yet"
 POSTPONED = (INTERRUPTED, NO_TIME, NOT_READY)  # values of `races_skipped` for variants that can still be checked
+OWN_SIZE = "its own size"  # a value of `races_at`
+FINDS = "the checked CPU device finds"  # stands before what was found, in the reason of a wrong case
 
 MIN_BLOCKS = 3  # of a small case: races between blocks need two, and the last block is often special
 MIN_FULL_BLOCKS = 2  # of a small case, in which each thread has an element
@@ -35,7 +38,8 @@ SMALL_ELEMENTS = 1 << 12  # a case of at most this many elements is launched at 
 MAX_THREADS = 1 << 20  # in all blocks of a launch, which then takes about a second
 MAX_BYTES = 64 << 20  # of all arrays
 EXPONENTS = range(5, 18)  # the sizes that are tried are 2**n + 1 and 2**n
-SHAPES = ((33, 65), (65, 129), (64, 64), (64, 128), (129, 257), (128, 256), (256, 512), (512, 512))  # rows, columns
+SHAPES = ((33, 65), (65, 129), (64, 64), (64, 128), (129, 257), (128, 256), (256, 512), (512, 512), (33, 1025))
+"""Rows and columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +104,7 @@ def small_case(case: Case) -> Case | str:
     for sizes in (_at_sizes, _at_checked_sizes):  # each gives the smallest first
         for other in sizes(case):
             if _elements(other) <= _elements(case) and not _too_large(other):
-                blocks, threads = math.prod(other.grid), math.prod(other.block)
-                if blocks >= MIN_BLOCKS and _elements(other) > MIN_FULL_BLOCKS * threads:
+                if _is_full(other):
                     return other
                 allowed.append(other)
     if not reason:
@@ -109,6 +112,18 @@ def small_case(case: Case) -> Case | str:
     if allowed:  # such as a kernel of one block
         return max(allowed, key=lambda other: (math.prod(other.grid), _elements(other)))
     return f"{case.label}: {reason}, and no smaller size compiles to the same kernel"
+
+
+def _is_full(case: Case) -> bool:
+    """Whether there are blocks enough, and in some of them each thread has an element.
+
+    With a block for each row, a row of fewer elements than threads would leave warps idle that may race.
+    """
+    blocks, threads = math.prod(case.grid), math.prod(case.block)
+    rows, cols = (case.variables.get(name) for name in PARTS)
+    if isinstance(cols, int) and blocks == rows and cols < threads:
+        return False
+    return blocks >= MIN_BLOCKS and _elements(case) > MIN_FULL_BLOCKS * threads
 
 
 def format_changed_parameters(case: Case, other: Case) -> str:
