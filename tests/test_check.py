@@ -143,7 +143,8 @@ def test_nothing_else_is_an_array_expression(text):
     ("text", "words"),
     [
         ("max(v, w)", r"max is over the elements of one array; of two arrays write maximum\(a, b\)"),
-        ("softmax(v, axis='a')", "an axis, a length or an amount is an integer, not 'a'"),
+        ("softmax(v, axis=0.5)", "an axis, a length or an amount is an integer, not '0.5'"),
+        ("softmax(v, axis='a')", "the text 'a' is not a number; text is compared"),
         ("sum(v, axis=0.5)", "an axis, a length or an amount is an integer, not '0.5'"),
         ("sort(v, axis=w)", "an axis, a length or an amount is an integer, not an array"),
     ],

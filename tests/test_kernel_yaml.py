@@ -291,6 +291,9 @@ REFERENCES = {
         "calls roll with other arguments than it takes: missing a required",
     ),
     "an attribute": ("{out: in.T}", "mine.yaml: reference.out: 'in.T' names 'in.T', which is neither"),
+    "an output": ("{out: in + out}", "'in + out' names 'out', which has the role out; a reference reads arrays with"),
+    "a number among the arguments": ("{out: in + n}", "('n' is an argument: use the parameter that it passes)"),
+    "text as a number": ("""{out: "full('a', size)"}""", "the text 'a' is not a number; text is compared, as in"),
 }
 
 KERNELS = {
@@ -343,7 +346,9 @@ def test_every_example_of_the_page_runs(runner, tmp_path, device):
         path = tmp_path / re.search(r"^(?:#|//) (my_kernels/\S+)$", block, re.MULTILINE)[1]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(block)
-    commands = [shlex.split(line) for line in re.findall(r"^    python -m runner (--config-dir .*)$", page, re.MULTILINE)]
+    commands = [
+        shlex.split(line) for line in re.findall(r"^    python -m runner (--config-dir .*)$", page, re.MULTILINE)
+    ]
     assert (len(blocks), len(commands)) == (33, 12)
     first, six, tiled, *single, experiment, tiles, pairs = commands
     names = ",".join(command[-1].removeprefix("kernel=") for command in single)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import terminals
+import yaml
 from processes import OWN, PATIENCE_S, call, cold_cache, fresh, start, table, wait_until
 
 from runner.device import Source
@@ -219,3 +220,35 @@ def test_a_cache_that_is_deleted_again_and_again_is_told(monkeypatch):
     with pytest.raises(CompileError, match=r"saxpy\.cu: the cache of compiled kernels was deleted again and again"):
         CpuCompiler().compile(Source(OWN / "kernel" / "saxpy.cu", "", "saxpy"))
     assert len(calls) == MAX_TRIES
+
+
+REFERENCES = {  # each is one sentence, whatever it would take
+    "a huge array": ("pad(x, 10**9)", {}, "'pad(x, 10**9)' cannot be evaluated: Unable to allocate"),
+    "a product of all elements": (
+        "sum(einsum('i,j,k->ijk', x, x, x), axis=(1, 2))", {}, "cannot be evaluated: Unable to allocate 8.00 GiB"
+    ),
+    "an index between two elements": ("0 * x + x[0.5]", {}, "an amount is an integer, not '0.5'"),
+    "definitions that double": (
+        "a39", {f"a{n + 1}": f"(a{n} + a{n}) / 2" for n in range(39)} | {"a0": "x"}, "elements differ"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REFERENCES)
+def test_a_reference_that_would_take_all_memory_or_time_is_one_sentence(what, runner, tmp_path):
+    """Expressions are data of a stranger's YAML; a wrong kernel takes no longer than a right one."""
+    reference, let, sentence = REFERENCES[what]
+    (tmp_path / "own" / "kernel").mkdir(parents=True)
+    (tmp_path / "own" / "kernel" / "k.cu").write_text(
+        "__global__ void k(const float* x, float* y) { y[threadIdx.x + blockIdx.x * 64] = 2; }\n"
+    )
+    (tmp_path / "own" / "kernel" / "k.yaml").write_text(yaml.safe_dump({
+        "parameters": {"block": {"default": 64, "allowed": [64]}, "size": 1024},
+        "arguments": [{"name": "x", "role": "in", "dtype": "float32", "shape": "size", "fill": "random"},
+                      {"name": "y", "role": "out", "dtype": "float32", "shape": "size"}],
+        "grid": "size // 64", "constraints": {"size % 64 == 0": "whole blocks"},
+        "let": let, "reference": {"y": reference},
+    }))  # fmt: skip
+    done = runner("--config-dir", tmp_path / "own", "kernel=k", "device=cpu", cpu_s=60)
+    assert (done.code, "Traceback" in done.err) == (1, False), done.err
+    assert sentence in done.out

@@ -145,6 +145,17 @@ def test_an_include_of_a_pipe_or_a_device_is_refused(theirs, tmp_path, name):
     assert f"mine.cu:2: #include {name.rpartition('/')[2]}: expected a file, not a pipe or a device" in done.out
 
 
+def test_an_include_that_leads_in_a_circle_is_a_header_that_is_missing(theirs, tmp_path):
+    """It is left out, and said."""
+    folder = tmp_path / "theirs" / "kernel"
+    (folder / "a.h").symlink_to("b.h")
+    (folder / "b.h").symlink_to("a.h")
+    (folder / "mine.cu").write_text(f'#include "a.h"\n{SOURCE}')
+    done = run(tmp_path, *SWEEP, "hydra.sweep.dir=out")
+    assert (done.code, "Traceback" in done.err) == (0, False), done.err
+    assert "compiled without <a.h>, which is missing" in done.err
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import outcomes
 import processes
 import pytest
-from support import ROOT, shipped
+from support import ROOT, read_kernel, shipped
 
 from runner.device.config import DeviceConfig
 from runner.display.terminal import SweepProgress
@@ -235,3 +235,22 @@ def test_a_small_case_has_three_blocks_and_an_odd_remainder(kernel, given, at):
     small = small_case(case)
     assert format_changed_parameters(case, small) == at
     assert small.grid[0] >= 3
+
+
+ROWS = """
+parameters: {block: 128, size: 300x257}
+arguments:
+  - {name: in, role: in, dtype: float32, shape: [rows, cols], fill: normal}
+  - {name: out, role: out, dtype: float32, shape: rows}
+grid: rows
+reference: {out: "max(in, axis=1)"}
+"""
+
+
+@pytest.mark.parametrize(("block", "at"), [(64, "size=33x65"), (128, "size=65x129"), (1024, "size=33x1025")])
+def test_where_a_block_has_a_row_each_thread_of_a_small_case_has_an_element(block, at, tmp_path):
+    """With idle warps, a race between them would not show."""
+    (tmp_path / "rows.yaml").write_text(ROWS)
+    (tmp_path / "rows.cu").write_text("__global__ void rows(const float* in, float* out) {}\n")
+    case = make(read_kernel(tmp_path / "rows.yaml"), {"block": block, "size": "4096x2048"}, 0)
+    assert format_changed_parameters(case, small_case(case)) == at

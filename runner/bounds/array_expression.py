@@ -16,6 +16,14 @@ from runner.bounds.rounding import Arithmetic
 from runner.errors import UsageError
 
 
+def _words(node: ast.AST) -> list[ast.expr]:
+    """Where text may stand: in a comparison, and the subscripts of einsum."""
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    is_einsum = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "einsum"
+    return node.args[:1] if isinstance(node, ast.Call) and is_einsum else []
+
+
 @dataclass(frozen=True)
 class ArrayExpression(Formula):
     """An expression over named arrays and parameters, evaluated with NumPy."""
@@ -38,6 +46,13 @@ class ArrayExpression(Formula):
             raise UsageError(
                 f"{self.shown} is text; expected an expression, in which names have no quotes of their own"
             )
+        words = {id(n) for each in ast.walk(self.tree) for n in _words(each)}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in words:
+                raise UsageError(
+                    f"{self.shown}: the text '{node.value}' is not a number; text is compared, as in mode == 'fast', "
+                    "or the first argument of einsum"
+                )
 
     @property
     def names(self) -> frozenset[str]:

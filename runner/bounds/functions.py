@@ -213,7 +213,9 @@ def _index(place: Any) -> Any:
         return tuple(map(_index, place))
     if isinstance(place, slice):
         return slice(as_int(place.start), as_int(place.stop), as_int(place.step))
-    return checked_indices(place) if np.ndim(place.value) else int(place.value)
+    if isinstance(place.value, bool | np.bool_):
+        raise TypeError("an index is an integer, not a truth value")
+    return checked_indices(place) if np.ndim(place.value) else as_int(place)
 
 
 def checked_indices(indices: Bounded) -> Array:

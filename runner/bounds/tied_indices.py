@@ -25,6 +25,7 @@ from runner.bounds.rounding import Arithmetic
 Array = NDArray[Any]
 INDICES = ("argsort", "argmax", "argmin")
 MOVES = PERMUTING - {"repeat"}
+MOST_NODES = 20_000  # of an expression that is looked into
 HOLE = "the indices"  # the space keeps it apart from names of arrays
 
 
@@ -42,7 +43,7 @@ def accepting(expression: ArrayExpression, names: Mapping[str, Any], fp: Arithme
 
 def hides_indices(expression: ArrayExpression, arrays: Collection[str]) -> bool:
     """Whether an expression over these arrays computes with indices instead of giving them."""
-    return next(_indices(_whole(expression)), None) is not None and _at_the_end(expression, arrays) is None
+    return _has_indices(expression) and _at_the_end(expression, arrays) is None
 
 
 class _Replaced(ast.NodeTransformer):
@@ -56,6 +57,22 @@ class _Replaced(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return copy.deepcopy(self.trees[node.id]) if node.id in self.trees else node
+
+
+def _has_indices(expression: ArrayExpression) -> bool:
+    return any(next(_indices(t), None) for t in (expression.tree, *(e.tree for _, e in expression.helpers)))
+
+
+def _size(expression: ArrayExpression) -> int:
+    """The nodes of an expression with the definitions of `let` inserted, which may double with each definition."""
+    sizes: dict[str, int] = {}
+
+    def size(tree: ast.AST) -> int:
+        return sum(sizes.get(n.id, 1) if isinstance(n, ast.Name) else 1 for n in ast.walk(tree))
+
+    for name, helper in expression.helpers:
+        sizes[name] = size(helper.tree)
+    return size(expression.tree)
 
 
 def _whole(expression: ArrayExpression) -> ast.expr:
@@ -76,7 +93,7 @@ def _indices(tree: ast.AST) -> Iterator[ast.Call]:
 
 def _at_the_end(expression: ArrayExpression, arrays: Collection[str]) -> tuple[ast.expr, ast.Call] | None:
     """The tree and its one argsort, argmax or argmin; `None` unless the result is only moved afterwards."""
-    if not any(next(_indices(t), None) for t in (expression.tree, *(e.tree for _, e in expression.helpers))):
+    if not _has_indices(expression) or _size(expression) > MOST_NODES:
         return None
     tree = _whole(expression)
     within, node = list(_indices(tree)), tree

@@ -70,7 +70,8 @@ def _folder(text: str) -> Path | None:
     """An existing folder; `None` for a Python package."""
     if text.startswith("pkg://"):
         with suppress(ImportError, ValueError):
-            if importlib.util.find_spec(text.removeprefix("pkg://")):
+            found = importlib.util.find_spec(text.removeprefix("pkg://"))
+            if found and found.submodule_search_locations is not None:
                 return None
         raise UsageError(f"{text}: there is no such Python package")
     if not os.path.isdir(text):  # noqa: PTH112  (returns False also for a name that the system refuses)

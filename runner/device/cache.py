@@ -134,7 +134,8 @@ def find(
         quoted: Whether it is `#include "name"`.
         among: The files to consider; by default all files on disk.
     """
-    paths = ((folder / name).resolve() for folder in ((beside, *folders) if quoted else folders[1:]))
+    # Unlike Path.resolve, realpath takes links that lead in a circle.
+    paths = (Path(os.path.realpath(folder / name)) for folder in ((beside, *folders) if quoted else folders[1:]))
     return next((path for path in paths if (path.is_file() if among is None else path in among)), None)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -343,7 +344,20 @@ def _reference(d: Reader, arguments: Sequence[Argument]) -> str | tuple[tuple[st
         hint = f"; {QUOTE}" if any(map(is_torn, given.raw)) else ""
         wanted = ", ".join(required[:MAX_LISTED]) + (", ..." if len(required) > MAX_LISTED else "")
         raise UsageError(f"{given.where}: expected expressions for {wanted}; found: {found}{hint}")
-    return d.array_expressions("reference")
+    expressions = d.array_expressions("reference")
+    for _, expression in expressions:
+        _require_read(expression, roles)
+    return expressions
+
+
+def _require_read(expression: ArrayExpression, roles: Mapping[str, Role]) -> None:
+    """Raise UsageError if a reference names an array that is not an input; `roles` has those of the others."""
+    for name in sorted({n.partition(".")[0] for n in expression.names} & roles.keys()):
+        if roles[name] is not Role.INOUT:
+            raise UsageError(
+                f"{expression.shown} names '{name}', which has the role {roles[name]}; a reference reads arrays with "
+                "the roles in and inout, as they were before the launch"
+            )
 
 
 def _undefined_where(d: Reader) -> tuple[tuple[str, ArrayExpression], ...]:
@@ -378,7 +392,7 @@ def _include(yaml: Path, d: Reader) -> Iterator[Path]:
 def _folder(path: Path) -> Path | None:
     """The folder itself, without links; `None` if there is none, or if it cannot have such a name."""
     try:
-        found = path.resolve()
+        found = Path(os.path.realpath(path))  # takes links that lead in a circle
         return found if found.is_dir() else None
     except (OSError, ValueError):  # a name that is too long, a null byte
         return None

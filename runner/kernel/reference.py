@@ -7,15 +7,17 @@ the grid. It returns `Expected`, or `{output name: array}`, whose entries may be
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import importlib
 import os
+import resource
 import sys
 import time
 import traceback
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -42,6 +44,8 @@ __all__ = ["Array", "Expected", "ExpectedArray", "Inputs", "Parameters", "cached
 
 Parameters = Mapping[str, Canonical]
 MAX_MESSAGE = 300  # characters of a reference's exception
+MEMORY_SHARE = 0.75  # of the host's free memory, which a reference may take, but at most
+MEMORY_BYTES, MEMORY_FACTOR = 4 << 30, 64  # this many bytes, and this many times the bytes of the case's arrays
 
 
 @dataclass(frozen=True)
@@ -140,7 +144,40 @@ def _nbytes(inputs: Inputs, expected: Expected) -> int:
     return sum(a.nbytes for a in (*arrays, *inputs.values()))
 
 
+@contextlib.contextmanager
+def _bounded_memory(nbytes: int) -> Iterator[None]:
+    """Bound what a reference may allocate, so that one that makes huge arrays fails, and not the host. Only on Linux.
+
+    Args:
+        nbytes: The size of the case's arrays, which a reference reads and makes.
+
+    Raises:
+        MemoryError: Within the context, by what allocates too much.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        free = int(MEMORY_SHARE * (_kilobytes("meminfo")["MemAvailable"] << 10))
+        most = (_kilobytes("self/status")["VmData"] << 10) + min(free, MEMORY_BYTES + MEMORY_FACTOR * nbytes)
+        if soft == resource.RLIM_INFINITY or most < soft:
+            resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def _kilobytes(name: str) -> dict[str, int]:
+    """The sizes in a file below /proc."""
+    lines = (line.split() for line in Path("/proc", name).read_text(encoding="utf-8").splitlines())
+    return {words[0].rstrip(":"): int(words[1]) for words in lines if words[2:] == ["kB"]}
+
+
 def _compute(case: Case, inputs: Inputs, fast: bool, random_signs: bool, halves: Halves) -> Expected:  # noqa: FBT001
+    with _bounded_memory(case.nbytes):
+        return _computed(case, inputs, fast, random_signs, halves)
+
+
+def _computed(case: Case, inputs: Inputs, fast: bool, random_signs: bool, halves: Halves) -> Expected:  # noqa: FBT001
     started = time.perf_counter()
     reference = case.kernel.reference
     if isinstance(reference, str):

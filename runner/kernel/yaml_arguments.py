@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -315,7 +316,7 @@ def _text_fill(d: Reader, text: str, where: str) -> Fill:
 
 
 def _file(d: Reader, name: str, where: str) -> Path:
-    path = (d.folder / name).resolve()
+    path = Path(os.path.realpath(d.folder / name))  # takes links that lead in a circle
     if not path.is_file():
         raise UsageError(f"{where}: the file '{name}' was not found in {d.folder}")
     if not path.is_relative_to(d.folder.resolve()):

@@ -106,6 +106,30 @@ def test_a_mismatch_that_was_not_looked_at_for_races_is_told_with_the_command(ru
         assert ("Some mismatches were not looked at for races: `python -m runner profile" in text) == told
 
 
+def test_a_mismatch_without_a_race_at_a_small_size_names_the_device_that_looks_further(run_folder):
+    """Not if the reason has the race, or if it was looked for at the case's own size."""
+    columns = [*runs.COLUMNS, "races_at"]
+    found = "3 elements differ; the checked CPU device finds at size=513: own.cu:3: race"
+    for number, (at, reason, told) in enumerate(
+        [
+            ("size=513", "3 elements differ", True),
+            ("size=513", found, False),
+            ("its own size", "3 elements differ", False),
+        ]
+    ):
+        rows = [runs.failed(0, "mismatch", reason, races_at=at)]
+        text = summary(run_folder(rows, f"run{number}", columns=columns))
+        assert ("at size=513; `device=checked` looks at its own size" in text) == told
+
+
+def test_a_long_reason_ends_between_two_findings(run_folder):
+    """Advice that is cut in the middle would be wrong advice."""
+    finding = f"own.cu:7: race {'x' * 300}; missing: `__syncthreads()` in each iteration of the loop of line 8"
+    text = summary(run_folder([runs.failed(0, "hazard", "; also ".join([finding] * 3))]))
+    assert " ".join(text.split()).count("loop of line 8") == 2
+    assert "the report has more" in text
+
+
 def test_emulated_times_are_not_shown_and_choose_nothing(run_folder):
     """A CPU device's line has status, undefined reads, sum and launch; a long run is not cut by speed."""
     rows = [row | {"undefined_reads": 16} for row in runs.emulated()]
