@@ -120,6 +120,16 @@ def test_the_time_left_of_even_steps_follows_from_those_done(monkeypatch):
     assert "1/10  1:40  running" in out.getvalue()
 
 
+def test_a_reason_does_not_control_the_terminal():
+    """The text of an exception of a reference may have escape sequences and newlines."""
+    out = io.StringIO()
+    progress = SweepProgress(Console(file=out, width=80))
+    progress.stage("round 1 of 3", 1)
+    progress.row("mine", {"status": "crashed", "reason": "\x1b[2Jgone\nFailed: nothing"})
+    assert "\x1b" not in out.getvalue()
+    assert out.getvalue().count("\n") == 1
+
+
 def test_a_sweep_that_turns_out_to_take_long_says_so_once(tmp_path, monkeypatch):
     """Where nothing is known before, the first measurements tell."""
     monkeypatch.chdir(tmp_path)

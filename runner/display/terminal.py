@@ -13,7 +13,10 @@ from rich.console import ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.text import Text
 
+from runner.display.text import one_line
+
 QUIET_S, QUIET_SHARE = 2.0, 0.1  # without a terminal, lines are this far apart: in seconds, and in the time so far
+MAX_REASON = 2000  # characters
 FEW = 40  # up to this many rows, and in a terminal failed rows, are all printed
 BAR_WIDTHS = (24, 8)  # columns; the second if the line would be too long
 
@@ -96,7 +99,8 @@ class SweepProgress:
             return
         us = row.get("median_us")
         taken = f"{us:,.1f} µs" if us else ""
-        what = f"{row['status']} {taken or row.get('reason') or ''}".rstrip()
+        reason = one_line(str(row.get("reason") or ""), MAX_REASON)  # the text of an exception may control a terminal
+        what = f"{row['status']} {taken or reason}".rstrip()
         self.say(f"{self._done}/{self._total}{self._parenthesized_times()} {label}: {what}")
 
     def say(self, text: str) -> None:

@@ -39,6 +39,8 @@ def find(d: Reader, *names: str) -> Path:
                     )
                 cache.read(source)
                 return source
+            if source.exists():
+                raise UsageError(f"{where}: '{text}' is not a file, but a folder, a pipe or a device")
         except (OSError, RuntimeError, ValueError) as e:  # no permission, a link to itself, a name too long or with NUL
             raise UsageError(f"{where}: '{text}' cannot be read: {getattr(e, 'strerror', None) or e}") from None
     raise UsageError(f"{where}: the file '{names[0]}' was not found in {d.folder}")
