@@ -116,7 +116,12 @@ def test_an_exception_of_python_is_at_its_line(tmp_path):
     folder = repository(tmp_path, "saxpy") / "conf" / "kernel"
     (folder / "raises.py").write_text("def raises(*given, stream):\n    raise ValueError('no such shape')\n")
     arguments = [{"name": "out", "role": "out", "dtype": "float32", "shape": "size"}]
-    keys = {"parameters": {"size": 64}, "source": "raises.py", "arguments": arguments, "reference": {"out": "full(0, size)"}}
+    keys = {
+        "parameters": {"size": 64},
+        "source": "raises.py",
+        "arguments": arguments,
+        "reference": {"out": "full(0, size)"},
+    }
     (folder / "raises.yaml").write_text(json.dumps(keys))
     words = ("--kernel", "raises", "--baseline", "saxpy", "--config-dir", "conf", "--sarif", "s.sarif", "size=64")
     done = run(tmp_path, "judge", *words, "device=cpu", "timing=quick", GITHUB_WORKSPACE="")
