@@ -36,7 +36,7 @@ __all__ = [
 ]
 __version__ = "1.0.0"
 
-__path__.append(f"{__path__[0]}/commands")  # `python -m runner list` is `runner list`
+__path__.append(f"{__path__[0]}/commands")  # `python -m runner.list` is `runner list`
 
 _LATE = {
     **dict.fromkeys(("Comparison", "Run"), "runner.api.run"),

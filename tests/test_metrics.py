@@ -10,14 +10,14 @@ import pytest
 from outcomes import rows as table
 from support import ROOT, case_of, read_kernel
 
-from runner.columns import BY_NAME, COLUMNS, RESERVED, table_names
+from runner.columns import BY_NAME, COLUMNS, RESERVED, STATUSES, table_names
 from runner.compose import schema
-from runner.errors import UsageError
+from runner.errors import CaseError, UsageError
 from runner.kernel.metrics import merged, read, require_rankable
 from runner.record import run as reader
 from runner.record import stored_rows
 from runner.record.folder import RunFolder
-from runner.record.ranking import fastest
+from runner.record.ranking import IDLE, fastest
 from runner.report.tables import all_cases
 
 OWN = ROOT / "tests" / "kernels" / "own"
@@ -124,6 +124,17 @@ def test_the_table_in_the_documentation_is_current():
     assert done.returncode == 0, done.stderr
     assert len(BY_NAME) == len(COLUMNS)
     assert all(column.meaning.endswith(".") for column in COLUMNS)
+
+
+def statuses(kind):
+    """Those of a class of errors and of all classes below it."""
+    return {kind.status}.union(*map(statuses, kind.__subclasses__()))
+
+
+def test_every_status_has_a_meaning():
+    """Those of errors, of checked outputs, and of cases that were never launched; and no other."""
+    checked = {"ok", "mismatch", "unproven", "implausible"}
+    assert set(STATUSES) == statuses(CaseError) | checked | {*IDLE}
 
 
 def test_own_parameters_follow_the_common_ones():

@@ -19,7 +19,7 @@ from runner.record.runs import section
 from runner.report import profiled
 from runner.report.missing import command
 from runner.stages.profile.sanitizer import NAME as SANITIZER
-from runner.stages.races.variants import APART, NOT_READY, OWN_SIZE, POSTPONED
+from runner.stages.races.variants import APART, NOT_READY, OWN_SIZE, POSTPONED, RACE_FOUND
 
 Row = dict[str, Any]
 
@@ -28,7 +28,6 @@ PART, WITHIN = "{} ({:,} of {:,} {})", "{}: {} of {} {}"  # the second where par
 MAX_REASONS, MAX_RACE_REASONS = 3, 2  # in a sentence
 
 RACES = "Races, uninitialized and out-of-bounds accesses"
-RACE_FOUND = "checked CPU device"  # part of the reason of a row with a race or another of these findings
 LOOKS_FOR_RACES = ("memcheck", "racecheck", "initcheck")  # tools that find what `RACES` names
 OPAQUE = ("GPU only: ", Form.PYTHON.label)  # beginnings of `races_skipped` where no device can look inside
 CALLED = "Checked on {}: values{}. Not checked: what the Python functions do inside, speed."

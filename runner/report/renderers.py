@@ -1,6 +1,6 @@
 """Processes that draw charts side by side.
 
-    Renderers ──titles, charts──▶ `python -m runner report.renderers` ──fork──▶ a process per chart ──▶ pictures
+    Renderers ──titles, charts──▶ `python -m runner.report.renderers` ──fork──▶ a process per chart ──▶ pictures
 
 The process in the middle imports matplotlib before there is anything to draw.
 """

@@ -19,12 +19,12 @@ from runner.record.folder import RunFolder
 from runner.stages.checked.pool import Pool
 from runner.stages.races.launches import Findings, cached, check
 from runner.stages.races.variants import (
-    FINDS,
     INTERRUPTED,
     NO_TIME,
     NOT_READY,
     OWN_SIZE,
     POSTPONED,
+    RACE_FOUND,
     Row,
     Variant,
     format_changed_parameters,
@@ -161,13 +161,13 @@ class _Check:
 def _columns(row: Row, size: str, found: Findings) -> Row:
     """The columns of a row that findings change; `size` is that of the small case, empty if it is the row's own."""
     at = f" at {size}" if size else ""
-    where = f"on the checked CPU device{at}"
+    where = f"on the {RACE_FOUND}{at}"
     unmeant = f"; {CONSTRAINT_HINT}" if size and any(f["kind"] == "outside" for f in found.findings) else ""
     texts, same_value = _texts(found), [str(f["text"]) for f in found.findings if f["same_value"]]
     if row["status"] in CORRECT and texts:
         return {"status": "hazard", "reason": f"{where}: {join_findings(texts)}{unmeant}"}
     if row["status"] in WRONG and texts:
-        return {"reason": f"{row['reason']}; {FINDS}{at}: {join_findings(texts[:MAX_NAMED])}"}
+        return {"reason": f"{row['reason']}; the {RACE_FOUND} finds{at}: {join_findings(texts[:MAX_NAMED])}"}
     if same_value:  # a note only, as in compute-sanitizer
         return {"note": "; ".join(filter(None, (row.get("note"), f"{where}: {join_findings(same_value[:MAX_NAMED])}")))}
     return {}

@@ -30,7 +30,7 @@ NO_TIME = f"no time was left ({SHARE:.0%} of the sweep's time)".replace("%", " %
 NOT_READY = "the checked device's library is not compiled yet"
 POSTPONED = (INTERRUPTED, NO_TIME, NOT_READY)  # values of `races_skipped` for variants that can still be checked
 OWN_SIZE = "its own size"  # a value of `races_at`
-FINDS = "the checked CPU device finds"  # stands before what was found, in the reason of a wrong case
+RACE_FOUND = "checked CPU device"  # part of the reason of a row with a race or another finding
 
 MIN_BLOCKS = 3  # of a small case: races between blocks need two, and the last block is often special
 MIN_FULL_BLOCKS = 2  # of a small case, in which each thread has an element
