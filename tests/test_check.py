@@ -147,12 +147,20 @@ def test_nothing_else_is_an_array_expression(text):
         ("softmax(v, axis='a')", "the text 'a' is not a number; text is compared"),
         ("sum(v, axis=0.5)", "an axis, a length or an amount is an integer, not '0.5'"),
         ("sort(v, axis=w)", "an axis, a length or an amount is an integer, not an array"),
+        ("roll(v, w)", "an axis, a length or an amount is an integer, not an array"),
+        ("arange(v)", "arange takes numbers, not arrays"),
+        ("3 @ v", r"@ multiplies matrices and vectors; for a number write \*"),
+        ("m @ m", r"@ sums over the last axis of \(2, 3\) and the last but one of \(2, 3\), which differ"),
+        ("v[0][0]", r"\[ \] selects elements of an array, not of a number or a tuple"),
+        ("f & 1", r"& \| \^ ~ << >> need integers or conditions, not floats; int\(x\) converts"),
+        ("~f", "need integers or conditions, not floats"),
     ],
 )
-def test_an_argument_that_is_no_integer_is_told(text, words):
+def test_an_argument_that_does_not_fit_is_told(text, words):
     """Instead of what NumPy or Python says; `max` of two arrays is a slip of those who come from C."""
+    names = {"v": np.arange(3), "w": np.arange(3), "f": np.ones(3, np.float32), "m": np.ones((2, 3), np.float32)}
     with pytest.raises(UsageError, match=words):
-        ArrayExpression(text, "here")({"v": np.arange(3), "w": np.arange(3)})
+        ArrayExpression(text, "here")(names)
 
 
 def test_an_output_of_which_few_elements_are_compared_is_noted():

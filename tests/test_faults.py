@@ -169,6 +169,7 @@ def reference(folder, body):
         ("raise KeyboardInterrupt", "KeyboardInterrupt"),
         ("return {}\nraise SystemExit(0)", "SystemExit"),  # while it is imported
         ("raise ValueError('x' * 100_000)", "ValueError: xxx"),
+        ("raise type('Mute', (Exception,), {'__str__': lambda e: 1 / 0})", "reference wanted.expected: Mute (wanted.py:4)"),
     ],
 )
 def test_a_reference_that_does_not_work_is_told(body, told, bench, tmp_path):
@@ -176,6 +177,19 @@ def test_a_reference_that_does_not_work_is_told(body, told, bench, tmp_path):
     outcome = bench.run(case_of(reference(tmp_path, body)))
     assert outcome.status == "crashed"
     assert told in outcome.reason
+
+
+def test_a_reference_that_empties_its_inputs_does_not_empty_the_cases(bench, tmp_path):
+    """The dictionary is the reference's own."""
+    (tmp_path / "wanted.py").write_text(
+        "def expected(inputs, parameters, grid):\n"
+        "    x, y = inputs['x'], inputs['y']\n"
+        "    inputs.clear()\n"
+        "    return {'y': y + parameters['factor'] * x}\n"
+    )
+    pieces = ("reference: {y: factor * x + y}", "reference: wanted.expected")
+    changed = altered(HERE / "saxpy.yaml", tmp_path, pieces)
+    assert bench.run(case_of(read_kernel(changed))).status == "ok"
 
 
 def test_references_of_one_name_in_two_folders_are_two(bench, tmp_path):

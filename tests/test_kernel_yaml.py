@@ -216,6 +216,8 @@ KEYS = {
     "a number for the macros": ({"macros": "5"}, "mine.yaml: macros: '5': expected a name of letters, digits and _, or {NAME: expression}"),
     "a list for a macro": ({"macros": "[[BLOCK]]"}, "expected a name of letters, digits and _, or {NAME: expression}"),
     "a metric without a value": ({"metrics": "{m: 1 / 0}"}, "mine.yaml: metrics.m: '1 / 0' cannot be evaluated: division by zero"),
+    "no allowed value": ({"parameters": "{mine: {default: 1, allowed: []}}"}, "parameters.mine: allowed: expected at least one value"),
+    "no launch": ({"launches": "[]"}, "mine.yaml: launches: expected at least one step"),
     "infinity for a name": ({"parameters": "{inf: 3}"}, "mine.yaml: parameters: 'inf' is a keyword or a function"),
     "loads that are a list": ({"in_flight": "[16]"}, "mine.yaml: in_flight: expected an expression, not '[16]'"),
 }  # fmt: skip
@@ -265,7 +267,8 @@ GRIDS = {
         "[ceil_div(size, block), 1]",
         "grid: 'ceil_div(size' is not a valid expression; a comma ends a value",
     ),
-    "a choice": ("size if block else 1", "uses IfExp"),
+    "a choice": ("size if block else 1", "'size if block else 1' uses if; allowed: + - * //"),
+    "an f-string": ("f'{size}'", "uses an f-string; allowed: + - * //"),
     "other digits": ("\u0661\u0662", "is not a valid expression"),
 }
 
@@ -293,6 +296,9 @@ REFERENCES = {
     "an attribute": ("{out: in.T}", "mine.yaml: reference.out: 'in.T' names 'in.T', which is neither"),
     "an output": ("{out: in + out}", "'in + out' names 'out', which has the role out; a reference reads arrays with"),
     "a number among the arguments": ("{out: in + n}", "('n' is an argument: use the parameter that it passes)"),
+    "a choice by Python's syntax": ("{out: in if size else 0}", "uses if; write where(condition, a, b); allowed: + -"),
+    "conditions joined by a word": ("""{out: "(in > 0) and (in < 2)"}""", "uses and, or; write & or | between comparisons"),
+    "axes one by one": ("{out: 'transpose(in, 1, 0)'}", "transpose with other arguments than it takes: too many"),
     "text as a number": ("""{out: "full('a', size)"}""", "the text 'a' is not a number; text is compared, as in"),
 }
 

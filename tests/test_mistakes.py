@@ -70,7 +70,12 @@ MISTAKES = {
     "a list for the CPU device's parameters": (["on_cpu=[1]"], ["on_cpu=[1]: "]),
     "an interpolation to nothing": (["size=${nope}"], ["size: "]),
     "an interpolation to itself": (["size=${size}"], ["size: Recursive"]),
-    "a variable that is not set": (["size=${oc.env:NO_SUCH_VARIABLE}"], ["size: ", "NO_SUCH_VARIABLE"]),
+    "a variable that is not set": (
+        ["size=${oc.env:NO_SUCH_VARIABLE}"], ["runner: size: Environment variable 'NO_SUCH_VARIABLE' not found"],
+    ),
+    "two metrics": (["rank_by=[a,b]"], ["rank_by=[a,b]: expected one value, not a list"]),
+    "a number for a mapping": (["on_cpu=5"], ["on_cpu=5: expected a mapping, such as {name: value}"]),
+    "a kernel that no name fits": (["kernel=é"], ["kernel=é: expected up to 64 letters, digits and _"]),
     # device, timing and profile
     "an unknown kind": (["device.kind=5"], ["device.kind=5: expected one of auto, cuda, cpu"]),
     "half a thread": (["device.threads=1.5"], ["device.threads=1.5: "]),
@@ -138,6 +143,9 @@ MISTAKES = {
     "a level of verbosity": (["hydra.verbose=5"], ["configures no logging"]),
     "a long key": (["a." * 3000 + "b=1"], ["a key has at most 200 characters"]),
     "a query without a shell": (["-sc", "query"], ["-sc query: expected install=SHELL"]),
+    "a package without --cfg": (["--package", "timing"], ["--package: only --cfg job, hydra or all uses it"]),
+    "values of what is not printed": (["--resolve"], ["--resolve: only --cfg job, hydra or all uses it"]),
+    "a schema of one kernel": (["show", "--schema", "bcast"], ["--schema is the same for all kernels, so bcast cannot"]),
     "an unknown package": (["--cfg", "all", "-p", "zzz"], ["--package zzz: not a key of the configuration"]),
     # parameters of a kernel's own
     "text for a real number": ([*SCALED, "scale=wide"], ["scale=wide: expected a number such as 8, 2**3, 1.5 or 1e-3"]),

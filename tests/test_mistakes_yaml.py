@@ -39,7 +39,7 @@ DOCUMENTS = {
     "an object of Python's": ("!!python/object/apply:os.abort []\n", "invalid YAML: could not determine a constructor"),
     "a tag that lies": ("a: !!int x\n", "kernel/mine.yaml: invalid YAML: invalid literal for int()"),
     "a control character": ("summary: \x07\n", "kernel/mine.yaml: invalid YAML: unacceptable character"),
-    "another encoding": ("summary: été\n".encode("latin-1"), "kernel/mine.yaml: invalid YAML: 'utf-8' codec"),
+    "another encoding": ("summary: été\n".encode("latin-1"), "kernel/mine.yaml: invalid YAML: expected UTF-8 text, but 'utf-8' codec"),
     "an interpolation": (yaml_of(summary="${nope}"), "kernel.summary: "),
     "a file that is not there": ("defaults: [nope]\n", "Could not load 'kernel/nope'"),
     "itself": ("defaults: [mine]\n", "includes itself"),
@@ -66,6 +66,13 @@ def test_a_file_that_is_no_kernels_yaml_is_told(what, tmp_path):
     content, sentence = DOCUMENTS[what]
     write_files(tmp_path, {"kernel/mine.cu": CU, "kernel/mine.yaml": content})
     assert_mistake(tmp_path, MINE, sentence)
+
+
+def test_a_file_whose_name_no_kernel_has_is_told_where_a_pattern_finds_it(tmp_path):
+    """The sentence tells the file's name and what a kernel's name may be."""
+    write_files(tmp_path, {"kernel/mine.cu": CU, "kernel/mine.yaml": yaml_of(), "kernel/é.yaml": yaml_of()})
+    pattern = ("--config-dir", ".", "kernel=glob([!a-z]*)", "device=cpu")
+    assert_mistake(tmp_path, pattern, "kernel=é: expected up to 64 letters, digits and _")
 
 
 # What lies there instead of which file, and a phrase of the sentence.

@@ -35,6 +35,11 @@ class ArrayExpression(Formula):
     CONSTANTS = (int, float, str)
     OPERATORS = "+ - * / // % ** @ << >> & | ^ ~, comparisons, slices"
     KEYWORDS = functions.KEYWORDS
+    INSTEAD: ClassVar[Mapping[type[ast.AST], str]] = {
+        ast.BoolOp: "and, or; write & or | between comparisons in parentheses", ast.Not: "not; write ~",
+        ast.IfExp: "if; write where(condition, a, b)",
+        ast.List: "a list; write an array, such as arange(n), or stack(a, b)",
+    }  # fmt: skip
     ELSEWHERE: ClassVar[Mapping[str, str]] = {
         "ceil_div": " (of arrays, write (a + b - 1) // b)",
         **dict.fromkeys(("itemsize", "popcount"), " (of parameters alone; give its result a name under 'let')"),

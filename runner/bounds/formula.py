@@ -47,6 +47,18 @@ _SYNTAX = (
 )  # fmt: skip
 
 
+_WORDS: Mapping[type[ast.AST], str] = {
+    ast.Div: "/; write // or ceil_div", ast.BoolOp: "and, or", ast.Not: "not", ast.MatMult: "@", ast.IfExp: "if",
+    ast.Starred: "* before an argument", ast.JoinedStr: "an f-string", ast.Lambda: "lambda", ast.NamedExpr: ":=",
+    ast.Attribute: "a . after something else than a name", ast.Subscript: "[ ]", ast.Slice: "a slice",
+    ast.List: "a list", ast.Tuple: "a tuple", ast.Set: "a set", ast.Dict: "a dictionary", ast.Is: "is",
+    ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in", ast.keyword: "an argument with a name",
+    ast.ListComp: "for", ast.SetComp: "for", ast.DictComp: "for", ast.GeneratorExp: "for", ast.Await: "await",
+    ast.Yield: "yield", ast.YieldFrom: "yield",
+}  # fmt: skip
+"""The syntax of Python that an expression may lack, as messages name it."""
+
+
 @dataclass(frozen=True)
 class Formula(ABC):
     """An expression; the constructor raises UsageError if it uses anything that its language lacks."""
@@ -60,6 +72,7 @@ class Formula(ABC):
     CONSTANTS: ClassVar[tuple[type, ...]]
     OPERATORS: ClassVar[str]
     KEYWORDS: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # of functions
+    INSTEAD: ClassVar[Mapping[type[ast.AST], str]] = {}  # of syntax that it lacks: the words, with advice
     ELSEWHERE: ClassVar[Mapping[str, str]] = {}  # functions that only other languages have, with advice
 
     def __post_init__(self) -> None:
@@ -70,8 +83,7 @@ class Formula(ABC):
         for node in ast.walk(self.tree):
             wrong = ""
             if not isinstance(node, allowed):
-                used = "/; write // or ceil_div" if isinstance(node, ast.Div) else type(node).__name__
-                wrong = f"uses {used}; allowed: {self.OPERATORS}, and the functions {functions}"
+                wrong = f"uses {self._words(node)}; allowed: {self.OPERATORS}, and the functions {functions}"
             elif isinstance(node, ast.Constant) and not isinstance(node.value, self.CONSTANTS):
                 kind = "numbers" if float in self.CONSTANTS else "whole numbers"
                 wrong = f"has the constant {shortened(repr(node.value))}; only {kind} are allowed"
@@ -84,6 +96,11 @@ class Formula(ABC):
                 wrong = self._wrong_arguments(node)
             if wrong:
                 raise UsageError(f"{self.shown} {wrong}")
+
+    def _words(self, node: ast.AST) -> str:
+        """Python's syntax in a user's words, with advice."""
+        words = {**_WORDS, **self.INSTEAD}
+        return next((text for kind, text in words.items() if isinstance(node, kind)), type(node).__name__)
 
     def _wrong_arguments(self, call: ast.Call) -> str:
         name = call.func.id if isinstance(call.func, ast.Name) else ""

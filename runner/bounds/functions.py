@@ -28,6 +28,7 @@ from runner.bounds.intervals import (
     magnitude_of,
     move,
     plain,
+    require_integers,
     rounding,
     running_sums,
     sums,
@@ -79,6 +80,14 @@ def _radius(x: Bounded) -> Array:
 
 
 def _matmul(a: Bounded, b: Bounded) -> Bounded:
+    one, other = np.shape(a.value), np.shape(b.value)
+    if not one or not other:
+        raise TypeError("@ multiplies matrices and vectors; for a number write *")
+    if one[-1] != other[-2 if len(other) > 1 else 0]:
+        raise ValueError(
+            f"@ sums over the last axis of {one} and {'the last but one' if len(other) > 1 else 'that'} of "
+            f"{other}, which differ"
+        )
     return _contracted(np.matmul, int(np.shape(a.value)[-1]), (a, b))
 
 
@@ -204,6 +213,8 @@ def _take(x: Bounded, indices: Bounded, axis: Any = None) -> Bounded:
 
 
 def _subscript(x: Bounded, place: Any) -> Bounded:
+    if isinstance(x, tuple) or not np.ndim(x.value):
+        raise TypeError("[ ] selects elements of an array, not of a number or a tuple")
     return x[_index(place)]
 
 
@@ -339,6 +350,11 @@ def _to_int(x: Bounded) -> Bounded:
     return exact(np.asarray(low).astype(np.int32), x.arithmetic)
 
 
+def _invert(x: Bounded) -> Bounded:
+    require_integers(x)
+    return decreasing(lambda a: ~np.asarray(a))(x)
+
+
 def _clipped(x: Any, least: Any, most: Any) -> Any:
     return np.minimum(np.maximum(x, least), most)
 
@@ -356,7 +372,7 @@ TABLE: Mapping[Any, Callable[..., Any]] = {
     "cbrt": rounding("cbrt", np.cbrt), "sinh": rounding("sinh", np.sinh), "atan": rounding("atan", np.arctan),
     "asin": rounding("asin", np.arcsin), "acos": rounding("acos", np.arccos, falls=True),
     "clip": lambda x, least, most: apply_nondecreasing(_clipped, (x, least, most)),
-    "sign": _stepped(np.sign), "isnan": _is_nan, ast.Invert: decreasing(lambda x: ~np.asarray(x)),
+    "sign": _stepped(np.sign), "isnan": _is_nan, ast.Invert: _invert,
     "argsort": _argsort, "cummax": _running(np.maximum), "cummin": _running(np.minimum),
     "exp2": rounding("exp2", np.exp2), "log2": rounding("log2", np.log2),
     "expm1": rounding("expm1", np.expm1), "log1p": rounding("log1p", np.log1p),

@@ -389,8 +389,15 @@ def _overlap(a: Bounded, b: Bounded) -> Any:
     return (a.low <= b.high) & (b.low <= a.high)
 
 
+def require_integers(*operands: Bounded) -> None:
+    """Raise TypeError if an operand of a bitwise operation is neither an integer nor a condition."""
+    if any(np.asarray(x.value).dtype.kind not in "biu" for x in operands):
+        raise TypeError("& | ^ ~ << >> need integers or conditions, not floats; int(x) converts")
+
+
 def _bitwise(operation: Operation) -> Operation:
     def calculate(a: Bounded, b: Bounded) -> Bounded:
+        require_integers(a, b)
         value = operation(a.value, b.value)
         fp = a.arithmetic or b.arithmetic
         if a.certain and b.certain:
@@ -476,10 +483,30 @@ def _moving(function: Operation) -> Operation:
 
     def call(x: Bounded, *amounts: Any, axis: Any = None) -> Bounded:
         options = {} if axis is None else {"axis": as_int(axis)}
-        given = [as_int(a) if isinstance(a, tuple) else a.value for a in amounts]
-        return move(x, lambda a: function(a, *given, **options))
+        return move(x, lambda a: function(a, *map(_amount, amounts), **options))
 
     return call
+
+
+def _amount(x: Any) -> Any:
+    """An integer, a tuple of them or, for `repeat`, an array of them."""
+    return x.value if not isinstance(x, tuple) and np.asarray(x.value).dtype.kind in "iu" else as_int(x)
+
+
+def _transpose(x: Bounded, axes: tuple[Bounded, ...] | None = None) -> Bounded:
+    return _moving(np.transpose)(x, *(() if axes is None else (axes,)))
+
+
+def _roll(x: Bounded, shift: Any, axis: Any = None) -> Bounded:
+    amount = as_int(shift)  # NumPy would add up an array
+    return move(x, lambda a: np.roll(a, amount, axis=as_int(axis)))
+
+
+def _arange(start: Bounded, stop: Bounded | None = None, step: Bounded | None = None) -> Bounded:
+    ends = [e for e in (start, stop, step) if e is not None]
+    if any(isinstance(e, tuple) or np.ndim(e.value) for e in ends):
+        raise TypeError("arange takes numbers, not arrays")
+    return plain(np.arange(*(e.value for e in ends)), start.arithmetic)
 
 
 def exact_sums(
@@ -588,8 +615,7 @@ TABLE: Mapping[Any, Callable[..., Bounded]] = {
     ast.LtE: _ordered(np.less_equal, lambda a, b: a.high <= b.low, lambda a, b: a.low <= b.high),
     ast.Gt: _ordered(np.greater, lambda a, b: a.low > b.high, lambda a, b: a.high > b.low),
     ast.GtE: _ordered(np.greater_equal, lambda a, b: a.low >= b.high, lambda a, b: a.high >= b.low),
-    "transpose": _moving(np.transpose), "reshape": _moving(lambda x, *shape: np.reshape(x, shape)),
-    "roll": lambda x, shift, axis=None: _moving(np.roll)(x, shift, axis=axis),
+    "transpose": _transpose, "reshape": _moving(lambda x, *shape: np.reshape(x, shape)), "roll": _roll,
     "flip": _moving(np.flip), "pad": _moving(np.pad), "repeat": _moving(np.repeat),
     "where": _where,
     "abs": _absolute, "sqrt": rounding("sqrt", np.sqrt), "exp": rounding("exp", np.exp, least=0.0),
@@ -597,7 +623,7 @@ TABLE: Mapping[Any, Callable[..., Bounded]] = {
     "sin": _wave("sin", np.sin), "cos": _wave("cos", np.cos),
     "minimum": lambda a, b: apply_nondecreasing(np.minimum, (a, b)),
     "maximum": lambda a, b: apply_nondecreasing(np.maximum, (a, b)),
-    "arange": lambda *ends: plain(np.arange(*(e.value for e in ends)), ends[0].arithmetic),
+    "arange": _arange,
 }  # fmt: skip
 
 sums, running_sums = _summation(np.sum), _summation(np.cumsum)

@@ -25,9 +25,9 @@ from runner.kernel import from_yaml, yaml_form
 from runner.kernel.declaration import Kernel
 from runner.kernel.recipes import files as data_files
 from runner.kernel.reference_file import module_file
+from runner.kernel.yaml_keys import KERNEL_NAME, KERNEL_NAMES
 from runner.kernel.yaml_reader import config_text, read_yaml
 
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")  # as a kernel's name
 _INCLUDED = re.compile(r'^\s*#\s*include\s*"([^"\n]+)"', re.MULTILINE)
 
 
@@ -62,8 +62,8 @@ def opened(folder: Path, baseline: str, words: Sequence[str]) -> Iterator[Candid
     stems = [stem for stem in sorted({*sources, *own}) if stem != baseline]
     if not stems:
         raise UsageError(f"{folder}: there is no candidate; expected NAME.cu, with or without a NAME.yaml")
-    allowed = "expected up to 64 letters, digits and _, not starting with a digit"
-    unusable = {stem: f"'{stem}' is not a valid kernel name; {allowed}" for stem in stems if not NAME.fullmatch(stem)}
+    wrong = f"is not a valid kernel name; allowed: {KERNEL_NAMES}"
+    unusable = {stem: f"'{stem}' {wrong}" for stem in stems if not KERNEL_NAME.fullmatch(stem)}
     known = search_path.search_path(arguments.read(words))
     # Hydra would take that kernel instead.
     for stem, path in names.by_name(known[:-1], "kernel").items():

@@ -15,6 +15,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--schema", action="store_true", help="the JSON schema of a kernel's YAML, for an editor")
     parser.add_argument("--config-dir", "-cd", metavar="DIR", help="the folder with your own kernel/NAME.yaml")
     parsed = parser.parse_args(arguments)
+    if parsed.schema and parsed.name is not None:
+        parser.error(f"--schema is the same for all kernels, so {parsed.name} cannot be given with it")
     if parsed.schema:
         return run_function("runner.kernel.yaml_schema:show")
     if parsed.name is None:

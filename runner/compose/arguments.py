@@ -44,6 +44,9 @@ def read(words: Sequence[str]) -> Arguments:
         if word in (name.partition("=")[0] for name in ordered):
             raise UsageError(f"{word}: not supported; {instead}")
     parsed = _parser().parse_args(ordered, Arguments(words=tuple(ordered), completion=""))
+    for option, given in (("--package", parsed.package), ("--resolve", parsed.resolve)):
+        if given and not parsed.cfg:
+            raise UsageError(f"{option}: only --cfg job, hydra or all uses it; it prints the configuration")
     if parsed.shell_completion:
         requests = [text for text in parsed.overrides if text.startswith(COMPLETION)]
         parsed.completion = next(iter(requests), "")

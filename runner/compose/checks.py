@@ -77,7 +77,7 @@ def _unreadable(override: str, folders: Sequence[Path]) -> str:
         return f"write powers as {powers[1]}**{powers[2]}"
     if re.search(r",\s*(,|$)", value):
         return "an empty value in the list"
-    return f"cannot read this override; {errors.QUOTING}"
+    return errors.unreadable(override)
 
 
 def _refuse(override: Override) -> None:

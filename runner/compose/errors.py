@@ -14,6 +14,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 from runner.compose.group_files import OPEN_NODES
 from runner.compose.names import nearest
 from runner.jobs.settings import LIMITS
+from runner.kernel.yaml_keys import KERNEL_NAMES
 
 HYDRA_ERRORS = (HydraException, OmegaConfBaseException, yaml.YAMLError)
 
@@ -43,7 +44,7 @@ def sentence(error: BaseException, known: Sequence[str]) -> str:
     if isinstance(error, RecursionError):
         return "the configuration includes itself, or is nested too deeply"
     if isinstance(error, OverrideParseException):
-        return f"{error.override}: cannot read this override; {QUOTING}"
+        return f"{error.override}: {unreadable(error.override)}"
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options is not None:
         file = error.missing_cfg_file
         group, _, name = file.rpartition("/") if file.startswith("hydra/") else file.partition("/")
@@ -69,6 +70,13 @@ def sentence(error: BaseException, known: Sequence[str]) -> str:
     return _chosen_twice(error) or _one_line(error) or f"Hydra refuses the configuration: {type(error).__name__}"
 
 
+def unreadable(override: str) -> str:
+    """Why Hydra's grammar rejects an override, if nothing more is known. A kernel may be a file that glob(*) found."""
+    if re.fullmatch(r"kernel=[^\s,=\[\](){}'\"$]+", override):
+        return f"expected {KERNEL_NAMES}"
+    return f"cannot read this override; {QUOTING}"
+
+
 def _chosen_twice(error: BaseException) -> str:
     """The sentence on a group with two choices; empty for other errors."""
     found = re.match(r"Multiple values for ([\w/]+)\.", str(error))
@@ -83,6 +91,10 @@ def _expected(error: ValidationError, subject: str) -> str:
     kinds = {"Integer": "an integer", "Float": "a number", "boolean": "true or false"}
     if "is not a ListConfig" in str(error):
         return "a list, such as [0,1]"
+    if "Cannot convert 'list' to string" in str(error):
+        return "one value, not a list"
+    if re.match(r"Cannot assign \w+ to Dict", str(error)):
+        return "a mapping, such as {name: value}"
     match = re.search(r"could not be converted to (\w+)|is not a valid (bool)", str(error))
     kind = kinds.get(match[1] or "boolean", "") if match else ""
     key, written, _ = subject.partition("=")
@@ -120,4 +132,6 @@ def _one_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).partition("Config search path:")[0].splitlines()]
     internal = ("full_key:", "object_type=", "reference_type=")
     own = dict.fromkeys(line for line in lines if line and not line.startswith(internal))
-    return " ".join(line if line[-1] in ".:;?" else f"{line};" for line in own).rstrip(";.")
+    line = " ".join(line if line[-1] in ".:;?" else f"{line};" for line in own).rstrip(";.")
+    found = re.fullmatch(r"\w+ raised while resolving interpolation: [\"'](.*)[\"']", line)  # of a resolver
+    return found[1] if found else line

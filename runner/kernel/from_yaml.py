@@ -94,9 +94,8 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None, own: Mapping[
     require_few_parameters(d.raw, d.where)
     if d.text("name", name) != name:
         raise UsageError(f"{d.where}: name: expected '{name}', as the file is named, not '{d.text('name')}'")
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", name):
-        allowed = "up to 64 letters, digits and _, not starting with a digit"
-        raise UsageError(f"{d.where}: '{name}' is not a valid kernel name; allowed: {allowed}")
+    if not yaml_keys.KERNEL_NAME.fullmatch(name):
+        raise UsageError(f"{d.where}: '{name}' is not a valid kernel name; allowed: {yaml_keys.KERNEL_NAMES}")
     parameters = yaml_parameters.read(d)
     d.known = yaml_parameters.names(parameters)
     d.choices = {p.name: p.allowed for p in parameters if p.kind is Kind.CHOICE and p.allowed}

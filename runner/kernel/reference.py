@@ -183,11 +183,10 @@ def _computed(case: Case, inputs: Inputs, fast: bool, random_signs: bool, halves
     if isinstance(reference, str):
         function = find(case.kernel)
         try:
-            result = function(inputs, case.variables, case.grid)
+            result = function(dict(inputs), case.variables, case.grid)
         except BaseException as e:  # the code is the user's, it may raise anything
             interruption.check()
-            message = f"reference {reference}: {type(e).__name__}: {shortened(str(e), MAX_MESSAGE)}{_raised_at(e)}"
-            raise UsageError(message) from e
+            raise UsageError(f"reference {reference}: {_words(e)}{_raised_at(e)}") from e
         arrays = result.outputs if isinstance(result, Expected) else result
         if not isinstance(arrays, Mapping):
             raise UsageError(f"reference {reference}: expected a dictionary of arrays, not {type(arrays).__name__}")
@@ -214,6 +213,14 @@ def _computed(case: Case, inputs: Inputs, fast: bool, random_signs: bool, halves
             undefined = np.asarray(condition(values).value).astype(np.bool_)
             outputs[name] = dataclasses.replace(outputs[name], defined=~undefined)
     return Expected(outputs, None, time.perf_counter() - started)
+
+
+def _words(error: BaseException) -> str:
+    """An exception's type and text, for a message. The text may be the user's code, which may raise anything, too."""
+    try:
+        return f"{type(error).__name__}: {shortened(str(error), MAX_MESSAGE)}"
+    except Exception:  # noqa: BLE001
+        return type(error).__name__
 
 
 def _raised_at(error: BaseException) -> str:
@@ -312,8 +319,7 @@ def find(kernel: Kernel) -> Callable[[Inputs, Parameters, tuple[int, int, int]],
         module = _load(file) if file else importlib.import_module(module_name)
     except BaseException as e:  # noqa: BLE001  (the code is the user's, it may raise anything)
         interruption.check()  # raises KeyboardInterrupt if the user pressed Ctrl-C
-        what = f"{type(e).__name__}: {shortened(str(e), MAX_MESSAGE)}"
-        raise UsageError(f"reference {path}: cannot be imported: {what}{'' if file else NOT_FOUND}") from None
+        raise UsageError(f"reference {path}: cannot be imported: {_words(e)}{'' if file else NOT_FOUND}") from None
     found: Any = getattr(module, function, None)
     if not callable(found):
         raise UsageError(f"reference {path}: the module '{module_name}' has no function '{function}'")

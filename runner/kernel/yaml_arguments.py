@@ -355,6 +355,8 @@ def loop_names(entries: Any) -> set[str]:
 
 def launches(d: Reader, arguments: Sequence[Argument]) -> tuple[Entry, ...]:
     """Read the key `launches`."""
+    if d.raw.get("launches") == []:
+        raise UsageError(f"{d.where}: launches: expected at least one step")
     return tuple(step for entry in d.each("launches") for step in _steps(entry, arguments))
 
 
@@ -388,7 +390,7 @@ def _step(d: Reader, arguments: Sequence[Argument]) -> Step | MemoryStep:
         return _memory_step(d, arguments)
     d.only(yaml_keys.LAUNCH)
     passed = [a.name for a in arguments if not isinstance(a, ArrayArgument) or (a.passed and not a.constant)]
-    names = [str(name) for name in d.sequence("arguments")] or passed
+    names = [str(name) for name in d.sequence("arguments")] if d.raw.get("arguments") is not None else passed
     if unknown := [name for name in names if name not in passed]:
         raise UsageError(f"{d.where}: arguments: '{unknown[0]}' is not an argument; allowed: {', '.join(passed)}")
     if "grid" not in d.raw and not d.grid:

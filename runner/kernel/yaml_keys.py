@@ -7,6 +7,7 @@ the reader knows what an expression means.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,8 @@ Level = Mapping[str, Schema]
 
 NAME = "[A-Za-z][A-Za-z0-9_]{0,31}"
 """Names that expressions use: of parameters, definitions and counters."""
+KERNEL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+KERNEL_NAMES = "up to 64 letters, digits and _, not starting with a digit"
 PARTS = ("rows", "cols")
 """Names and columns of the parts of a size; parameters of a kernel that has no size."""
 MAX_AXES = 4  # of an array

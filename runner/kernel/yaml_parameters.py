@@ -153,6 +153,8 @@ def _parameter(where: str, name: Any, content: Any, known: Collection[str]) -> P
     given = d.raw.get("default")
     if given in (None, ""):
         raise UsageError(f"{d.where}: a default value is missing")
+    if d.raw.get("allowed") == []:
+        raise UsageError(f"{d.where}: allowed: expected at least one value")
     kind = VOCABULARY.get(name) or (Kind.INTEGER if name in PARTS else None)
     if kind is None and "kind" in d.raw:
         kind = Kind(d.choice("kind", [k for k in Kind if k is not Kind.OPTIONS]))

@@ -63,7 +63,7 @@ def _decoded(path: Path) -> str:
     except OSError as e:
         raise UsageError(f"{where}: cannot be read: {e.strerror}") from None
     except ValueError as e:
-        raise UsageError(f"{where}: invalid YAML: {e}") from None
+        raise UsageError(f"{where}: invalid YAML: expected UTF-8 text, but {e}") from None
 
 
 def read_parameters(path: Path) -> Any:
