@@ -187,7 +187,7 @@ MISTAKES = {
     "Python": (["block='__import__(\"os\")'"], ['block=__import__("os"): expected threads per block']),
     "an escape sequence": (["block='\x1b[2J'"], ["block=\\x1b[2J: expected threads per block"]),
     "two lines": (["block='a\nb'"], ["block=a\\nb: expected threads per block"]),
-    "no UTF-8": (["kernel=\udcff"], ["kernel=\\udcff: cannot read this override"]),
+    "no UTF-8": (["kernel=\udcff"], ["kernel=\\udcff: expected up to 64 letters"]),
     "other digits": (["size='\u0661\u0662'"], ["size=\u0661\u0662: expected a number of elements"]),
     "a very long number": (["block=" + "1" * 5000], ["block=111", "111...111", "cannot read this override: Exceeds the limit"]),
     "a very long text": (["block='" + "x" * 5000 + "'"], ["block=xxx", "xxx...: expected threads per block"]),

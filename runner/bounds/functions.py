@@ -350,9 +350,12 @@ def _to_int(x: Bounded) -> Bounded:
     return exact(np.asarray(low).astype(np.int32), x.arithmetic)
 
 
+_inverse: Callable[[Bounded], Bounded] = decreasing(lambda a: ~np.asarray(a))
+
+
 def _invert(x: Bounded) -> Bounded:
     require_integers(x)
-    return decreasing(lambda a: ~np.asarray(a))(x)
+    return _inverse(x)
 
 
 def _clipped(x: Any, least: Any, most: Any) -> Any:

@@ -503,10 +503,10 @@ def _roll(x: Bounded, shift: Any, axis: Any = None) -> Bounded:
 
 
 def _arange(start: Bounded, stop: Bounded | None = None, step: Bounded | None = None) -> Bounded:
-    ends = [e for e in (start, stop, step) if e is not None]
-    if any(isinstance(e, tuple) or np.ndim(e.value) for e in ends):
+    ends: list[Any] = [e if isinstance(e, tuple) else e.value for e in (start, stop, step) if e is not None]
+    if any(map(np.ndim, ends)):
         raise TypeError("arange takes numbers, not arrays")
-    return plain(np.arange(*(e.value for e in ends)), start.arithmetic)
+    return plain(np.arange(*ends), start.arithmetic)
 
 
 def exact_sums(
