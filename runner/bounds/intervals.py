@@ -494,7 +494,8 @@ def _amount(x: Any) -> Any:
 
 
 def _transpose(x: Bounded, axes: tuple[Bounded, ...] | None = None) -> Bounded:
-    return _moving(np.transpose)(x, *(() if axes is None else (axes,)))
+    order = None if axes is None else as_int(axes)
+    return move(x, lambda a: np.transpose(a, order))
 
 
 def _roll(x: Bounded, shift: Any, axis: Any = None) -> Bounded:
