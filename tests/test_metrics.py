@@ -97,13 +97,15 @@ def test_a_wrong_metric_is_one_sentence(metrics, sentence):
         ("speed", "has no such metric; available: median_us, gbps, percent_peak, percent_copy, gflops, a, b"),
         ("a", "does not say which values are better"),
         ("b", "does not depend on times"),
+        ("gflops", "rank_by=gflops: mine declares no operations, so it has no such rate"),
+        ("percent_peak", "rank_by=percent_peak: mine declares no bytes, so it has no such rate"),
     ],
 )
 def test_only_what_is_better_lower_or_higher_ranks(rank_by, sentence):
     """A metric that ranks says so, and is made of times, which the statistics are about."""
     metrics = read({"a": "median_us", "b": {"value": "bytes_read", "better": "lower"}}, "metrics", ())
     with pytest.raises(UsageError, match=sentence):
-        require_rankable(rank_by, metrics, "mine")
+        require_rankable(rank_by, metrics, "mine", ())
 
 
 def test_a_metric_is_empty_where_something_is_missing():

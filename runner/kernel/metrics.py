@@ -33,6 +33,8 @@ LAUNCH_TIMES = ("median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_u
 """The columns that are times of launches."""
 TIME_COLUMNS = (*LAUNCH_TIMES, "hot_median_us", "hot_ci_low_us", "hot_ci_high_us", "round_spread_percent", "gflops")
 """The columns that the CPU device leaves empty, though older versions filled them."""
+RATES_OF = ("bytes", "operations")
+"""The keys of a kernel's YAML that rates are computed from."""
 _RATES = ("gbps", "percent_peak", "percent_copy")
 _KNOWN = frozenset((*columns.of_type("integer", "real"), "gflops")) - {"job"}
 
@@ -115,9 +117,15 @@ def merged(
     return read({**{m.name: m.plain for m in kernels}, **given}, "metrics", own, others=others)
 
 
-def require_rankable(rank_by: str, metrics: Iterable[Metric], where: str) -> None:
-    """Raise UsageError if cases cannot be ranked by this column or metric."""
+def require_rankable(rank_by: str, metrics: Iterable[Metric], where: str, declared: Collection[str]) -> None:
+    """Raise UsageError if cases cannot be ranked by this column or metric.
+
+    `where` names the kernel or the run, and `declared` has `bytes` and `operations` if the kernel declares them.
+    """
     if rank_by in BETTER or rank_by == "gflops":
+        needed = "operations" if rank_by == "gflops" else "bytes"
+        if rank_by != TIME and needed not in declared:
+            raise UsageError(f"rank_by={rank_by}: {where} declares no {needed}, so it has no such rate")
         return
     known = {m.name: m for m in metrics}
     if rank_by not in known:
@@ -191,7 +199,7 @@ def criterion(plan: Any, name: str = "") -> Criterion:
     plan = plan if isinstance(plan, dict) else {}
     name = name or str(plan.get("rank_by") or TIME)
     declared = {str(kernel): from_record(entries) for kernel, entries in (plan.get("metrics") or {}).items()}
-    require_rankable(name, [m for metrics in declared.values() for m in metrics], "this run")
+    require_rankable(name, [m for metrics in declared.values() for m in metrics], "this run", RATES_OF)
     by_kernel = {kernel: m for kernel, metrics in declared.items() for m in metrics if m.name == name}
     first = next(iter(by_kernel.values()), None)
     constants = {int(c["job"]): c["constants"] for c in plan.get("cases", ()) if c.get("constants")}

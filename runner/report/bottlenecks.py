@@ -137,9 +137,9 @@ REMARKS = (
     BottleneckRule("more traffic", f"{MIN_TRAFFIC:g} x the declared bytes", "none: a choice of this project", _traffic),
     BottleneckRule("bank conflicts", f"{MIN_WASTED:.0f} % of the wavefronts, unless memory-bound",
                    NCU.format("SharedMemoryConflicts"), lambda case: _worst_line(case, SHARED, "bank conflicts")),
-    BottleneckRule("scattered accesses", f"{MIN_WASTED:.0f} % of the sectors, unless memory-bound",
+    BottleneckRule("uncoalesced accesses", f"{MIN_WASTED:.0f} % of the sectors, unless memory-bound",
                    NCU.format("UncoalescedGlobalAccess") + ", which has no threshold",
-                   lambda case: _worst_line(case, GLOBAL, "scattered accesses")),
+                   lambda case: _worst_line(case, GLOBAL, "uncoalesced accesses")),
 )  # fmt: skip
 """Further remarks on a case: all rules that hold."""
 

@@ -6,7 +6,7 @@ The terminal's summary has the form in which CUDA samples print results: kernel,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -79,11 +79,12 @@ def _print_listing(run: Run, console: Console) -> None:
     groups = [run.part(group) for _, group in ordered.groupby(GROUP, dropna=False, sort=False)]
     names = [name for name in run.varying if name not in ("size", "dtype", "device")]
     most = total if total <= MAX_ROWS else max(3, min(12, MAX_LINES // len(groups)))
-    common, shown, left_out = _where_used(run), list[Row](), dict[str, None]()
+    in_part = [name for name in run.where_read if name not in ("size", "block")]
+    shown, left_out = list[Row](), dict[str, None]()
     for group in groups if total <= MAX_ROWS else groups[-MAX_GROUPS:]:
         rows = _choose(group, most)
         shown += rows
-        if heading := _heading(rows[0] if rows else group.rows[0], common):
+        if heading := _heading(rows[0] if rows else group.rows[0], _where_used(group, in_part)):
             say(console, f"> {heading}", "bold")
         table, without = _table([*_references(group)], rows, names, run.criterion, console)
         left_out |= dict.fromkeys(without)
@@ -134,12 +135,16 @@ def _choose(group: Run, most: int) -> list[Row]:
     return (kernels if len(kernels) > 1 else ranked)[:most]
 
 
-def _where_used(run: Run) -> str:
-    """Describe the parameters that only some kernels read, and that have one value in these."""
-    names = [name for name in run.where_read if name not in ("size", "block")]
-    rows = {name: next(row for row in run.rows if not absent(row[name])) for name in names}
-    words = ", ".join(f"{name} {one_line(value_of(name, row), 40)}" for name, row in rows.items())
-    return f"{words} (where used)" if words else ""
+def _where_used(group: Run, names: Sequence[str]) -> str:
+    """The values of parameters that only some kernels of a sweep read, for a group of its rows.
+
+    `names` are those with one value in the sweep. Parameters that no row of the group has are left out.
+    """
+    rows = {name: [row for row in group.rows if not absent(row[name])] for name in names}
+    words = {name: f"{name} {one_line(value_of(name, has[0]), 40)}" for name, has in rows.items() if has}
+    everywhere = [words[name] for name in words if len(rows[name]) == len(group.rows)]
+    elsewhere = [words[name] for name in words if len(rows[name]) < len(group.rows)]
+    return ", ".join([*everywhere, *([f"{', '.join(elsewhere)} (where used)"] if elsewhere else [])])
 
 
 def _heading(row: Row, common: str) -> str:
