@@ -103,6 +103,24 @@ def test_without_a_terminal_there_are_not_too_many_lines(monkeypatch):
     assert out.getvalue().count("mismatch wrong") == terminal.FEW
 
 
+def test_without_a_terminal_a_step_that_takes_long_is_told_with_its_time(monkeypatch):
+    """The same line comes at most every ten seconds, and says how long the program has run."""
+    now = [0.0]
+    monkeypatch.setattr(terminal, "time", types.SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(terminal, "QUIET_S", 2.0)
+    out = io.StringIO()
+    progress = SweepProgress(Console(file=out, width=80))
+    progress.stage("looking for races", 4)
+    for _ in range(30):
+        now[0] += 1
+        progress.show_step("a kernel")
+    assert out.getvalue().splitlines() == [
+        "looking for races 1/4: a kernel",
+        "looking for races 1/4 (0:13): a kernel",
+        "looking for races 1/4 (0:23): a kernel",
+    ]
+
+
 def test_the_time_left_of_even_steps_follows_from_those_done(monkeypatch):
     """The second of ten took 10 s, so the other eight take 80 s. What precedes the first does not count."""
     now = [0.0]

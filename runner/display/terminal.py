@@ -16,6 +16,7 @@ from rich.text import Text
 from runner.display.text import one_line
 
 QUIET_S, QUIET_SHARE = 2.0, 0.1  # without a terminal, lines are this far apart: in seconds, and in the time so far
+UNCHANGED_S = 10.0  # and lines about the same step
 MAX_REASON = 2000  # characters
 FEW = 40  # up to this many rows, and in a terminal failed rows, are all printed
 BAR_WIDTHS = (24, 8)  # columns; the second if the line would be too long
@@ -46,6 +47,7 @@ class SweepProgress:
             redirect_stdout=False,
         )  # fmt: skip
         self._name, self._total, self._done, self._step = "", 0, 0, ""
+        self._shown = ("", "")  # the step that was printed last
         self._remaining_s: float | None = None  # seconds of the stage at the time `_counted`
         self._even = False  # whether each step of the stage takes about as long
         self._first: tuple[float, int] | None = None  # when the first of them ended, and how many were done then
@@ -70,10 +72,15 @@ class SweepProgress:
     def show_step(self, what: str) -> None:
         """Show the current step."""
         self._step = what
-        if not self._in_terminal and self._is_due():
-            self.say(
-                f"{self._name} {min(self._done + 1, self._total)}/{self._total}{self._parenthesized_times()}: {what}"
-            )
+        if self._in_terminal or not self._is_due():
+            return
+        shown, times = (f"{self._name} {min(self._done + 1, self._total)}/{self._total}", what), ""
+        if shown == self._shown:
+            if time.monotonic() - self._printed < UNCHANGED_S:
+                return
+            times = f" ({self._times()})"
+        self._shown = shown
+        self.say(f"{shown[0]}{times or self._parenthesized_times()}: {what}")
 
     def step(self, steps: int = 1) -> None:
         """Count steps as done."""
