@@ -169,7 +169,10 @@ def reference(folder, body):
         ("raise KeyboardInterrupt", "KeyboardInterrupt"),
         ("return {}\nraise SystemExit(0)", "SystemExit"),  # while it is imported
         ("raise ValueError('x' * 100_000)", "ValueError: xxx"),
-        ("raise type('Mute', (Exception,), {'__str__': lambda e: 1 / 0})", "reference wanted.expected: Mute (wanted.py:4)"),
+        (
+            "raise type('Mute', (Exception,), {'__str__': lambda e: 1 / 0})",
+            "reference wanted.expected: Mute (wanted.py:4)",
+        ),
     ],
 )
 def test_a_reference_that_does_not_work_is_told(body, told, bench, tmp_path):

@@ -297,7 +297,10 @@ REFERENCES = {
     "an output": ("{out: in + out}", "'in + out' names 'out', which has the role out; a reference reads arrays with"),
     "a number among the arguments": ("{out: in + n}", "('n' is an argument: use the parameter that it passes)"),
     "a choice by Python's syntax": ("{out: in if size else 0}", "uses if; write where(condition, a, b); allowed: + -"),
-    "conditions joined by a word": ("""{out: "(in > 0) and (in < 2)"}""", "uses and, or; write & or | between comparisons"),
+    "conditions joined by a word": (
+        """{out: "(in > 0) and (in < 2)"}""",
+        "uses and, or; write & or | between comparisons",
+    ),
     "axes one by one": ("{out: 'transpose(in, 1, 0)'}", "transpose with other arguments than it takes: too many"),
     "text as a number": ("""{out: "full('a', size)"}""", "the text 'a' is not a number; text is compared, as in"),
 }

@@ -17,7 +17,7 @@ from runner.display.terminal import SweepProgress
 from runner.jobs.job import Job
 from runner.jobs.settings import TimingConfig
 from runner.record.folder import RunFolder
-from runner.sweep import engine, pace, rounds
+from runner.sweep import engine, pace, rounds, trial
 from runner.sweep.ledger import Ledger
 from runner.sweep.pool import Pool
 
@@ -184,6 +184,35 @@ def test_time_left_is_the_sum_of_what_is_known():
         known.add(job[number], seconds)
     assert known.remaining_s({0: 1, 1: 2, 2: 0, 3: 1}) == 1 + 2 * 3 + 40
     assert known.remaining_s({9: 3}) == 44
+
+
+def test_inputs_that_cases_share_count_once():
+    """The first case of a size makes its inputs; later ones, and later rounds, find them. Lately none were made."""
+    sizes = (1000, 1000, 2000, 1000, 2000, 2000)
+    job = [
+        Job(case_of(shipped("reduceSmem"), size=size, block=64), DeviceConfig(), TimingConfig(), "nvcc", n)
+        for n, size in enumerate(sizes)
+    ]
+    known = pace.Pace()
+    for n, seconds, making_s in ((0, 11.0, 10.0), (1, 1.0, 0.0), (2, 21.0, 20.0)):
+        known.add(job[n], seconds, making_s)
+    assert known.remaining_s({0: 2, 3: 1}) == 2 + 1 + (0 + 20) / 2
+    known.add(job[3], 1.5, 0.5)  # its inputs were made again, as they may be in each round
+    known.add(job[4], 1.0, 0.0)
+    known.add(job[5], 1.0, 0.0)
+    assert known.remaining_s({0: 2, 3: 2}) == 2 + 3
+    assert known.remaining_s({6: 12}) == 12 * 6.5 / 6
+
+
+def test_the_seconds_for_inputs_are_told_apart(monkeypatch):
+    """They last from their step to the next one."""
+    now = [0.0]
+    monkeypatch.setattr(pace, "time", types.SimpleNamespace(monotonic=lambda: now[0]))
+    times = pace.Times()
+    for seconds, step in ((1, "loading"), (2, trial.MAKING), (4, "checking"), (8, trial.MAKING), (16, "")):
+        now[0] += seconds
+        times.step(step)
+    assert (times.seconds, times.making_s) == (31, 4 + 16)
 
 
 def test_a_gpu_has_a_least_time():

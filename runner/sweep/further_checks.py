@@ -20,7 +20,7 @@ from runner.kernel.check import CheckResult
 from runner.kernel.declaration import Kernel
 from runner.kernel.extra_inputs import extra_inputs, is_finite, needs_extra_inputs, without_ties
 from runner.kernel.reference import expect
-from runner.sweep.trial import WRITTEN, Trial, WrongLater, upload
+from runner.sweep.trial import MAKING, WRITTEN, Trial, WrongLater, upload
 from runner.sweep.worker import FurtherLaunches, Outcome, Task
 
 RANDOM_BELOW_S = 0.1  # a random order is tried only if a launch takes less than this
@@ -83,12 +83,12 @@ def check_further_inputs(work: Work, first: Trial, verdict: CheckResult) -> Chec
         note = _join_notes(verdict.note, note)
         work.further.input_launches += count
         return dataclasses.replace(verdict, undecided=0, note=note, power=power)
-    work.heartbeat("making inputs and reference")
+    work.heartbeat(MAKING)
     chosen = extra_inputs(case)
     count, notes, sets = 0, [chosen.note], list(chosen.sets)
     for one in sets:
         try:
-            work.heartbeat("making inputs and reference")
+            work.heartbeat(MAKING)
             other = one.contents(case, first.inputs)
             expected = expect(case, other, fast=task.fast_math, random_signs=True)
             if not is_finite(expected):

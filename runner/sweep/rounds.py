@@ -19,7 +19,7 @@ from runner.jobs.job import Job
 from runner.kernel.sizes import OtherSizes, other_sizes
 from runner.sweep import case_row, compiling, pace
 from runner.sweep.ledger import Rows
-from runner.sweep.pace import Pace
+from runner.sweep.pace import Pace, Times
 from runner.sweep.pool import Slot
 from runner.sweep.trial import make_inputs
 from runner.sweep.worker import Outcome, Task, Worker
@@ -47,7 +47,7 @@ class Share:
         self._config = jobs[0].device
         self.info = slot.worker(self._config).info
         self.binaries: dict[int, Binary] = {}  # by job
-        self._waiting: deque[tuple[Job, Outcome, DeviceInfo, float]] = deque()  # not yet on disk; the float is seconds
+        self._waiting: deque[tuple[Job, Outcome, DeviceInfo, Times]] = deque()  # not yet on disk
         self._sizes: dict[int, OtherSizes] = {}  # of the case behind the one that is running, by job
         self._sized: set[int] = set()  # the jobs whose other sizes were found; the worker checks them once
         self._rounds_left: dict[int, int] = {}  # rounds left to measure, by job
@@ -147,12 +147,13 @@ class Share:
                 self._write_waiting(number, round_label)
 
     def _run_case(self, job: Job, following: Job | None, number: int, round_label: str, compiler: Compiler) -> None:
-        started = time.monotonic()
+        times = Times()
         for _ in range(TRIES):
-            outcome = self._run_once(job, following, number, round_label)
+            outcome = self._run_once(job, following, number, round_label, times)
             if outcome.status not in UNLOADED or not self._built_again(job, compiler):
                 break
-        self._waiting.append((job, outcome, self.info, time.monotonic() - started))
+        times.step("")
+        self._waiting.append((job, outcome, self.info, times))
 
     def _built_again(self, job: Job, compiler: Compiler) -> bool:
         """Compile a case again if its binary was deleted from the cache; whether that was so."""
@@ -162,7 +163,11 @@ class Share:
         self.binaries[job.number] = again
         return not again.cached
 
-    def _run_once(self, job: Job, following: Job | None, number: int, round_label: str) -> Outcome:
+    def _run_once(self, job: Job, following: Job | None, number: int, round_label: str, times: Times) -> Outcome:
+        def show(step: str) -> None:
+            times.step(step)
+            self.progress.show_step(f"{job.case.label}: {step}")
+
         worker = self.slot.idle_worker(self._config)
         outcome = worker.run(
             Task(
@@ -174,7 +179,7 @@ class Share:
                 _is_fast(job, self.info),
                 self._sizes.pop(job.number, None),
             ),
-            lambda step: self.progress.show_step(f"{job.case.label}: {step}"),
+            show,
             lambda: self._work_meanwhile(following, number, round_label),
         )
         self.slot.require_running()
@@ -192,12 +197,12 @@ class Share:
     def _write_waiting(self, number: int, round_label: str) -> None:
         """Write the waiting outcomes to disk while the next case runs, so that the GPU does not idle."""
         while self._waiting:
-            job, outcome, info, seconds = self._waiting[0]
+            job, outcome, info, times = self._waiting[0]
             rows = self._rows_of(job)
             before = (rows.row(job) or {}).get("wall_s") or 0.0
             found = case_row.RoundResult(outcome, info, self.binaries[job.number], number)
             row = case_row.after_round(job, found, rows.row(job), rows.folder, rows.launcher)
-            row["wall_s"] = before + seconds
+            row["wall_s"] = before + times.seconds
             rows.add(job, row)
             self._waiting.popleft()  # after writing: an interrupted write is repeated at the end
             if outcome.findings:
@@ -206,7 +211,7 @@ class Share:
                 )
             if outcome.printed:
                 self.progress.say(outcome.printed.rstrip("\n"))
-            self._pace.add(job, seconds)
+            self._pace.add(job, times.seconds, times.making_s)
             steps = 1 if outcome.measured else self._rounds_left[job.number]  # a failed case is not measured again
             self._rounds_left[job.number] -= steps
             self.progress.step(steps)

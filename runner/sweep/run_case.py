@@ -42,7 +42,7 @@ from runner.sweep.measure import Round
 from runner.sweep.other_sizes import check_other_sizes
 from runner.sweep.pipe import SECRET, Pipe
 from runner.sweep.proof import undetected, why_unproven
-from runner.sweep.trial import Trial, WrongLater, set_constants, trials
+from runner.sweep.trial import MAKING, Trial, WrongLater, set_constants, trials
 from runner.sweep.worker import Answer, Call, Outcome, Task
 
 UNPREPARED_LAUNCHES = 4  # without a reset, after the timed ones; two on the CPU device, and if one takes over SLOW_MS
@@ -164,7 +164,7 @@ def _load_and_run(work: Work) -> Outcome:
 def _run(work: Work, program: Program) -> Outcome:
     device, task, heartbeat = work.device, work.task, work.heartbeat
     case, limit = task.case, task.time_limit_s
-    heartbeat("making inputs and reference")
+    heartbeat(MAKING)
     found = trials(device, program, case, work.stack, fast=task.fast_math)
     first = next(found)
     first.prepare()
@@ -206,7 +206,7 @@ def _run(work: Work, program: Program) -> Outcome:
             outcome = check_other_orders(work, first, outcome, spent_ms / 1000)
         if outcome.status != "ok":
             return outcome
-        heartbeat("making inputs and reference")
+        heartbeat(MAKING)
         measured = _measure(work, [first, *found], spent_ms)
     except WrongLater as e:
         return dataclasses.replace(outcome, status=e.status, reason=str(e), mismatches=e.mismatches)

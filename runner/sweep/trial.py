@@ -44,6 +44,7 @@ from runner.kernel.reference import Expected, expect, missing_names
 
 Contents = Mapping[str, NDArray[Any]]
 
+MAKING = "making inputs and reference"  # a step of a case, in which those of several cases are shared
 WRITTEN = (Role.OUT, Role.INOUT)
 VERIFYING_S = 2.0  # seconds for which a round compares all outputs that differ from accepted ones ...
 VERIFIED_LATER = 1 / 16  # ... and the share of them, chosen at random, that it compares afterwards
@@ -235,7 +236,7 @@ def make_inputs(device: Device, heartbeat: Callable[[str], Any], case: Case, fas
     """
     if case.nbytes > device.info.memory_bytes:
         return  # the case will be refused
-    heartbeat("making inputs and reference")
+    heartbeat(MAKING)
     expect(case, inputs := contents(case), fast=fast)
     if others := second_contents(case):
         expect(case, {**inputs, **others}, fast=fast)

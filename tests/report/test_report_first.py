@@ -217,7 +217,9 @@ def test_without_a_gpu_kernels_are_ranked_by_counted_memory_work(counted_run):
     )
     chart = counted.chart(run, works)
     assert [bar.gain for bar in chart.bars] == ["4.44x less", "baseline"]
-    assert chart.bars[1].reason.startswith("uncoalesced accesses on line 6 of k.cu (31.5 sectors per request, at best 4)")
+    assert chart.bars[1].reason.startswith(
+        "uncoalesced accesses on line 6 of k.cu (31.5 sectors per request, at best 4)"
+    )
 
 
 @pytest.mark.browser
