@@ -3,12 +3,14 @@
 import json
 import os
 import re
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
 from mistakes import assert_refused, write_files
-from processes import OWN, run
+from processes import OWN, environment, run
 from support import KERNELS, ROOT, shipped
 from terminals import shell
 
@@ -213,3 +215,17 @@ def test_bash_completes(tmp_path):
     terminal.press('eval "$(runner -sc uninstall=bash)"; complete -p runner; exit\n')
     assert terminal.end() == 1
     assert "no completion specification" in terminal.output
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("option", ["--quiet", "--json"])
+def test_an_output_that_cannot_be_written_is_named(option, tmp_path):
+    """Not the sweep's folder, which has all results."""
+    command = [sys.executable, "-m", "runner", "kernel=bcast", "device=cpu", "lines=none", "racecheck=none", option]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment(), stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert "runner: standard output: No space left on device; python -m runner report writes the report" in done.stderr
+    assert list(tmp_path.glob("outputs/*/*/results.csv"))

@@ -13,7 +13,7 @@ from runner import interruption, report
 from runner.cli import FAILED, INTERRUPTED, MISTAKE, say
 from runner.commands import preview
 from runner.display.console import short_path
-from runner.display.terminal import Console
+from runner.display.terminal import STREAMS, Console, naming_stream
 from runner.errors import DeviceUnavailable, UsageError
 from runner.record import stored_rows
 from runner.record.folder import RunFolder
@@ -112,7 +112,9 @@ def _write_report(folder: RunFolder, session: Session) -> int:
         console = Console(stderr=options.json)
         report.publish(folder.path, console, brief=options.quiet, renderers=session.renderers)
         if options.json:
-            sys.stdout.write(stored_rows.as_json_lines(rows))
+            with naming_stream():
+                sys.stdout.write(stored_rows.as_json_lines(rows))
+                sys.stdout.flush()
     except KeyboardInterrupt:
         command = f"python -m runner report {shlex.quote(short_path(folder.path))}"
         sentence = f"interrupted before the report was written; {command} writes the table and the report of all "
@@ -120,5 +122,6 @@ def _write_report(folder: RunFolder, session: Session) -> int:
     except BrokenPipeError:
         raise
     except OSError as e:
-        return say(f"{folder.path}: {e.strerror or e}; python -m runner report writes the report again", FAILED)
+        where = e.filename if e.filename in STREAMS else folder.path
+        return say(f"{where}: {e.strerror or e}; python -m runner report writes the report again", FAILED)
     return stored_rows.exit_status(rows)

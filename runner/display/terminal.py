@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 import rich.console
@@ -19,11 +20,32 @@ QUIET_S, QUIET_SHARE = 2.0, 0.1  # without a terminal, lines are this far apart:
 UNCHANGED_S = 10.0  # and lines about the same step
 MAX_REASON = 2000  # characters
 FEW = 40  # up to this many rows, and in a terminal failed rows, are all printed
+STREAMS = ("standard output", "standard error")
 BAR_WIDTHS = (24, 8)  # columns; the second if the line would be too long
 
 
+@contextlib.contextmanager
+def naming_stream(*, stderr: bool = False) -> Iterator[None]:
+    """Name the stream, as `STREAMS` does, in an error of what prints, such as of a full disk."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as e:
+        e.filename = STREAMS[stderr]
+        raise
+
+
 class Console(rich.console.Console):
-    """Rich's console, except that a broken pipe, as in `... | head`, does not end the program with status 1."""
+    """Rich's console, except that a broken pipe, as in `... | head`, does not end the program with status 1.
+
+    Other errors name the stream.
+    """
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """As Rich's."""
+        with naming_stream(stderr=self.stderr):
+            super().print(*objects, **options)
 
     def on_broken_pipe(self) -> None:
         """Called by Rich: discard the rest."""
