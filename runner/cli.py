@@ -150,11 +150,20 @@ def run_command(work: Callable[[], int]) -> int:
         return say(f"{e.filename or 'standard output or a file'}: {e.strerror or e}", MISTAKE)
     except (UsageError, DeviceUnavailable) as e:
         return say(str(e), MISTAKE)
+    except ImportError as e:  # of a library, for lack of memory or of a file
+        return say(f"a library cannot be imported: {_cause(e)}", MISTAKE)
     except Exception:
         if not interruption.heard():  # a signal in foreign code may surface as any error
             raise
         return say("interrupted", INTERRUPTED)
     return status
+
+
+def _cause(error: BaseException) -> str:
+    """Why a module cannot be imported: NumPy wraps the system's words in a page of advice."""
+    while error.__cause__ or error.__context__:
+        error = error.__cause__ or error.__context__ or error
+    return str(error)
 
 
 def _open_streams() -> None:

@@ -222,10 +222,24 @@ def test_bash_completes(tmp_path):
 def test_an_output_that_cannot_be_written_is_named(option, tmp_path):
     """Not the sweep's folder, which has all results."""
     command = [sys.executable, "-m", "runner", "kernel=bcast", "device=cpu", "lines=none", "racecheck=none", option]
-    with open("/dev/full", "w") as full:
+    with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             command, cwd=tmp_path, env=environment(), stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
     assert done.returncode == 1
     assert "runner: standard output: No space left on device; python -m runner report writes the report" in done.stderr
     assert list(tmp_path.glob("outputs/*/*/results.csv"))
+
+
+def test_a_library_that_cannot_be_imported_is_told(tmp_path):
+    """As when there is too little memory to load it: one sentence with the system's words, not the library's page."""
+    (tmp_path / "numpy.py").write_text(
+        "try:\n    raise OSError('failed to map segment')\n"
+        "except OSError as e:\n    raise ImportError('READ THIS\\n' * 50) from e\n"
+    )
+    paths = os.pathsep.join([str(tmp_path), str(ROOT)])
+    command = [sys.executable, "-m", "runner", "kernel=bcast", "device=cpu"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment(PYTHONPATH=paths), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (2, "runner: a library cannot be imported: failed to map segment\n")
