@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -158,6 +159,62 @@ def test_global_memory_is_exact(bench):
     bench.call(source("misaligned", broken=False), *arguments)
     with pytest.raises(Hazard, match="misaligned read of 'array 0': 4 bytes at byte 1"):
         bench.call(source("misaligned", broken=True), *arguments)
+
+
+# Where the compiler knows that an access is misaligned; `%d` is the offset in bytes, of which only the first is aligned.
+MISALIGNED = {
+    "a shared array": ("__shared__ __align__(16) char s[64]; *(float*)(s + %d) = 1;", (4, 2), "write of 's': 4 bytes at byte 2"),
+    "doubles behind floats": (
+        "__shared__ __align__(16) float s[8]; double* d = (double*)(s + %d); d[0] = 1;", (2, 1), "write of 's': 8 bytes at byte 4",
+    ),
+    "a vector": ("__shared__ __align__(16) float s[8]; *(float4*)(s + %d) = float4();", (4, 2), "write of 's': 16 bytes at byte 8"),
+    "a variable": ("*(int*)(table + %d) = 1;", (4, 1), "write of 'table': 4 bytes at byte 1"),
+    "an atomic function": (
+        "__shared__ __align__(16) char s[8]; *(int*)s = 0; atomicAdd((int*)(s + %d), 1);", (0, 2), "write of 's': 4 bytes at byte 2",
+    ),
+    "a volatile access": (
+        "__shared__ __align__(16) char s[8]; *(volatile int*)(s + n + %d) = 1;", (0, 1), "write of 's': 4 bytes at byte 1",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", MISALIGNED)
+def test_a_misaligned_access_is_found_in_every_memory(what, bench, tmp_path):
+    """A GPU ends the launch there; the host's processor does not mind."""
+    statements, offsets, words = MISALIGNED[what]
+    path = tmp_path / "own.cu"
+    for offset in offsets:
+        text = (
+            "__device__ __align__(16) char table[64];\n"
+            f'extern "C" __global__ void kernel(int n) {{ {statements % offset} }}\n'
+        )
+        path.write_text(text)
+        if offset == offsets[0]:
+            bench.call(Source(path, text, "kernel"), np.int32(0), block=1)
+            continue
+        with pytest.raises(Hazard, match=rf"own\.cu:2: misaligned {re.escape(words)}"):
+            bench.call(Source(path, text, "kernel"), np.int32(0), block=1)
+
+
+def test_what_may_lie_anywhere_is_no_finding(bench, tmp_path):
+    """Packed structures, copies byte by byte, and a member of a structure that is aligned itself."""
+    path = tmp_path / "own.cu"
+    text = """
+        struct __attribute__((packed)) Packed { char c; float f; };
+        struct __align__(16) Aligned { float x, y, z, w; };
+        extern "C" __global__ void kernel(float* out) {
+            __shared__ __align__(16) char s[64];
+            for (int i = 0; i < 64; ++i) s[i] = char(i);
+            Packed* p = (Packed*)s;
+            p->f = 2;
+            float f;
+            memcpy(&f, s + 1, 4);
+            out[0] = f + ((Aligned*)(s + 4))->y;
+        }
+    """
+    path.write_text(text)
+    (out,) = bench.call(Source(path, text, "kernel"), np.zeros(1, np.float32), block=1)
+    assert out[0] == 2 + np.arange(8, 12, dtype=np.int8).view(np.float32)[0]
 
 
 def test_a_device_variable_is_counted_in_its_own_elements(bench, tmp_path):

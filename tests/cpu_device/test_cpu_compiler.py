@@ -243,3 +243,29 @@ def test_a_kernel_may_need_the_standard_library(bench, tmp_path):
     out = bench.place(np.zeros(32, np.int32))
     bench.launch(bench.load(bench.text(tmp_path, text)), out)
     assert list(out.read()) == [5] * 32
+
+
+LARGE = {
+    "static shared memory": (
+        "__shared__ int s[%d]; s[threadIdx.x] = 1; __syncthreads(); o[threadIdx.x] = s[threadIdx.x ^ 1];", "",
+        12288, r"own\.cu: its static __shared__ variables have 49,156 bytes; nvcc allows 49,152",
+    ),
+    "two arrays of constants": (
+        "o[threadIdx.x] = c[o[0]] + d[o[0]];", "__constant__ int c[16] = {1};\n__constant__ int d[%d] = {1};\n",
+        16368, r"own\.cu: its __constant__ variables have 65,540 bytes; nvcc allows 65,536",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", LARGE)
+def test_variables_larger_than_nvcc_allows_are_a_compile_error(what, cpu, own):
+    """One element less is allowed. Dynamic shared memory has no such limit."""
+    body, head, most, message = LARGE[what]
+
+    def source(count):
+        filled = [text % count if "%" in text else text for text in (head, body)]
+        return own(f'{filled[0]}extern "C" __global__ void kernel(int *o) {{ {filled[1]} }}\n')
+
+    cpu.call(source(most), np.zeros(32, np.int32))
+    with pytest.raises(CompileError, match=message):
+        cpu.call(source(most + 1), np.zeros(32, np.int32))

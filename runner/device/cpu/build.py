@@ -49,7 +49,10 @@ GCC_FLAGS = (
 )
 
 # For the checked device. Little optimization keeps most accesses in place, and vector accesses whole.
-CHECKED_FLAGS = ("-O1", "-fsanitize=thread", "-fsanitize-coverage=trace-pc,trace-cmp", "-DSIMT_CHECKED")
+CHECKED_FLAGS = (
+    *("-O1", "-fsanitize=thread", "-fsanitize=alignment", "-fsanitize-coverage=trace-pc,trace-cmp"),
+    "-DSIMT_CHECKED",
+)
 GCC_CHECKED_FLAGS = (
     "-fno-tree-sra",
     "-fno-ipa-reference-addressable",  # keeps reads of variables that no kernel writes

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Binary, Inside, Pointers, Program, Resources, Role, Source, Value, View, elf
+from runner.device import Binary, Form, Inside, Pointers, Program, Resources, Role, Source, Value, View, elf
 from runner.device.cpu import zones
 from runner.device.cpu.interface import LaunchReport, LaunchRequest, Zone
 from runner.device.cpu.memory import GuardedImage, HostArray, memory_at
 from runner.device.cpu.translate import ANCHOR, DYNAMIC, blank_comments_and_literals
 from runner.device.cpu.zones import plain_name
-from runner.errors import LaunchError
+from runner.errors import CompileError, LaunchError
 
 # The names of the shim's own variables: in its namespace, or in that of pointers to dynamic shared memory.
 _SHIM = re.compile(rf"_ZN(?:4simt|\w*{len(DYNAMIC)}{DYNAMIC})")
@@ -59,6 +59,8 @@ _CONSTANT = re.compile(rf"__constant__[^;=({{]*?{_NAME}")
 _DEVICE = re.compile(rf"(?<!__constant__ )__device__(?:(?!__constant__)[^;=({{])*?{_NAME}")
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.MULTILINE)
 
+
+MAX_STATIC_SHARED, MAX_CONSTANT = 48 << 10, 64 << 10  # bytes; dynamic shared memory may have more
 
 _serial = itertools.count()
 
@@ -106,6 +108,8 @@ class CpuProgram:
         self.resources = Resources(
             registers=None, shared_bytes=sum(v.size for v in self.shared_variables if v.name), local_bytes=None
         )
+        is_alone = source.functions == (source.function,) and source.form is Form.KERNEL
+        self._require_limits([v for v in variables if plain_name(v.name) in self.constants], is_alone=is_alone)
         self.parameters = self._signature("simt_signature_0")
         self.kernel, self.shared_anchor = map(self._address, ("simt_kernel_0", "simt_shared_anchor"))
         self._functions = source.functions
@@ -113,6 +117,19 @@ class CpuProgram:
         self.run = self._library.simt_launch  # of the runtime library, to which the binary is linked
         self.run.argtypes = [ctypes.POINTER(LaunchRequest), ctypes.POINTER(LaunchReport)]
         self.run.restype = None
+
+    def _require_limits(self, constants: Sequence[elf.Symbol], *, is_alone: bool) -> None:
+        """Raise CompileError if variables are larger than nvcc allows (CUDA guide, technical specifications).
+
+        `is_alone`: the file has no second kernel.
+        """
+        shared = [v.size for v in self.shared_variables if v.name]
+        most = sum(shared) if is_alone else max(shared, default=0)  # else each kernel may have its own
+        limits = (("static __shared__", most, MAX_STATIC_SHARED),
+                  ("__constant__", sum(v.size for v in constants), MAX_CONSTANT))  # fmt: skip
+        for what, size, limit in limits:
+            if size > limit:
+                raise CompileError(f"{self.path.name}: its {what} variables have {size:,} bytes; nvcc allows {limit:,}")
 
     def sibling(self, function: str) -> CpuProgram:
         """Another function of the same module."""

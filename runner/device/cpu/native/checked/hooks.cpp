@@ -79,6 +79,7 @@ enum class Atomic { load, store, change, swap, failed_swap };
 void atomic(const volatile void* address, uint64_t bytes, Atomic kind, int order, const void* from) {
     const bool reads = kind != Atomic::store, writes = kind != Atomic::load && kind != Atomic::failed_swap;
     Access made = {};
+    made.is_aligned = true;
     made.reads = reads;
     made.writes = writes;
     made.atomic = scope_now();
@@ -163,8 +164,12 @@ void copied(void* to, size_t bytes) { checked::copied_or_not(to, bytes, true); }
         simt::checked::fixed<false, BYTES, false>(a, SIMT_CALLER);                                                   \
         simt::checked::fixed<true, BYTES, false>(a, SIMT_CALLER);                                                    \
     }                                                                                                                \
-    SIMT_HOOK void __tsan_volatile_read##BYTES(void* a) { simt::checked::plain(a, BYTES, false, true, SIMT_CALLER); } \
-    SIMT_HOOK void __tsan_volatile_write##BYTES(void* a) { simt::checked::plain(a, BYTES, true, true, SIMT_CALLER); } \
+    SIMT_HOOK void __tsan_volatile_read##BYTES(void* a) {                                                            \
+        simt::checked::plain(a, BYTES, false, true, SIMT_CALLER, true);                                              \
+    }                                                                                                                \
+    SIMT_HOOK void __tsan_volatile_write##BYTES(void* a) {                                                           \
+        simt::checked::plain(a, BYTES, true, true, SIMT_CALLER, true);                                               \
+    }                                                                                                                \
     SIMT_HOOK void __tsan_unaligned_read##BYTES(void* a) {                                                           \
         simt::checked::fixed<false, BYTES, false>(a, SIMT_CALLER);                                                   \
     }                                                                                                                \
@@ -225,6 +230,26 @@ SIMT_HOOK void* __wrap_memset(void* to, int value, size_t bytes) {
 }
 SIMT_HOOK void __tsan_vptr_read(void** a) { simt::checked::plain(a, sizeof *a, false, false, SIMT_CALLER); }
 SIMT_HOOK void __tsan_vptr_update(void** a, void*) { simt::checked::plain(a, sizeof *a, true, false, SIMT_CALLER); }
+
+// -fsanitize=alignment calls this before an access that is not aligned for its type. Where the compiler knows that an
+// access is misaligned, as at an odd offset from the begin of an array, the functions above get the bytes alone.
+struct Mismatch {
+    const char* file;
+    uint32_t line, column;
+    const void* type;
+    uint8_t log_alignment;
+    uint8_t kind;
+};
+SIMT_HOOK void __ubsan_handle_type_mismatch_v1(const Mismatch* found, uintptr_t address) {
+    constexpr uint8_t load = 0, store = 1;  // others, such as of a member, access less than the whole type
+    if (found->kind > store) return;
+    simt::checked::Access made = {};
+    made.is_aligned = true;
+    made.reads = found->kind == load;
+    made.writes = found->kind == store;
+    made.code = simt::checked::code_of(SIMT_CALLER);
+    simt::checked::access(address, uint64_t(1) << found->log_alignment, made);
+}
 
 SIMT_HOOK void __tsan_init() {}
 SIMT_HOOK void __tsan_func_entry(void*) {}
