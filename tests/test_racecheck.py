@@ -18,7 +18,7 @@ from runner.jobs.settings import TimingConfig
 from runner.kernel.resolve import make
 from runner.record.folder import RunFolder
 from runner.stages.races.stage import Races
-from runner.stages.races.variants import format_changed_parameters, in_order, small_case, variants
+from runner.stages.races.variants import format_changed_parameters, in_order, small_cases, variants
 from runner.sweep.pool import Pool
 from runner.sweep.stage import Bench
 
@@ -221,24 +221,75 @@ def test_on_a_gpu_the_time_ends_it_and_what_was_not_reached_says_so(tmp_path):
             Races().run(bench)
         expected = "no time was left (10 % of the sweep's time)" if racecheck == "default" else None
         assert [row["races_skipped"] for row in rows.values()] == [expected] * 2
-        assert [row.get("races_at", "") for row in rows.values()] == ["size=513" if racecheck == "all" else ""] * 2
+        assert [row.get("races_at", "") for row in rows.values()] == ["size=641" if racecheck == "all" else ""] * 2
         assert all(row["status"] == "ok" and row["median_us"] for row in rows.values())
 
 
 @pytest.mark.parametrize(
     ("kernel", "given", "at"),
     [
-        ("reduceShfl", {"size": "16Mi", "block": 256}, "size=513"),
-        ("reduceSmemUnroll", {"size": "16Mi", "block": 512, "unroll": 8}, "size=8193"),
-        ("reduceShfl", {"size": 2000}, ""),
+        ("reduceShfl", {"size": "16Mi", "block": 256}, ["size=641"]),
+        ("reduceSmemUnroll", {"size": "16Mi", "block": 512, "unroll": 8}, ["size=10241"]),
+        ("reduceShfl", {"size": 2001, "block": 256}, [""]),
+        ("reduceShfl", {"size": 2000, "block": 256}, ["", "size=641"]),
+        ("reduceShfl", {"size": 640, "block": 256}, ["", "size=513"]),
     ],
 )
 def test_a_small_case_has_three_blocks_and_an_odd_remainder(kernel, given, at):
-    """One that is small is taken as it is."""
+    """One that is small is taken as it is, and if its size is even a smaller odd one, too."""
     case = make(shipped(kernel), given, 0)
-    small = small_case(case)
-    assert format_changed_parameters(case, small) == at
-    assert small.grid[0] >= 3
+    small = small_cases(case)
+    assert [format_changed_parameters(case, one) for one in small] == at
+    assert all(one.grid[0] >= 3 for one in small)
+
+
+# The remainder of the last block differs from other blocks, which is right: a race there, or a read beyond the array.
+IN_THE_REMAINDER = {
+    "between threads that add": (
+        "{range: [0, 16]}", "int32", "h", "16", "bincount(x, 16)",
+        "if (n - blockIdx.x * blockDim.x >= blockDim.x) atomicAdd(&h[x[i]], 1); else if (i < n) h[x[i]] += 1;",
+        "race (",
+    ),
+    "a barrier that is missing": (
+        "random", "int32", "h", "size", "concatenate(full(0, 1), x[:-1])",
+        ("__shared__ int s[64]; const int t = threadIdx.x, before = i > 0 && i <= n ? x[i - 1] : 0;"
+        "if (blockIdx.x * 64 + 64 <= n) { s[t] = x[i]; __syncthreads(); h[i] = t > 0 ? s[t - 1] : before; }"
+        "else if (i < n) { s[t] = x[i]; h[i] = t > 0 ? s[t - 1] : before; }"),
+        "race (read after write) on shared 's'",
+    ),
+    "a vector that reaches beyond the end": (
+        "random", "int32", "h", "size", "2 * x",
+        ("if (4 * i < n) { int4 v = ((const int4*)x)[i]; v.x *= 2; v.y *= 2; v.z *= 2; v.w *= 2;"
+        "for (int k = 0; k < 4 && 4 * i + k < n; ++k) h[4 * i + k] = (&v.x)[k]; }"),
+        "out-of-bounds read of 'x': 16 bytes from index",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("size", ["1024", "1024,1025", "8192"])
+@pytest.mark.parametrize("what", IN_THE_REMAINDER)
+def test_a_mistake_in_the_remainder_is_found_at_any_size(what, size, tmp_path):
+    """Also at a whole number of blocks, where the kernel's own launch is right."""
+    fill, dtype, out, shape, expected, body, words = IN_THE_REMAINDER[what]
+    (tmp_path / "kernel").mkdir()
+    (tmp_path / "kernel" / "rest.yaml").write_text(
+        f"parameters: {{block: 64, size: 1024}}\n"
+        f"arguments:\n"
+        f"  - {{name: x, role: in, dtype: {dtype}, shape: size, fill: {fill}}}\n"
+        f"  - {{name: {out}, role: inout, dtype: int32, shape: {shape}, fill: zeros}}\n"
+        f"  - {{name: n, scalar: int32, value: size}}\n"
+        f"grid: ceil_div(size, block)\n"
+        f"reference: {{{out}: '{expected}'}}\n"
+    )
+    (tmp_path / "kernel" / "rest.cu").write_text(
+        "__global__ void rest(const int* x, int* h, int n)\n"
+        f"{{ const int i = blockIdx.x * blockDim.x + threadIdx.x; {body} }}\n"
+    )
+    done = processes.run(tmp_path, "--config-dir", ".", "kernel=rest", f"size={size}", "device=cpu", "racecheck=all")
+    assert done.code == 1, done.out
+    for row in outcomes.rows(done.folder):
+        assert row["status"] == "hazard"
+        assert words in row["reason"]
 
 
 ROWS = """
@@ -251,10 +302,11 @@ reference: {out: "max(in, axis=1)"}
 """
 
 
-@pytest.mark.parametrize(("block", "at"), [(64, "size=33x65"), (128, "size=65x129"), (1024, "size=33x1025")])
+@pytest.mark.parametrize(("block", "at"), [(64, "size=45x83"), (128, "size=77x147"), (1024, "size=45x1061")])
 def test_where_a_block_has_a_row_each_thread_of_a_small_case_has_an_element(block, at, tmp_path):
     """With idle warps, a race between them would not show."""
     (tmp_path / "rows.yaml").write_text(ROWS)
     (tmp_path / "rows.cu").write_text("__global__ void rows(const float* in, float* out) {}\n")
     case = make(read_kernel(tmp_path / "rows.yaml"), {"block": block, "size": "4096x2048"}, 0)
-    assert format_changed_parameters(case, small_case(case)) == at
+    (small,) = small_cases(case)
+    assert format_changed_parameters(case, small) == at

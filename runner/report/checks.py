@@ -121,7 +121,7 @@ def races_sentence(run: Run, kind: str) -> str:
         unchecked = f"{RACES} were not looked for: {_skipped_reasons(run.path, variants)}." if variants else ""
         return sentences_of(sanitized, "" if is_all else unchecked)
     number = sum(any(RACE_FOUND in str(row["reason"]) for row in group) for group in checked)
-    small = " at small sizes" if any(row["races_at"] != OWN_SIZE for group in checked for row in group) else ""
+    small = " at small sizes" if any(OWN_SIZE not in str(row["races_at"]) for group in checked for row in group) else ""
     others = [group for group in variants if group not in checked]
     more = f" Not in the others: {_skipped_reasons(run.path, others)}." if others else ""
     total = f"{len(checked):,} of {count(len(variants), 'variant')}"

@@ -258,14 +258,14 @@ LARGE = {
 
 
 @pytest.mark.parametrize("what", LARGE)
-def test_variables_larger_than_nvcc_allows_are_a_compile_error(what, cpu, own):
+def test_variables_larger_than_nvcc_allows_are_a_compile_error(what, bench, tmp_path):
     """One element less is allowed. Dynamic shared memory has no such limit."""
     body, head, most, message = LARGE[what]
 
     def source(count):
         filled = [text % count if "%" in text else text for text in (head, body)]
-        return own(f'{filled[0]}extern "C" __global__ void kernel(int *o) {{ {filled[1]} }}\n')
+        return bench.text(tmp_path, f'{filled[0]}extern "C" __global__ void kernel(int *o) {{ {filled[1]} }}\n')
 
-    cpu.call(source(most), np.zeros(32, np.int32))
+    bench.load(source(most))
     with pytest.raises(CompileError, match=message):
-        cpu.call(source(most + 1), np.zeros(32, np.int32))
+        bench.load(source(most + 1))

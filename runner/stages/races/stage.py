@@ -7,6 +7,7 @@ import re
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 
 from runner import interruption
 from runner.device.kinds import CHECKED, is_gpu
@@ -29,7 +30,7 @@ from runner.stages.races.variants import (
     Variant,
     format_changed_parameters,
     in_order,
-    small_case,
+    small_cases,
     variants,
 )
 from runner.sweep.stage import Bench, Stage
@@ -73,6 +74,16 @@ class Races(Stage):
                 _Check(own, bench).run()
 
 
+@dataclass(frozen=True)
+class _Look:
+    """A small case of a variant, those to be looked at after it, and those before it, in which nothing is wrong."""
+
+    variant: Variant
+    small: Case
+    later: tuple[Case, ...] = ()
+    before: tuple[tuple[Case, Findings], ...] = ()
+
+
 class _Check:
     """Checks the variants of a sweep on one kind of device, in parallel."""
 
@@ -82,7 +93,7 @@ class _Check:
         self._waiting = deque([*first, *others])
         on_gpu = is_gpu(str(cases[0][1]["device"]))
         self._unlimited = set[Variant]() if on_gpu else set(first)
-        self._running: dict[Future[Findings], tuple[Variant, Case]] = {}
+        self._running: dict[Future[Findings], _Look] = {}
         self._pool = bench.shared(Pool)
         self._is_ready = self._pool.is_ready(cases[0][0].device.compile_limits)
         per_worker = VARIANTS_PER_WORKER_ON_GPU if on_gpu else VARIANTS_PER_WORKER
@@ -96,16 +107,18 @@ class _Check:
             self._pool.run(
                 self._begin,
                 self._running,
-                lambda call: self._remaining_s(call[0]),
+                lambda look: self._remaining_s(look.variant),
                 self._take,
-                lambda call: self._progress.show_step(call[1].label),
+                lambda look: self._progress.show_step(look.small.label),
             )
         except (KeyboardInterrupt, OSError):  # OSError if a worker was killed in the middle of a message
             interruption.check()
             raise
         finally:
             reason = INTERRUPTED if interruption.heard() else reason
-            for variant in (*(variant for variant, _ in self._running.values()), *self._waiting):
+            for look in self._running.values():
+                self._end(look, reason)
+            for variant in self._waiting:
                 self._skip(variant, reason)
 
     def _begin(self) -> bool:
@@ -117,18 +130,22 @@ class _Check:
 
     def _begin_one(self, variant: Variant) -> None:
         """Start a variant, or write its findings from the cache, or why it is not checked."""
-        job, small = variant.job, small_case(variant.job.case)
+        small = small_cases(variant.job.case)
         if isinstance(small, str):
             self._skip(variant, small)
-            return
-        limit_s = math.inf if job.racecheck == RACES_ALL else LIMIT_S
-        launch = small, job.device, min(limit_s, job.device.time_limit_s)
-        if findings := cached(*launch):
-            self._take((variant, small), findings)
-        elif not self._pool.can_start(self._remaining_s(variant)):
-            self._skip(variant, NO_TIME)
         else:
-            self._running[self._pool.start(check, *launch)] = variant, small
+            self._look(_Look(variant, small[0], tuple(small[1:])))
+
+    def _look(self, look: _Look) -> None:
+        job = look.variant.job
+        limit_s = math.inf if job.racecheck == RACES_ALL else LIMIT_S
+        launch = look.small, job.device, min(limit_s, job.device.time_limit_s)
+        if findings := cached(*launch):
+            self._take(look, findings)
+        elif not self._pool.can_start(self._remaining_s(look.variant)):
+            self._end(look, NO_TIME)
+        else:
+            self._running[self._pool.start(check, *launch)] = look
 
     def _remaining_s(self, variant: Variant) -> float:
         """The time that is left for a variant."""
@@ -136,17 +153,34 @@ class _Check:
             return math.inf
         return self._bench.remaining_s if self._is_ready else 0.0
 
-    def _take(self, call: tuple[Variant, Case], findings: Findings) -> None:
-        """Write the findings in a variant's small case to the variant's rows."""
-        variant, small = call
+    def _take(self, look: _Look, findings: Findings) -> None:
+        """Write the findings in a variant's small case to the variant's rows, or look at its next one."""
         if findings.reason:
-            self._skip(variant, findings.reason)
+            self._end(look, findings.reason)
             return
+        looked = (*look.before, (look.small, findings))
+        if look.later and not _texts(findings):
+            self._look(_Look(look.variant, look.later[0], look.later[1:], looked))
+        else:
+            self._write(look.variant, looked)
+
+    def _end(self, look: _Look, reason: str) -> None:
+        """Look no further: write what was found before, or the reason if that is nothing."""
+        if look.before:
+            self._write(look.variant, look.before)
+        else:
+            self._skip(look.variant, reason)
+
+    def _write(self, variant: Variant, looked: Sequence[tuple[Case, Findings]]) -> None:
+        """Write the findings in small cases to a variant's rows: those of the last one, or else what is noted."""
+        noted = next((one for one in looked if one[1].findings), looked[-1])
+        small, found = looked[-1] if _texts(looked[-1][1]) else noted
         for job, row in variant.cases:
-            size = format_changed_parameters(job.case, small)
-            new = {**row, **_columns(row, size, findings), "races_at": size or OWN_SIZE, "races_skipped": None}
-            if findings.findings and _texts(findings):
-                self._folder.write_json(self._folder.hazards(job.number), list(findings.findings))
+            columns = _columns(row, format_changed_parameters(job.case, small), found)
+            at = ", ".join(format_changed_parameters(job.case, case) or OWN_SIZE for case, _ in looked)
+            new = {**row, **columns, "races_at": at, "races_skipped": None}
+            if found.findings and _texts(found):
+                self._folder.write_json(self._folder.hazards(job.number), list(found.findings))
             self._ledger.add(job, new)
             if new["status"] != row["status"]:
                 self._progress.row(job.case.label, new)

@@ -34,12 +34,15 @@ RACE_FOUND = "checked CPU device"  # part of the reason of a row with a race or 
 
 MIN_BLOCKS = 3  # of a small case: races between blocks need two, and the last block is often special
 MIN_FULL_BLOCKS = 2  # of a small case, in which each thread has an element
-SMALL_ELEMENTS = 1 << 12  # a case of at most this many elements is launched at its own size
+SMALL_ELEMENTS = 1 << 12  # a case of at most this many elements is launched at its own size, too
 MAX_THREADS = 1 << 20  # in all blocks of a launch, which then takes about a second
 MAX_BYTES = 64 << 20  # of all arrays
-EXPONENTS = range(5, 18)  # the sizes that are tried are 2**n + 1 and 2**n
-SHAPES = ((33, 65), (65, 129), (64, 64), (64, 128), (129, 257), (128, 256), (256, 512), (512, 512), (33, 1025))
-"""Rows and columns."""
+SIZES = [size for n in range(5, 18) for size in (2**n + 2 ** (n - 2) + 1, 2**n + 1, 2**n)]
+"""The sizes that are tried. At the first of each three, blocks of 2**(n - 1) elements have a remainder of half and one:
+several warps, of which the last is not full.
+"""
+SHAPES = ((45, 83), (77, 147), (64, 64), (64, 128), (141, 293), (128, 256), (256, 512), (512, 512), (45, 1061))
+"""Rows and columns. The odd ones leave a remainder of several rows and columns beside tiles of 8, 16, 32 or 64."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,27 +93,29 @@ def in_order(unordered: Sequence[Variant]) -> tuple[list[Variant], list[Variant]
     return list(first.values()), sorted((v for v in unordered if v not in chosen), key=lambda v: not v.wrong)
 
 
-def small_case(case: Case) -> Case | str:
-    """Find a small case of the same variant.
+def small_cases(case: Case) -> list[Case] | str:
+    """Find small cases of the same variant, each to be looked at if the ones before it have no finding.
 
     Returns:
-        The smallest case with enough blocks; the case itself if it is small or no other size is allowed; or the reason
-        why every size is too large for the checked device.
+        The case itself if it is small or no other size is allowed; unless that has an odd number of elements, the
+        smallest case with enough blocks, which has one if the constraints allow it; or the reason why every size is too
+        large for the checked device.
     """
     reason = _too_large(case)
-    if _elements(case) <= SMALL_ELEMENTS and not reason:
-        return case
+    own = [case] if _elements(case) <= SMALL_ELEMENTS and not reason else []
+    if own and _elements(case) % 2:
+        return own
     allowed: list[Case] = []
     for sizes in (_at_sizes, _at_checked_sizes):  # each gives the smallest first
         for other in sizes(case):
             if _elements(other) <= _elements(case) and not _too_large(other):
                 if _is_full(other):
-                    return other
+                    return [*own, other] if _elements(other) % 2 or not own else own
                 allowed.append(other)
-    if not reason:
-        return case
+    if own or not reason:
+        return [case]
     if allowed:  # such as a kernel of one block
-        return max(allowed, key=lambda other: (math.prod(other.grid), _elements(other)))
+        return [max(allowed, key=lambda other: (math.prod(other.grid), _elements(other)))]
     return f"{case.label}: {reason}, and no smaller size compiles to the same kernel"
 
 
@@ -134,11 +139,11 @@ def format_changed_parameters(case: Case, other: Case) -> str:
 
 
 def _at_sizes(case: Case) -> Iterator[Case]:
-    """The case at sizes of `EXPONENTS` or `SHAPES` that its constraints allow and that compile to the same kernel."""
+    """The case at sizes of `SIZES` or `SHAPES` that its constraints allow and that compile to the same kernel."""
     values, source = case.independent, host_source(case)
     if len(case.kernel.sizes) != 1 or (name := case.kernel.sizes[0]) not in values:
         return
-    sizes: list[int | str] = [2**n + more for n in EXPONENTS for more in (1, 0)]
+    sizes: list[int | str] = [*SIZES]
     if isinstance(size := values[name], str) and "x" in size:
         rows, cols = pair(size)
         sizes = [f"{r}x{c}" for r, c in SHAPES if r <= rows and c <= cols]
