@@ -167,6 +167,8 @@ def _cause(error: BaseException) -> str:
 
 
 def _open_streams() -> None:
+    if os.environ.get("COLUMNS", "").strip("0") == "":  # a width of 0 would print nothing
+        os.environ.pop("COLUMNS", None)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed, as by `>&-`
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123

@@ -243,3 +243,12 @@ def test_a_library_that_cannot_be_imported_is_told(tmp_path):
         command, cwd=tmp_path, env=environment(PYTHONPATH=paths), capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (2, "runner: a library cannot be imported: failed to map segment\n")
+
+
+def test_a_width_of_nothing_is_not_taken_for_a_terminal_s(tmp_path):
+    """COLUMNS=0, which some programs set for lack of a terminal, printed nothing at all."""
+    done = subprocess.run(
+        [sys.executable, "-m", "runner", "list"], cwd=tmp_path, env=environment(COLUMNS="0"),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "no run" in (done.stdout + done.stderr).lower(), done

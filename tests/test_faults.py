@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import warnings
 from pathlib import Path
 
 import pytest
@@ -193,6 +194,14 @@ def test_a_reference_that_empties_its_inputs_does_not_empty_the_cases(bench, tmp
     pieces = ("reference: {y: factor * x + y}", "reference: wanted.expected")
     changed = altered(HERE / "saxpy.yaml", tmp_path, pieces)
     assert bench.run(case_of(read_kernel(changed))).status == "ok"
+
+
+def test_a_reference_sets_warnings_for_itself_alone(bench, tmp_path):
+    """A filter that it sets, when it is imported or called, is gone afterwards: other kernels have the same process."""
+    filters = list(warnings.filters)
+    body = "warnings.simplefilter('error')\n    return {'out': np.ones(4)}\nimport warnings\nwarnings.simplefilter('error')"
+    assert bench.run(case_of(reference(tmp_path, body))).status == "ok"
+    assert warnings.filters == filters
 
 
 def test_references_of_one_name_in_two_folders_are_two(bench, tmp_path):

@@ -16,6 +16,7 @@ import resource
 import sys
 import time
 import traceback
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -183,7 +184,8 @@ def _computed(case: Case, inputs: Inputs, fast: bool, random_signs: bool, halves
     if isinstance(reference, str):
         function = find(case.kernel)
         try:
-            result = function(dict(inputs), case.variables, case.grid)
+            with warnings.catch_warnings():  # filters that it sets are not those of other kernels
+                result = function(dict(inputs), case.variables, case.grid)
         except BaseException as e:  # the code is the user's, it may raise anything
             interruption.check()
             raise UsageError(f"reference {reference}: {_words(e)}{_raised_at(e)}") from e
@@ -316,7 +318,8 @@ def find(kernel: Kernel) -> Callable[[Inputs, Parameters, tuple[int, int, int]],
     module_name, _, function = path.rpartition(".")
     file = module_file(kernel)
     try:
-        module = _load(file) if file else importlib.import_module(module_name)
+        with warnings.catch_warnings():
+            module = _load(file) if file else importlib.import_module(module_name)
     except BaseException as e:  # noqa: BLE001  (the code is the user's, it may raise anything)
         interruption.check()  # raises KeyboardInterrupt if the user pressed Ctrl-C
         raise UsageError(f"reference {path}: cannot be imported: {_words(e)}{'' if file else NOT_FOUND}") from None

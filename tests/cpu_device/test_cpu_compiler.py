@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from conformance_launches import KERNELS
 
+from runner.device import Value
 from runner.device.cache import seal
 from runner.device.cpu.build import CpuCompiler
-from runner.errors import CompileError
+from runner.errors import CompileError, LaunchError
 
 GOOD = 'extern "C" __global__ void kernel(int *o) { o[threadIdx.x] = 1; }\n'
 
@@ -269,3 +270,46 @@ def test_variables_larger_than_nvcc_allows_are_a_compile_error(what, bench, tmp_
     bench.load(source(most))
     with pytest.raises(CompileError, match=message):
         bench.load(source(most + 1))
+
+
+TOLD = {
+    "a name of the C library": (
+        "__global__ void index(const float* x, int n) {}", "index",
+        "'index' is the name of a host function, too; write function: \"index(const float*, int)\" in the YAML",
+    ),
+    "a kernel with a result": ("__global__ int kernel(int* o) { return 1; }", "kernel", "'kernel' must return void"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", TOLD)
+def test_a_kernel_that_cannot_be_named_is_told_how(what, bench, tmp_path):
+    """In the words of CUDA, not of the compiler."""
+    text, function, words = TOLD[what]
+    with pytest.raises(CompileError, match=re.escape(words)):
+        bench.load(bench.text(tmp_path, f"{text}\n", function))
+
+
+def test_a_grid_is_a_multiple_of_its_clusters(bench, tmp_path):
+    """As for a GPU's launch; 4 blocks are two clusters."""
+    text = "__global__ void __cluster_dims__(2, 1, 1) kernel(int* o) { o[blockIdx.x] = 1; }\n"
+    program = bench.load(bench.text(tmp_path, text))
+    out = bench.place(np.zeros(4, np.int32))
+    bench.launch(program, out, grid=4)
+    assert out.read().sum() == 4
+    with pytest.raises(LaunchError, match=r"grid \(3, 1, 1\) is not a multiple of the clusters \(2, 1, 1\)"):
+        bench.launch(program, out, grid=3)
+
+
+def test_arguments_larger_than_a_gpu_takes_are_an_error(bench, tmp_path):
+    """A structure by value counts with all its bytes."""
+    text = "struct Many { char bytes[%d]; };\n__global__ void kernel(Many many, int* o) { o[0] = many.bytes[0]; }\n"
+    for count in (32756, 32760):
+        program = bench.load(bench.text(tmp_path, text % count))
+        out = bench.place(np.zeros(1, np.int32))
+        many = Value(np.ones(count, np.int8).tobytes(), 1, "Many")
+        if count == 32756:
+            bench.launch(program, many, out)
+            assert out.read()[0] == 1
+            continue
+        with pytest.raises(LaunchError, match="the arguments have 32,768 bytes, 32,764 are allowed"):
+            bench.launch(program, many, out)

@@ -343,7 +343,9 @@ class CpuCompiler(Compiler):
                     list(pool.map(self._run, commands, texts, itertools.repeat(LIBRARY_LIMIT_S)))
                     self._compile_to(target, [*linking, *objects], "", LIBRARY_LIMIT_S)
             except _CompilerFailed as failed:
-                raise CompileError("the CPU device's own runtime library does not compile", failed.log) from None
+                first = next(filter(str.strip, failed.log.splitlines()), "the compiler gave no reason")
+                why = f"the CPU device's own runtime library does not compile: {first}"
+                raise CompileError(why, failed.log) from None
 
         with _building:
             return target, not self._build_once(target, build)

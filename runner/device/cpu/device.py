@@ -251,6 +251,8 @@ def _check_shape(program: CpuProgram, launch: Launch) -> None:
             raise LaunchError(f"{name}: {kind} {extent} is not between (1, 1, 1) and {limits}")
     if (threads := math.prod(launch.block)) > MAX_THREADS:
         raise LaunchError(f"{name}: block {launch.block} has {threads} threads, {MAX_THREADS} are allowed")
+    if any(extent % blocks for extent, blocks in zip(launch.grid, program.cluster, strict=False)):
+        raise LaunchError(f"{name}: grid {launch.grid} is not a multiple of the clusters {program.cluster}")
     blocks = math.prod(launch.grid)
     if program.cooperative and (blocks > MAX_RESIDENT_BLOCKS or blocks * threads > MAX_RESIDENT_THREADS):
         raise NotResident(

@@ -60,7 +60,8 @@ _DEVICE = re.compile(rf"(?<!__constant__ )__device__(?:(?!__constant__)[^;=({{])
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.MULTILINE)
 
 
-MAX_STATIC_SHARED, MAX_CONSTANT = 48 << 10, 64 << 10  # bytes; dynamic shared memory may have more
+# Bytes; see the CUDA guide's technical specifications. Dynamic shared memory may have more.
+MAX_STATIC_SHARED, MAX_CONSTANT, MAX_ARGUMENTS = 48 << 10, 64 << 10, 32764
 
 _serial = itertools.count()
 
@@ -81,7 +82,11 @@ class CpuProgram:
         # Declared only as `__constant__`; a macro may declare a `__device__` variable of the same name.
         code = _DIRECTIVE.sub("", visible)
         self.constants = frozenset(_CONSTANT.findall(code)) - frozenset(_DEVICE.findall(code))
-        definition = re.search(rf"\b{re.escape(source.plain_function)}\s*\(", visible)
+        name = re.escape(source.plain_function)
+        clusters = re.search(rf"__cluster_dims__\s*\(([\d\s,]*)\)[^;{{}}]*\b{name}\s*\(", code)
+        # The blocks of a cluster in x, y, z, of which the grid is a multiple.
+        self.cluster = tuple(int(n) for n in clusters[1].split(",") if n.strip()) if clusters else ()
+        definition = re.search(rf"\b{name}\s*\(", visible)
         # The line of the kernel's definition; 0 if it is in another file.
         self.definition_line = visible.count("\n", 0, definition.start()) + 1 if definition else 0
         self._library = _load_copy(binary.path)
@@ -181,6 +186,8 @@ class CpuProgram:
                 f"the YAML passes {len(arguments)}"
             )
         contents = [p.pack(n, a) for n, (p, a) in enumerate(zip(self.parameters, arguments, strict=True), start=1)]
+        if (nbytes := sum(map(len, contents))) > MAX_ARGUMENTS:
+            raise LaunchError(f"the arguments have {nbytes:,} bytes, {MAX_ARGUMENTS:,} are allowed")
         return [ctypes.create_string_buffer(content, len(content)) for content in contents]
 
     def set_constant(self, name: str, value: NDArray[Any]) -> None:
@@ -294,6 +301,8 @@ def _cxx_type(dtype: np.dtype[Any]) -> str:
         return "__nv_bfloat16"
     if dtype.name.startswith("float8"):
         return f"__nv_fp8_{dtype.name.removeprefix('float8_').removesuffix('fn')}"
+    if dtype.names:
+        return f"a structure of {dtype.itemsize} bytes"
     return _CXX_TYPES.get(f"{dtype.kind}{dtype.itemsize}", str(dtype))
 
 
