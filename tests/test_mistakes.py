@@ -203,6 +203,12 @@ def test_a_mistake_is_one_sentence(what, tmp_path):
     assert_mistake(tmp_path, arguments, *phrases)
 
 
+def test_a_link_to_nowhere_is_no_folder_for_results(tmp_path):
+    """It is named, not a file that would lie in it."""
+    (tmp_path / "link").symlink_to("nowhere")
+    assert_mistake(tmp_path, ["hydra.sweep.dir=link", *OF_OWN], "link: is a link to a folder that does not exist")
+
+
 IN_THE_WAY = {
     "a file": lambda path: path.write_text(""),
     "a link to nowhere": lambda path: path.symlink_to("/nonexistent/scratch"),

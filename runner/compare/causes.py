@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import math
-import re
+import shlex
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,8 +21,9 @@ from runner.display.text import absent, count, listed, one_line
 from runner.files import safe
 from runner.record.runs import flat
 
-_FOLDER = re.compile(r" '?hydra\.(sweep|run)\.dir=\S+| --config-(path|dir)[ =]\S+")
-"""Options that name folders are not causes, because the folders' contents are compared."""
+_FOLDER_OPTIONS = ("--config-path", "-cp", "--config-dir", "-cd")
+_FOLDERS = ("hydra.sweep.dir=", "hydra.run.dir=", *(f"{option}=" for option in _FOLDER_OPTIONS))
+"""Words that name folders are not causes, because the folders' contents are compared."""
 
 MEASURED = 0.02  # relative; a measured property of a device varies by less
 CONDITIONS = {"sm_mhz": "clock while measuring, median (MHz)", "temperature_c": "temperature, median (°C)"}
@@ -62,10 +63,25 @@ class FileChange:
     diff: str = ""  # unified; empty if only one run has the file, or if it is too large
 
 
+def _without_folders(command: str) -> str:
+    """A recorded command line without the words that name folders."""
+    try:
+        words = shlex.split(command)
+    except ValueError:  # of a folder that somebody edited
+        return command
+    values = {number + 1 for number, word in enumerate(words) if word in _FOLDER_OPTIONS}
+    options = {number - 1 for number in values}
+    kept = [w for n, w in enumerate(words) if n not in values | options and not w.startswith(_FOLDERS)]
+    return shlex.join(kept)
+
+
 def causes(base: Compared, comparisons: Sequence[Comparison]) -> Causes:
     """Find the differences between the baseline and the runs that were compared with it."""
     runs = [base, *(comparison.other for comparison in comparisons)]
-    environments = [{name: _FOLDER.sub("", value) for name, value in flat(run.environment)} for run in runs]
+    environments = [
+        {name: _without_folders(text) if name == "command" else text for name, text in flat(run.environment)}
+        for run in runs
+    ]
     names = dict.fromkeys(name for environment in environments for name in environment)
     entries = [
         (kind, name.removeprefix("devices."), tuple(environment.get(name, "") for environment in environments))

@@ -77,6 +77,8 @@ class Session:
             UsageError: The folder cannot be created, or `exactly` is set and the path exists and is not empty.
         """
         try:
+            if wanted.is_symlink() and not wanted.exists():
+                raise UsageError(f"{wanted}: is a link to a folder that does not exist")
             if exactly and wanted.exists() and (not wanted.is_dir() or any(wanted.iterdir())):
                 raise UsageError(f"hydra.sweep.dir={wanted}: not an empty folder; choose a new or an empty one")
             parents = tuple(p for p in wanted.absolute().parents if not p.exists())

@@ -35,6 +35,7 @@ def test_causes_come_in_the_order_of_likelihood(compare):
     [
         {**ENVIRONMENT, "started_utc": "2027-01-01T00:00:00Z", "resumed_utc": "2027-01-02T00:00:00Z", "host": "h"},
         {**ENVIRONMENT, "command": "python -m runner kernel=reduceShfl hydra.sweep.dir=outputs/elsewhere"},
+        {**ENVIRONMENT, "command": "python -m runner 'hydra.sweep.dir=a b/c' kernel=reduceShfl --config-path '/d e/f'"},
         environment(copy_gbps=4200.0),
         environment(noise={"device": "NVIDIA H200", "points": [{"median_us": 5, "alike_percent": 0.1}]}),
     ],
