@@ -21,7 +21,7 @@ from runner.compose import overrides as grammar
 from runner.compose.loading import SCHEME
 from runner.compose.names import CONF, by_name, nearest
 from runner.device.config import DeviceConfig
-from runner.device.kinds import KINDS, is_gpu, kind_of
+from runner.device.kinds import is_gpu, kind_of, require_compiler
 from runner.errors import KernelMistake, UsageError
 from runner.jobs.job import Job, Origin, read_kernel
 from runner.jobs.settings import LINES_DEFAULT, RACES_DEFAULT, ProfileConfig, TimingConfig, lines_setting
@@ -194,8 +194,7 @@ def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str],
     if not 0 <= plain["seed"] < 2**63:
         raise UsageError(f"seed={plain['seed']}: expected 0 to 2**63-1")
     compiler, device = plain["compiler"], composed.device
-    if compiler not in (names := [name for kind in KINDS.values() for name in kind.compilers]):
-        raise UsageError(f"compiler={compiler}: expected one of {', '.join(names)}")
+    require_compiler(compiler)
     if compiler == "nvrtc" and device.nvcc_options:
         raise UsageError(f"device.nvcc_options={device.nvcc_options}: only nvcc takes these, not compiler=nvrtc")
     if plain["on_cpu"] and not is_gpu(kind_of(device)):

@@ -59,5 +59,6 @@ class DeviceConfig:
             ("schedules", 1 <= self.schedules <= MAX_SCHEDULES, f"1 to {MAX_SCHEDULES}"),
             ("same_value_races", self.same_value_races in SAME_VALUE_RACES, f"one of {', '.join(SAME_VALUE_RACES)}"),
         ):
-            if not in_range:
-                raise UsageError(f"device.{name}={getattr(self, name)}: expected {expected}")
+            value = getattr(self, name)
+            if not in_range or (isinstance(getattr(type(self), name), int) and not isinstance(value, int)):
+                raise UsageError(f"device.{name}={value}: expected {expected}")

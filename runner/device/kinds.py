@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
-from runner.errors import DeviceUnavailable
+from runner.errors import DeviceUnavailable, UsageError
 
 if TYPE_CHECKING:
     from runner.device import Compiler, Device, DeviceInfo, Requirements
@@ -189,6 +189,13 @@ def kind_of(config: DeviceConfig) -> str:
 def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str = "") -> Compiler:
     """The named compiler for an open device, by default the kind's first one; for the parent process."""
     return backend(info.kind).compiler_for(config, info, compiler or next(iter(KINDS[info.kind].compilers), ""))
+
+
+def require_compiler(name: object) -> None:
+    """Raise UsageError if no kind of device has a compiler of this name."""
+    names = list(dict.fromkeys(name for kind in KINDS.values() for name in kind.compilers))
+    if name not in names:
+        raise UsageError(f"compiler={name}: expected one of {', '.join(names)}")
 
 
 def processor() -> str:

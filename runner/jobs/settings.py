@@ -64,6 +64,8 @@ class TimingConfig(Protocol):
         for name, (least, most) in LIMITS.items():
             if not least <= (value := getattr(self, name)) <= most:  # also refuses NaN
                 raise UsageError(f"timing.{name}={value}: expected {least} to {most}")
+            if isinstance(getattr(type(self), name), int) and not isinstance(value, int):  # of a damaged folder
+                raise UsageError(f"timing.{name}={value}: expected an integer")
         if self.max_samples < self.min_samples:
             raise UsageError(f"timing.max_samples={self.max_samples}: expected min_samples={self.min_samples} or more")
 

@@ -18,6 +18,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from runner.device.config import DeviceConfig
+from runner.device.kinds import require_compiler
 from runner.errors import UsageError
 from runner.files import limited, limited_yaml
 from runner.jobs.job import LAUNCHERS, Job, Origin, read_kernel
@@ -172,6 +173,7 @@ def _job(number: int, entry: Mapping[str, Any], kernel: Kernel, origin: Origin) 
     settings = dict(entry["asked"])
     settings.pop("recording", None)  # of older versions
     compiler, timing = settings.pop("compiler"), TimingConfig(**settings.pop("timing"))
+    require_compiler(compiler)
     stages = {
         "lines": lines_setting(settings.pop("lines", True)),
         "racecheck": settings.pop("racecheck", RACES_NONE),  # older folders have no races to look for
