@@ -252,3 +252,12 @@ def test_a_width_of_nothing_is_not_taken_for_a_terminal_s(tmp_path):
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert "no run" in (done.stdout + done.stderr).lower(), done
+
+
+def test_warnings_as_errors_are_no_lines_of_a_sweep(tmp_path):
+    """Neither the program nor its worker leaves anything open at its end."""
+    command = [sys.executable, "-m", "runner", "kernel=bcast", "device=cpu", "lines=none", "racecheck=none", "--quiet"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment(PYTHONWARNINGS="error"), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")

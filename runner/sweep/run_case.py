@@ -89,6 +89,7 @@ def serve(descriptor: int) -> None:
         return  # the parent is gone
     finally:
         device.close()
+        pipe.close()
 
 
 def _open_pipe(descriptor: int) -> Pipe:
