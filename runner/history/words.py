@@ -77,7 +77,7 @@ def matching(cases: Sequence[Case], words: Sequence[str], where: str) -> list[Ca
         where: The folder of the runs, for messages.
 
     Raises:
-        UsageError: A word asks for a column that no case has.
+        UsageError: A word asks for a column that no case has, or compares with a text.
     """
     questions = [_question(word.lower(), cases, where) for word in words]
     return [case for case in cases if all(holds(case) for holds in questions)]
@@ -100,6 +100,8 @@ def _question(word: str, cases: Sequence[Case], where: str) -> Callable[[Case], 
     parts = _QUESTION.fullmatch(word)
     name, sign, wanted = parts.groups() if parts else ("", "", "")
     if name and any(name in case.texts for case in cases):
+        if sign in _OF_NUMBERS and isinstance(as_value(wanted), str):
+            raise UsageError(f"{word}: expected a number after {sign}, not '{wanted}'")
         return lambda case: _holds(name, sign, wanted, case.texts.get(name, ""))
     if any(word in case.text for case in cases):
         return lambda case: word in case.text

@@ -117,6 +117,7 @@ MISTAKES = {
     "a pattern without a run": (["outputs/x*"], "outputs/x*: no run folder is there"),
     "a folder without a run": (["empty"], "empty: no run folder is there"),
     "a text that no case has": (["nowhere"], "nowhere: there is no such folder, and no case below outputs has this text"),
+    "a text to compare with": (["size<<3"], "size<<3: expected a number after <, not '<3'"),
     "a column that no case has": (["colour=red"], "colour=red: no case has the column colour; available: kernel, size,"),
     "an option without a value": (["--to"], "--to: expected one argument"),
 }  # fmt: skip
