@@ -226,6 +226,7 @@ A = "- {name: in, role: in, dtype: int32, shape: size, fill: index}"
 OUT = "\n  - {name: out, role: out, dtype: int32, shape: size}"
 ARGUMENTS = {
     "a list of words": ("[in, out]", "mine.yaml: arguments[0]: expected a mapping (key: value), not 'in'"),
+    "a word for a list": ("false", "mine.yaml: arguments: expected a list, not 'false'"),
     "keys with values": ("{in: 1}", "mine.yaml: arguments: expected a list"),
     "no name": ("[{role: in}]", "mine.yaml: arguments[0]: the key 'name' is missing"),
     "an unknown role": (f"\n  {A.replace('role: in', 'role: input')}", "arguments[0]: role: 'input' is not a valid role; allowed: in, out"),

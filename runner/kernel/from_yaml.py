@@ -101,7 +101,8 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None, own: Mapping[
     d.choices = {p.name: p.allowed for p in parameters if p.kind is Kind.CHOICE and p.allowed}
     d.structs = structs(d)
     d.arrays = array_types(d, parameters)
-    d.scalars = {str(a["name"]) for a in d.raw["arguments"] if isinstance(a, dict) and {"name", "scalar"} <= a.keys()}
+    given = [a for a in d.sequence("arguments") if isinstance(a, dict)]
+    d.scalars = {str(a["name"]) for a in given if {"name", "scalar"} <= a.keys()}
     d.shapes = array_shapes(d)
     d.let = _definitions(d)
     parameters = yaml_parameters.read_expressions(d, parameters)

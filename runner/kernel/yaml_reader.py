@@ -218,7 +218,9 @@ class Reader:
 
     def sequence(self, key: str) -> list[Any]:
         """The list under `key`; empty if `key` is missing."""
-        value = self.raw.get(key) or []
+        value = self.raw.get(key)
+        if value is None:
+            return []
         if not isinstance(value, list):
             raise UsageError(f"{self.where}: {key}: expected a list, not {shown(value)}")
         return value
