@@ -97,9 +97,9 @@ def small_cases(case: Case) -> list[Case] | str:
     """Find small cases of the same variant, each to be looked at if the ones before it have no finding.
 
     Returns:
-        The case itself if it is small or no other size is allowed; unless that has an odd number of elements, the
-        smallest case with enough blocks, which has one if the constraints allow it; or the reason why every size is too
-        large for the checked device.
+        The case itself if it is small or no other size is allowed. Then, unless its number of elements is odd, the
+        smallest case with enough blocks, with an odd number if the constraints allow it. Or the reason why every size
+        is too large for the checked device.
     """
     reason = _too_large(case)
     own = [case] if _elements(case) <= SMALL_ELEMENTS and not reason else []
