@@ -91,3 +91,16 @@ def test_a_file_that_hides_the_program_is_told(tmp_path, name):
     assert done.stderr == f"runner: {name} in this folder runs in place of `python -m runner`; write `runner` here\n"
     path.unlink()
     assert not subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60, check=True).stderr
+
+
+def test_a_text_that_controls_a_terminal_is_escaped(mine, tmp_path):
+    """A stranger's YAML may not move the cursor or colour what it says."""
+    arguments = [{**KERNEL["arguments"][0], "passed": "\0\x1b[31mred\a\x9b\r\u202e"}, *KERNEL["arguments"][1:]]
+    (mine / "mine.yaml").write_text(yaml.safe_dump({**KERNEL, "arguments": arguments}))
+    code, lines = check(tmp_path)
+    assert code == 1
+    assert all(line.isprintable() for line in lines)
+    for words in (("show", "--config-dir", "mine"), ("--help", "--config-dir", "mine")):
+        shown = run(tmp_path, *words).out
+        assert "\x1b" not in shown
+        assert "cannot be run: mine.yaml" in shown

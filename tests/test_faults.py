@@ -330,3 +330,47 @@ def test_what_is_right_in_each_order_is_no_hazard(on_cpu, kernel, name):
     """Blocks that draw their turn, and floats that atomics add up in another order, with other roundings."""
     outcome = on_cpu.run(kernel(name), samples=1)
     assert (outcome.status, outcome.reason) == ("ok", "")
+
+
+HIDDEN = {  # what hides a NaN, or a large integer, that a lane reads from one that has left
+    "a maximum": ("float32", "fmaxf(v, o)", "max"),
+    "a minimum": ("float32", "fminf(v, o)", "min"),
+    "a comparison": ("float32", "o > v ? o : v", "max"),
+    "a minimum of integers": ("int32", "min(v, o)", "min"),
+    "a maximum of integers": ("int32", "max(v, o)", "max"),
+}
+
+
+@pytest.mark.parametrize("what", HIDDEN)
+def test_a_result_that_an_undefined_read_decides_is_never_right(what, bench, tmp_path):
+    """The last warp has 8 threads: lanes 0 to 7 read some that have left, and the result depends on these."""
+    dtype, combined, reduced = HIDDEN[what]
+    (tmp_path / "reduces.yaml").write_text(
+        f"parameters: {{block: 64, size: 1000}}\n"
+        f"arguments:\n"
+        f"  - {{name: x, role: in, dtype: {dtype}, shape: size, fill: random}}\n"
+        f"  - {{name: y, role: out, dtype: {dtype}, shape: 'ceil_div(size, 32)'}}\n"
+        f"  - {{name: n, scalar: int32, value: size}}\n"
+        f"grid: ceil_div(size, block)\n"
+        f"let: {{left: size % 32, whole: size - size % 32}}\n"
+        f"constraints: {{left > 0: a warp that is not full}}\n"
+        f"reference: {{y: 'concatenate({reduced}(reshape(x[:whole], whole // 32, 32), axis=1), "
+        f"reshape({reduced}(x[whole:]), 1))'}}\n"
+    )
+    scalar = {"float32": "float", "int32": "int"}[dtype]
+    (tmp_path / "reduces.cu").write_text(
+        f"__global__ void reduces(const {scalar}* x, {scalar}* y, int n)\n"
+        "{\n"
+        "    const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "    if (i >= n) return;\n"
+        f"    {scalar} v = x[i];\n"
+        "    for (int d = 16; d; d >>= 1) {\n"
+        f"        const {scalar} o = __shfl_down_sync(0xffffffff, v, d);\n"
+        f"        v = {combined};\n"
+        "    }\n"
+        "    if (threadIdx.x % 32 == 0) y[i / 32] = v;\n"
+        "}\n"
+    )
+    outcome = bench.run(case_of(read_kernel(tmp_path / "reduces.yaml")))
+    assert outcome.status in ("hazard", "mismatch")
+    assert outcome.status == "mismatch" or "lanes read undefined values, which differ in each order" in outcome.reason

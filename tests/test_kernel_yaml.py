@@ -216,6 +216,8 @@ KEYS = {
     "a number for the macros": ({"macros": "5"}, "mine.yaml: macros: '5': expected a name of letters, digits and _, or {NAME: expression}"),
     "a list for a macro": ({"macros": "[[BLOCK]]"}, "expected a name of letters, digits and _, or {NAME: expression}"),
     "a metric without a value": ({"metrics": "{m: 1 / 0}"}, "mine.yaml: metrics.m: '1 / 0' cannot be evaluated: division by zero"),
+    "a kind that is none of a parameter of everyone": ({"parameters": "{block: {default: 1, kind: antigravity.x}}"}, "'antigravity.x' is not a valid kind; allowed: integer"),
+    "an empty text for metrics": ({"metrics": "''"}, "mine.yaml: metrics: expected a mapping (key: value), not ''"),
     "no allowed value": ({"parameters": "{mine: {default: 1, allowed: []}}"}, "parameters.mine: allowed: expected at least one value"),
     "no launch": ({"launches": "[]"}, "mine.yaml: launches: expected at least one step"),
     "infinity for a name": ({"parameters": "{inf: 3}"}, "mine.yaml: parameters: 'inf' is a keyword or a function"),

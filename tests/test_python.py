@@ -46,6 +46,16 @@ def test_the_page_is_true(runner, tmp_path, monkeypatch, capsys):
         (lambda: run.samples(None), "expected a row of `table` or the id of a case, not NoneType"),
         (lambda: run.samples(table), "expected a row of `table` or the id of a case, not DataFrame"),
         (lambda: face.runs("outputs", 3), "expected a folder or a pattern, and words as text"),
+        (lambda: face.runs(10**5000), r"runs\(int\): expected a folder or a pattern"),
+        (lambda: face.open(10**5000), "open: expected a folder or a name such as 'latest', not int"),
+        (
+            lambda: face.open(ROOT / "tests" / "h200_sweep").best(by=["gbps"]),
+            "by: expected the name of a column or a metric, not list",
+        ),
+        (
+            lambda: face.open(ROOT / "tests" / "h200_sweep").compare(5),
+            "compare: expected a run, a folder or a name, not int",
+        ),
         (lambda: run.best(by="speed"), "rank_by=speed"),
         (lambda: face.open("latest~7"), "only 4 runs"),
         (lambda: face.open(tmp_path), "not a run folder"),

@@ -64,3 +64,24 @@ def test_too_much_memory_costs_its_own_row(device, runner):
     rows = pd.read_csv(done.folder / "results.csv")
     assert list(rows["status"]) == ["ok", "out_of_memory", "ok"]
     assert f"the arrays need {2**43 * 4 + 4} bytes" in rows["reason"][1]
+
+
+ALLOCATES = "__global__ void allocates(float* y) { for (;;) { char* p = (char*)malloc(64 << 10); if (p) { p[0] = 1; free(p); } } }\n"
+RIGHT = "__global__ void right(float* y) { y[threadIdx.x] = 1; }\n"
+YAML = "arguments: [{name: y, role: out, dtype: float32, shape: block}]\nparameters: {block: 32}\ngrid: 1\nreference: {y: 'full(1, block)'}\n"
+
+
+def test_a_kernel_that_is_ended_within_malloc_leaves_no_lock(runner, tmp_path):
+    """The C library's lock would stop the reference, the next kernel or the runner itself; so that process is ended."""
+    (tmp_path / "own" / "kernel").mkdir(parents=True)
+    for name, text in (("allocates", ALLOCATES), ("right", RIGHT)):
+        (tmp_path / "own" / "kernel" / f"{name}.cu").write_text(text)
+        (tmp_path / "own" / "kernel" / f"{name}.yaml").write_text(YAML)
+    blocks = "block=" + ",".join(map(str, range(32, 320, 32)))
+    done = runner(
+        "--config-dir", tmp_path / "own", "kernel=allocates,right", blocks, "device=cpu", "device.time_limit_s=0.3"
+    )
+    rows = pd.read_csv(done.folder / "results.csv")
+    assert set(rows[rows["kernel"] == "allocates"]["status"]) == {"timeout"}
+    assert all("still running after" in reason for reason in rows[rows["kernel"] == "allocates"]["reason"])
+    assert set(rows[rows["kernel"] == "right"]["status"]) == {"ok"}

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 import pytest
-from support import ROOT, constant
+from support import ROOT, Bench, constant
 
 from runner.device import Source
+from runner.device.checked.device import CheckedDevice
+from runner.device.cpu.build import CpuCompiler
+from runner.errors import Hazard
 
 FILE = ROOT / "tests" / "kernels" / "cuda" / "wmma.cu"
 SHAPES = ((16, 16, 16), (32, 8, 16), (8, 32, 16))
@@ -115,3 +118,37 @@ def rounded_to_tf32(x: np.ndarray) -> np.ndarray:
     """To 10 bits of fraction, ties away from zero; written without regard for bits."""
     last_place = np.ldexp(1.0, np.frexp(x)[1] - 11)
     return (np.copysign(np.floor(np.abs(x) / last_place + 0.5), x) * last_place).astype(np.float32)
+
+
+STORED = """
+#include <mma.h>
+using namespace nvcuda;
+extern "C" __global__ void kernel(const half* x, float* y)
+{
+    __shared__ __align__(32) float s[256];
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> b;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> c;
+    wmma::fill_fragment(c, 0.f);
+    wmma::load_matrix_sync(a, x, 16);
+    wmma::load_matrix_sync(b, x, 16);
+    wmma::mma_sync(c, a, b, c);
+    wmma::store_matrix_sync(s, c, 16, wmma::mem_row_major);
+    %s
+    for (int k = threadIdx.x; k < 256; k += 32) y[k] = s[k];
+}
+"""
+
+
+def test_a_stored_fragment_is_read_after_a_barrier(tmp_path):
+    """Which lane stores which element is open, so lanes read what others have stored; PTX orders that by a barrier only."""
+    checked = Bench(CheckedDevice(threads=1), CpuCompiler(checked=True))
+    path, arrays = tmp_path / "own.cu", (np.zeros(256, np.float16), np.zeros(256, np.float32))
+    for barrier in ("__syncwarp();", ""):
+        path.write_text(text := STORED % barrier)
+        source = Source(path, text, "kernel")
+        if barrier:
+            checked.call(source, *arrays)
+            continue
+        with pytest.raises(Hazard, match=r"own\.cu:16: race \(read after write\) on shared 's'"):
+            checked.call(source, *arrays)

@@ -14,7 +14,9 @@ from runner.record import runs
 
 
 def open_run(name: str | Path) -> Run:
-    """Open a run by its folder, `latest`, or `latest~1` for the one before it."""
+    """Open a run by its folder, `latest`, or `latest~1` for the one before it. Raises UsageError if there is none."""
+    if not isinstance(name, str | Path):
+        raise UsageError(f"open: expected a folder or a name such as 'latest', not {type(name).__name__}")
     return Run(runs.find_one(str(name)))
 
 
@@ -29,7 +31,8 @@ def find_runs(pattern: str | Path, *words: str) -> list[Run]:
         UsageError: There is no such folder, no run matches the pattern, or a word asks for an unknown column.
     """
     if not isinstance(pattern, str | Path) or not all(isinstance(word, str) for word in words):
-        raise UsageError(f"runs{(pattern, *words)!r:.80}: expected a folder or a pattern, and words as text")
+        kinds = ", ".join(type(each).__name__ for each in (pattern, *words))
+        raise UsageError(f"runs({kinds}): expected a folder or a pattern, and words as text")
     text = str(pattern)
     root = Path(text)
     if root == runs.OUTPUTS or (root.is_dir() and not runs.is_run(root)):

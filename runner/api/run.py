@@ -145,6 +145,8 @@ class Run:
         Returns:
             Rows of `table` with the column `tied`, the number of further cases that are statistically equal.
         """
+        if not isinstance(by, str):
+            raise UsageError(f"by: expected the name of a column or a metric, not {type(by).__name__}")
         run = self._run
         groups = ranking.fastest(run.ranked_by(criterion(run.plan, by)) if by else run)
         rows = self.table.loc[[group.fastest["row"] for group in groups]]
@@ -156,6 +158,8 @@ class Run:
         Args:
             baseline: The earlier run, its folder, or `latest~1` and the like.
         """
+        if not isinstance(baseline, Run | str | Path):
+            raise UsageError(f"compare: expected a run, a folder or a name, not {type(baseline).__name__}")
         before = baseline if isinstance(baseline, Run) else Run(runs.find_one(str(baseline)))
         with runs.reading(f"{before.path}, {self.path}"):
             base, after = compared.united(list(compared.read([before.path, self.path])))

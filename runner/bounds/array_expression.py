@@ -41,7 +41,7 @@ class ArrayExpression(Formula):
         ast.List: "a list; write an array, such as arange(n), or stack(a, b)",
     }  # fmt: skip
     ELSEWHERE: ClassVar[Mapping[str, str]] = {
-        "ceil_div": " (of arrays, write (a + b - 1) // b)",
+        "ceil_div": " (of arrays, write (a + b - 1) // b; give its result of parameters a name under 'let')",
         **dict.fromkeys(("itemsize", "popcount"), " (of parameters alone; give its result a name under 'let')"),
     }
 

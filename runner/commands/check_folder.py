@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from runner import interruption
-from runner.cli import FAILED, Options
+from runner.cli import FAILED, Options, printable
 from runner.compose import app
 from runner.compose.arguments import read
 from runner.compose.group_files import FILES
@@ -45,7 +45,7 @@ def check(folder: str) -> int:
             wrong |= dict.fromkeys(_mistakes(group, path, folder))
             progress.step()
     for mistake in wrong:
-        sys.stdout.write(f"{mistake}\n")
+        sys.stdout.write(f"{printable(mistake)}\n")  # a stranger's text may control a terminal
     numbers = Counter(group for group, _ in files)
     read_files = ", ".join(count(number, group).replace("familys", "families") for group, number in numbers.items())
     sys.stdout.write(f"{folder}: {read_files}: {count(len(wrong), 'mistake') if wrong else 'no mistake'}\n")

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from runner.cli import printable
 from runner.compose import arguments, schema
 from runner.compose.group_files import FILES, check_kernel, is_composed
 from runner.compose.names import CONF, by_name, files, filled
@@ -32,7 +33,7 @@ def choices(folders: Sequence[Path]) -> str:
     lines += ["experiments: runner experiment=NAME", *_table((name, _comment(path)) for name, path in experiments), ""]
     lines += [filled(group, by_name(folders, group)) for group in FILES if group not in ("kernel", "experiment")]
     lines += [filled("parameters", schema.parameter_names()), filled("further keys", schema.further_keys())]
-    lines += [f"cannot be run: {mistake}" for mistake in mistakes_in(folders)]
+    lines += [f"cannot be run: {printable(mistake)}" for mistake in mistakes_in(folders)]
     return "\n".join([*lines, "", "runner show NAME prints a YAML merged with its family's.", ""])
 
 

@@ -10,6 +10,8 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from runner.cli import printable
+
 _PACKAGE = Path(__file__).resolve().parents[1]
 _CHECKOUT_CONF = _PACKAGE.parent / "conf"
 # A checkout has the configuration beside the package; a wheel has it inside.
@@ -44,7 +46,7 @@ def help_text(folders: Sequence[Path], mistakes: Iterable[str] = ()) -> str:
         folders: The configuration folders, the primary one last.
         mistakes: Sentences on kernels that cannot be run. The first `MAX_MISTAKES` are shown.
     """
-    lines = [f"cannot be run: {mistake}" for mistake in mistakes]
+    lines = [f"cannot be run: {printable(mistake)}" for mistake in mistakes]
     if hidden := len(lines[MAX_MISTAKES:]):
         lines[MAX_MISTAKES:] = [f"{hidden} more cannot be run; `runner show` lists them"]
     return "\n".join([_HELP, filled("kernels", by_name(folders, "kernel")), *lines, "", _END, ""])

@@ -11,6 +11,7 @@ from hydra.core.config_loader import ConfigLoader
 from omegaconf import DictConfig, OmegaConf
 
 from runner import report
+from runner.cli import printable
 from runner.compose import checks, schema, zipped
 from runner.compose import overrides as grammar
 from runner.compose.composer import Composer, kernel_of
@@ -132,7 +133,7 @@ def _report_left_out_and_replaced(
 ) -> None:
     """Report kernels that are left out, parameters without effect, and kernels that replace the runner's own."""
     for mistake in mistakes.values():
-        progress.warn(f"{mistake}; this kernel is left out")
+        progress.warn(f"{printable(str(mistake))}; this kernel is left out")
     overridden = {override.partition("=")[0] for overrides in job_overrides for override in overrides}
     read = {name for job in plan for name, _ in job.case.parameters}
     for name in sorted(overridden & set(schema.parameter_names()) - read):

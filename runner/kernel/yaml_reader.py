@@ -163,7 +163,8 @@ class Reader:
 
     def below(self, key: str) -> Reader:
         """The level below `key`; an empty one if `key` is missing."""
-        return self.level(key, self.raw.get(key) or {})
+        given = self.raw.get(key)
+        return self.level(key, {} if given is None else given)
 
     def each(self, key: str) -> Iterator[Reader]:
         """The entries of a list, each as a level."""

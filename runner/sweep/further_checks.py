@@ -213,7 +213,8 @@ def check_other_orders(work: Work, trial: Trial, outcome: Outcome, spent_s: floa
                 return dataclasses.replace(outcome, status="hazard", reason=str(all_of_it), findings=all_of_it.findings)
             reason = f"correct in order, but {words} {e}" if right else ""
         if reason:
-            reason = f"the result depends on the order in which lanes, warps and blocks run: {reason}"
+            undefined = "; lanes read undefined values, which differ in each order" if outcome.undefined_reads else ""
+            reason = f"the result depends on the order in which lanes, warps and blocks run: {reason}{undefined}"
             return dataclasses.replace(outcome, status="hazard", reason=reason, mismatches=mismatches)
     return outcome
 

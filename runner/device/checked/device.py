@@ -63,7 +63,7 @@ class CheckedDevice(CpuDevice):
             sequence.append(launches[-1])
         error = ""
         try:
-            report = PreparedSequence(sequence, self.printed).run()
+            report = self._run(PreparedSequence(sequence, self.printed))
         except Hazard as e:
             error = str(e)
         findings = tuple(f for c in launches for f in c.findings if not (f.same_value and self._ignore_same_value))

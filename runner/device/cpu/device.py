@@ -60,7 +60,7 @@ class CpuDevice(Device):
     """
 
     kind = CPU
-    usable = True  # a failed launch leaves nothing behind
+    usable = True  # a failed launch leaves nothing behind, but one that took too long may
     survives_errors = True
     memory = HostMemory()
 
@@ -107,7 +107,14 @@ class CpuDevice(Device):
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
         """Launch once. Raises Hazard if the kernel breaks one of CUDA's rules."""
-        return self._diagnostics(self._prepare(launch, time_limit).run())
+        return self._diagnostics(self._run(self._prepare(launch, time_limit)))
+
+    def _run(self, prepared: PreparedSequence) -> LaunchReport:
+        try:
+            return prepared.run()
+        except LaunchTimeout:
+            self.usable = False  # a thread that was ended may have held a lock of the C library, such as malloc's
+            raise
 
     def _diagnostics(self, report: LaunchReport) -> LaunchDiagnostics:
         printed = min(report.printed_bytes, PRINTED_BYTES - 1)
@@ -124,7 +131,7 @@ class CpuDevice(Device):
         samples = np.empty(len(launches), np.float64)
         for i, launch in enumerate(launches):
             prepare(launch)
-            samples[i] = prepared[id(launch)].run().seconds * 1e6
+            samples[i] = self._run(prepared[id(launch)]).seconds * 1e6
             accept(launch)
         return Timed(samples, np.zeros(len(launches)))
 

@@ -20,7 +20,7 @@ inline void block_barrier(Call call) { ::__syncthreads(call.line, call.file); }
 template <class T>
 inline T undefined() {
     T value;
-    const uint32_t poison = 0x7FFBADC0;  // as collectives.cpp has it
+    const uint32_t poison = 0x7FFBADC0;  // as collectives.cpp has it in the usual order
     unsigned char* const bytes = reinterpret_cast<unsigned char*>(&value);
     for (size_t i = 0; i < sizeof value; ++i) bytes[i] = (unsigned char)(poison >> (8 * (i % 4)));
     return value;
