@@ -32,17 +32,10 @@ class Missing:
 
 
 def command(folder: Path, *words: str) -> str:
-    """The command line of `runner profile` for a run.
-
-    A folder below outputs/ is named, one below the working folder by its path; elsewhere dots stand for the path, which
-    a report does not tell.
-    """
-    path, here = folder.resolve(), Path.cwd()
-    if path.parent.parent.name == runs.OUTPUTS.name:
-        known = path.name
-    else:
-        known = str(path.relative_to(here)) if path.is_relative_to(here) else f".../{path.name}"
-    return f"python -m runner profile {shlex.quote(known)} {' '.join(words)}"
+    """The command line of `runner profile` for a run, by its folder's name; dots stand for the path to it elsewhere."""
+    path = folder.resolve()
+    where = "" if path.parent.parent.name == runs.OUTPUTS.name else ".../"
+    return f"python -m runner profile {where}{shlex.quote(path.name)} {' '.join(words)}"
 
 
 def for_mismatches(run: Run) -> str:

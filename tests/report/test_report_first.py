@@ -11,7 +11,6 @@ from runner.record.run import read
 from runner.report import bottlenecks, build, checks, counted, ranked
 from runner.report.answers import first_screen
 from runner.report.findings import judge
-from runner.report.missing import command
 from runner.stages.lines import costs as lines
 from runner.stages.lines.costs import LineCost
 from runner.stages.races.variants import NOT_READY
@@ -159,17 +158,6 @@ def test_a_command_in_an_answer_looks_like_one(run_folder):
     rows = [runs.row() | runs.timing(9, 2**24) | {"races_skipped": NOT_READY}]
     text = build(run_folder(rows, columns=[*runs.COLUMNS, "races_skipped"])).read_text()
     assert "<code>python -m runner profile .../03-04-05-reduce races</code> looks for them" in text
-
-
-def test_a_command_names_a_run_below_the_working_folder_by_its_path(run_folder, monkeypatch):
-    """So it can be copied. Below outputs/ the folder's name is enough, and a path elsewhere is not told."""
-    folder = run_folder([runs.row()])
-    assert command(folder, "races") == "python -m runner profile .../03-04-05-reduce races"
-    monkeypatch.chdir(folder.parents[1])
-    assert command(folder, "races") == f"python -m runner profile {folder.relative_to(folder.parents[1])} races"
-    outputs = folder.parents[1] / "outputs" / "2026-11-28"
-    outputs.mkdir(parents=True)
-    assert command(folder.rename(outputs / "run"), "races") == "python -m runner profile run races"
 
 
 def test_a_bar_names_the_line_where_one_is_known():
