@@ -137,7 +137,8 @@ def explain_missing(source: Source, function: str, reason: str) -> str:
     types = (", ".join(p.type + "*" * p.pointers for p in k.parameters) for k in declared if k.name == name)
     if len(overloads := dict.fromkeys(f"{name}({names})" for names in types)) > 1:  # one may be declared alone
         return f"which '{name}'? Name one by its parameters, too: {', '.join(overloads)}"
-    if re.search("unable to deduce|overloaded", reason) and overloads:  # such as `index`, which the C library has
+    plain = function.removeprefix("::") == name and bool(overloads)
+    if plain and re.search("unable to deduce|overloaded", reason):  # such as `index`, which the C library has
         by_types = next(iter(overloads))
         return f"'{name}' is the name of a host function, too; write function: \"{by_types}\" in the YAML"
     if re.search("incomplete type|implicit instantiation of undefined", reason):
