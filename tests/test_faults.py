@@ -199,7 +199,9 @@ def test_a_reference_that_empties_its_inputs_does_not_empty_the_cases(bench, tmp
 def test_a_reference_sets_warnings_for_itself_alone(bench, tmp_path):
     """A filter that it sets, when it is imported or called, is gone afterwards: other kernels have the same process."""
     filters = list(warnings.filters)
-    body = "warnings.simplefilter('error')\n    return {'out': np.ones(4)}\nimport warnings\nwarnings.simplefilter('error')"
+    change = "warnings.simplefilter('always', {})"
+    when_called, when_imported = change.format("BytesWarning"), change.format("FutureWarning")
+    body = f"{when_called}\n    return {{'out': np.ones(4)}}\nimport warnings\n{when_imported}"
     assert bench.run(case_of(reference(tmp_path, body))).status == "ok"
     assert warnings.filters == filters
 

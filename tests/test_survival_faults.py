@@ -66,21 +66,43 @@ def test_too_much_memory_costs_its_own_row(device, runner):
     assert f"the arrays need {2**43 * 4 + 4} bytes" in rows["reason"][1]
 
 
-ALLOCATES = "__global__ void allocates(float* y) { for (;;) { char* p = (char*)malloc(64 << 10); if (p) { p[0] = 1; free(p); } } }\n"
-RIGHT = "__global__ void right(float* y) { y[threadIdx.x] = 1; }\n"
-YAML = "arguments: [{name: y, role: out, dtype: float32, shape: block}]\nparameters: {block: 32}\ngrid: 1\nreference: {y: 'full(1, block)'}\n"
+ALLOCATES = """
+__global__ void allocates(float* y)
+{
+    for (int k = 0; k < 100000; ++k) {
+        char* p = (char*)malloc(1 << 20);
+        if (!p) break;
+        p[0] = p[4096] = 1;
+    }
+    y[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+}
+"""
+RIGHT = """
+__global__ void right(float* y)
+{
+    __shared__ float s[1024];
+    s[threadIdx.x] = 1;
+    __syncthreads();
+    y[blockIdx.x * blockDim.x + threadIdx.x] = s[blockDim.x - 1 - threadIdx.x];
+}
+"""
+EIGHT_BLOCKS = """
+parameters: {block: 32}
+arguments: [{name: y, role: out, dtype: float32, shape: 8 * block}]
+grid: 8
+reference: {y: 'full(1, 8 * block)'}
+"""
 
 
 def test_a_kernel_that_is_ended_within_malloc_leaves_no_lock(runner, tmp_path):
-    """The C library's lock would stop the reference, the next kernel or the runner itself; so that process is ended."""
+    """The C library's lock would stop the launches that follow, so these get a process of their own."""
     (tmp_path / "own" / "kernel").mkdir(parents=True)
     for name, text in (("allocates", ALLOCATES), ("right", RIGHT)):
         (tmp_path / "own" / "kernel" / f"{name}.cu").write_text(text)
-        (tmp_path / "own" / "kernel" / f"{name}.yaml").write_text(YAML)
-    blocks = "block=" + ",".join(map(str, range(32, 320, 32)))
-    done = runner(
-        "--config-dir", tmp_path / "own", "kernel=allocates,right", blocks, "device=cpu", "device.time_limit_s=0.3"
-    )
+        (tmp_path / "own" / "kernel" / f"{name}.yaml").write_text(EIGHT_BLOCKS)
+    limit = "device.time_limit_s=0.5"
+    folder = tmp_path / "own"
+    done = runner("--config-dir", folder, "kernel=allocates,right", "block=32,64,96,128", "device=cpu", limit)
     rows = pd.read_csv(done.folder / "results.csv")
     assert set(rows[rows["kernel"] == "allocates"]["status"]) == {"timeout"}
     assert all("still running after" in reason for reason in rows[rows["kernel"] == "allocates"]["reason"])

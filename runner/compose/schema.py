@@ -27,7 +27,7 @@ from runner.jobs.job import Job, Origin, read_kernel
 from runner.jobs.settings import LINES_DEFAULT, RACES_DEFAULT, ProfileConfig, TimingConfig, lines_setting
 from runner.kernel.case import Case
 from runner.kernel.declaration import VOCABULARY, Kernel, canonical
-from runner.kernel.metrics import RATES_OF, TIME, Metric, merged, require_rankable
+from runner.kernel.metrics import TIME, Metric, merged, require_rankable
 from runner.kernel.resolve import make
 from runner.kernel.yaml_parameters import require_parameter_name
 from runner.kernel.yaml_reader import MAX_PARAMETERS, read_parameters
@@ -207,9 +207,10 @@ def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str],
             canonical(name, kind, plain[name])
     case = _case(composed.kernel, plain)
     metrics = composed.metrics_of(case)
-    amounts = (composed.kernel.bytes_read or composed.kernel.bytes_written, composed.kernel.operations)
-    declared = [name for name, amount in zip(RATES_OF, amounts, strict=True) if amount is not None]
-    require_rankable(plain["rank_by"], metrics, f"kernel {composed.kernel.name}", declared)
+    kernel = composed.kernel
+    amounts = {"bytes": kernel.bytes_read or kernel.bytes_written, "operations": kernel.operations}
+    declared = [name for name, amount in amounts.items() if amount is not None]
+    require_rankable(plain["rank_by"], metrics, f"kernel {kernel.name}", declared)
     shared = case, device, composed.timing, compiler, number, composed.origin, metrics, plain["rank_by"]
     return Job(*shared, lines=lines_setting(plain["lines"]), racecheck=plain["racecheck"], profile=composed.profile)
 

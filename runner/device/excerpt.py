@@ -137,10 +137,9 @@ def explain_missing(source: Source, function: str, reason: str) -> str:
     types = (", ".join(p.type + "*" * p.pointers for p in k.parameters) for k in declared if k.name == name)
     if len(overloads := dict.fromkeys(f"{name}({names})" for names in types)) > 1:  # one may be declared alone
         return f"which '{name}'? Name one by its parameters, too: {', '.join(overloads)}"
-    plain = function.removeprefix("::") == name and bool(overloads)
-    if plain and re.search("unable to deduce|overloaded", reason):  # such as `index`, which the C library has
-        by_types = next(iter(overloads))
-        return f"'{name}' is the name of a host function, too; write function: \"{by_types}\" in the YAML"
+    is_plain = function.removeprefix("::") == name
+    if is_plain and overloads and re.search("unable to deduce|overloaded", reason):  # as `index` of the C library
+        return f"'{name}' is the name of a host function, too; write function: \"{next(iter(overloads))}\" in the YAML"
     if re.search("incomplete type|implicit instantiation of undefined", reason):
         return f"'{function}' must return void, and have a name that no function of the C library has"
     if re.search("not declared|undeclared|undefined", reason) and not named[0].template:

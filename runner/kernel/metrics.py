@@ -33,8 +33,6 @@ LAUNCH_TIMES = ("median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_u
 """The columns that are times of launches."""
 TIME_COLUMNS = (*LAUNCH_TIMES, "hot_median_us", "hot_ci_low_us", "hot_ci_high_us", "round_spread_percent", "gflops")
 """The columns that the CPU device leaves empty, though older versions filled them."""
-RATES_OF = ("bytes", "operations")
-"""The keys of a kernel's YAML that rates are computed from."""
 _RATES = ("gbps", "percent_peak", "percent_copy")
 _KNOWN = frozenset((*columns.of_type("integer", "real"), "gflops")) - {"job"}
 
@@ -199,7 +197,7 @@ def criterion(plan: Any, name: str = "") -> Criterion:
     plan = plan if isinstance(plan, dict) else {}
     name = name or str(plan.get("rank_by") or TIME)
     declared = {str(kernel): from_record(entries) for kernel, entries in (plan.get("metrics") or {}).items()}
-    require_rankable(name, [m for metrics in declared.values() for m in metrics], "this run", RATES_OF)
+    require_rankable(name, [m for metrics in declared.values() for m in metrics], "this run", ("bytes", "operations"))
     by_kernel = {kernel: m for kernel, metrics in declared.items() for m in metrics if m.name == name}
     first = next(iter(by_kernel.values()), None)
     constants = {int(c["job"]): c["constants"] for c in plan.get("cases", ()) if c.get("constants")}

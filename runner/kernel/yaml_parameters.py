@@ -155,10 +155,8 @@ def _parameter(where: str, name: Any, content: Any, known: Collection[str]) -> P
         raise UsageError(f"{d.where}: a default value is missing")
     if d.raw.get("allowed") == []:
         raise UsageError(f"{d.where}: allowed: expected at least one value")
-    kind = VOCABULARY.get(name) or (Kind.INTEGER if name in PARTS else None)
-    if "kind" in d.raw:
-        given_kind = Kind(d.choice("kind", [k for k in Kind if k is not Kind.OPTIONS]))
-        kind = kind or given_kind
+    own = Kind(d.choice("kind", [k for k in Kind if k is not Kind.OPTIONS])) if "kind" in d.raw else None
+    kind = VOCABULARY.get(name) or (Kind.INTEGER if name in PARTS else own)
     declared = Parameter(name, kind or Kind.NUMBER, 0)
     if isinstance(given, list) and kind is not Kind.OPTIONS and not _is_computed(given, declared, known):
         values = ", ".join(map(str, given))

@@ -140,11 +140,12 @@ def _where_used(group: Run, names: Sequence[str]) -> str:
 
     `names` are those with one value in the sweep. Parameters that no row of the group has are left out.
     """
-    rows = {name: [row for row in group.rows if not absent(row[name])] for name in names}
-    words = {name: f"{name} {one_line(value_of(name, has[0]), 40)}" for name, has in rows.items() if has}
-    everywhere = [words[name] for name in words if len(rows[name]) == len(group.rows)]
-    elsewhere = [words[name] for name in words if len(rows[name]) < len(group.rows)]
-    return ", ".join([*everywhere, *([f"{', '.join(elsewhere)} (where used)"] if elsewhere else [])])
+    in_all, in_some = list[str](), list[str]()
+    for name in names:
+        if having := [row for row in group.rows if not absent(row[name])]:
+            words = in_all if len(having) == len(group.rows) else in_some
+            words.append(f"{name} {one_line(value_of(name, having[0]), 40)}")
+    return ", ".join([*in_all, *in_some]) + (" (where used)" if in_some else "")
 
 
 def _heading(row: Row, common: str) -> str:

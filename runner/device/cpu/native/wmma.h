@@ -89,8 +89,9 @@ public:
 
 namespace simt {
 
-// Calls `visit(element, row, column)` for each element that this lane has. Which ones CUDA leaves open: here they are not
-// those at the lane's own number, 32 apart, as kernels access shared memory. Else a missing __syncwarp would not show.
+// Calls `visit(element, row, column)` for each element that this lane has. CUDA does not say which lane has which. A kernel
+// often reads a stored matrix with lane i at elements i, i + 32, ... If lane i also stored these, a missing __syncwarp would
+// not show, so another lane stores them here.
 template <class Fragment, class Visit>
 inline void for_each_element(Fragment& fragment, Visit visit) {
     constexpr int columns = Fragment::simt_columns, count = Fragment::simt_rows * columns;
