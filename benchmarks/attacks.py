@@ -31,7 +31,7 @@ from sweeps import ROOT
 
 LIMIT_S = 5.0  # for a command that only reads
 RUN_S = 30.0  # for one that compiles and launches
-MEMORY = 4 << 30  # bytes that a process may take
+MEMORY = 6 << 30  # bytes of addresses that a process may take; the stacks of kernels have 1 GiB for each thread
 ELSEWHERE = "a line that nobody but its owner may read"
 KERNEL = {
     "parameters": {"size": 100, "block": 64},
@@ -82,6 +82,10 @@ def attacks() -> Iterator[Attack]:
     yield from _mistakes()
     yield from _repositories()
     yield from _results()
+    yield from _references()
+    yield from _kernels()
+    yield from _terminals()
+    yield from _runs()
 
 
 def _experiments() -> Iterator[Attack]:
@@ -204,6 +208,81 @@ def _results() -> Iterator[Attack]:
             yield Attack(kind, (*words, target), prepare=run, codes=(2,))
 
 
+def _references() -> Iterator[Attack]:
+    """What an outside set found: expressions that take all memory, or double with each definition."""
+    kind = "a reference that takes all memory or time ends its case"
+    for text in ("pad(in, 10**9)", "einsum('i,j,k,l,m->ijklm', in, in, in, in, in)", "full(in[0], 10**11)"):
+        yield Attack(kind, MINE, yaml={"reference": {"out": text}}, limit_s=RUN_S)
+    doubling = {"a0": "in", **{f"a{n}": f"a{n - 1} + a{n - 1}" for n in range(1, 60)}}
+    yield Attack(kind, MINE, yaml={"reference": {"let": doubling, "out": "a59"}}, limit_s=RUN_S)
+    endless = "import itertools\ndef expected(*_, **__):\n    return list(itertools.count())\n"
+    beside = {"theirs/kernel/beside.py": endless}
+    evil: dict[str, object] = {"reference": "beside.expected"}
+    yield Attack(kind, (*MINE, "device.time_limit_s=5"), beside, evil, limit_s=2 * RUN_S)
+    kind = "a reference leaves what others use as it was"
+    rude = (
+        "import os, sys, warnings\nimport numpy as np\ndef expected(inputs, parameters, grid):\n"
+        "    result = inputs['in'].copy()\n    inputs.clear()\n    warnings.simplefilter('error')\n"
+        "    np.seterr(all='raise')\n    sys.stdout.close()\n"
+        "    os.chdir('/')\n    os.environ.clear()\n    return {'out': result}\n"
+    )
+    beside = {"theirs/kernel/beside.py": rude}
+    yield Attack(kind, (*MINE, "block=32,64,128"), beside, evil, limit_s=RUN_S, codes=(0,))
+
+
+def _kernels() -> Iterator[Attack]:
+    kind = "a kernel that is never done, takes all memory or writes elsewhere costs its own row"
+    bodies = (
+        "for (;;) ;", "for (;;) { char* volatile p = (char*)malloc(1 << 20); if (p) p[4096] = 1; }",
+        "for (;;) free(malloc(64));", 'for (;;) printf("%d\\n", i);', "free(out);", "delete[] out; delete[] out;",
+        "for (long k = 0;; k += 4096) out[k] = 1;", "for (long k = 0;; k -= 4096) out[k] = 1;", "((void (*)())out)();",
+        "const_cast<float*>(in)[i] = 1;", "*(volatile int*)0 = 1;", "char big[1 << 20]; ((volatile char*)big)[i] = 1;",
+    )  # fmt: skip
+    for body in bodies:
+        text = SOURCE.replace("if (i < n)", f"{body} if (i < n)")
+        words = (*MINE, "device.time_limit_s=2", "hydra.sweep.dir=out")
+        yield Attack(kind, words, source=text, limit_s=RUN_S, codes=(0, 1))
+
+
+def _terminals() -> Iterator[Attack]:
+    kind = "control characters of a stranger do not reach the terminal"
+    escape = "\x1b]0;title\x07\x1b[2J"
+    for keys in (
+        {"description": f"x{escape}"},
+        {"grid": f"size{escape}"},
+        {f"key{escape}": 1},
+        {"family": f"x{escape}"},
+    ):
+        for words in (("show", "mine", "--config-dir", "theirs"), ("--help", "--config-dir", "theirs"),
+                      (*MINE, "--dry-run"), ("check", "theirs")):  # fmt: skip
+            yield Attack(kind, words, yaml=dict(keys))
+    for line in (f'#error "{escape}"', f"{SOURCE} oops{escape};"):
+        yield Attack(kind, MINE, source=line, limit_s=RUN_S, codes=(1,))
+
+
+def _runs() -> Iterator[Attack]:
+    kind = "a damaged run folder is told in a sentence, or mended"
+
+    def damaged(file: str, change: Callable[[Any], object]) -> Callable[[Path], None]:
+        def prepare(place: Path) -> None:
+            command = [sys.executable, "-m", "runner", *MINE, "hydra.sweep.dir=out"]
+            environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+            subprocess.run(command, cwd=place, env=environment, check=True, capture_output=True)
+            path = place / "out" / file
+            path.write_text(json.dumps(change(json.loads(path.read_text("utf-8")))), "utf-8")
+
+        return prepare
+
+    def replaced(value: object) -> Callable[[Any], object]:
+        """Each key in turn would be many: all of the file's."""
+        return lambda content: dict.fromkeys(content, value) if isinstance(content, dict) else value
+
+    for file in ("0/case.json", "plan.json", "environment.json", "0/result.json"):
+        for value in (None, "", {"a": [1]}, 1e308):
+            for words in (("report", "out"), ("list", "."), ("resume", "out")):
+                yield Attack(kind, words, prepare=damaged(file, replaced(value)), limit_s=RUN_S)
+
+
 def _mistakes() -> Iterator[Attack]:
     kind = "a misspelt key, or a name that is a path, is refused in a sentence"
     for words in (
@@ -268,6 +347,8 @@ def _fault(
     own = {place / "my_kernels", place / "theirs" / "kernel" / "__pycache__"}
     if "Traceback" in said:
         return "traceback"
+    if "\x1b" in said or "\x07" in said:
+        return "control characters"
     if (place / "ran").exists():
         return "code ran"
     if code not in attack.codes:

@@ -69,10 +69,10 @@ def test_too_much_memory_costs_its_own_row(device, runner):
 ALLOCATES = """
 __global__ void allocates(float* y)
 {
-    for (int k = 0; k < 100000; ++k) {
-        char* p = (char*)malloc(1 << 20);
+    for (int k = 0; k < 100000000; ++k) {
+        char* volatile p = (char*)malloc(1 << 10);
         if (!p) break;
-        p[0] = p[4096] = 1;
+        free(p);
     }
     y[blockIdx.x * blockDim.x + threadIdx.x] = 1;
 }

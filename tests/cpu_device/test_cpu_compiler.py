@@ -13,7 +13,7 @@ from conformance_launches import KERNELS
 from runner.device import Value
 from runner.device.cache import seal
 from runner.device.cpu.build import CpuCompiler
-from runner.errors import CompileError, LaunchError
+from runner.errors import CompileError, Hazard, LaunchError
 
 GOOD = 'extern "C" __global__ void kernel(int *o) { o[threadIdx.x] = 1; }\n'
 
@@ -240,7 +240,8 @@ def test_a_precompiled_header_that_does_not_fit_does_no_harm(cxx, cache, bench, 
 
 def test_a_kernel_may_need_the_standard_library(bench, tmp_path):
     """Most kernels are linked without it, which is quicker."""
-    text = GOOD.replace("o[threadIdx.x] = 1;", "int *p = new int(5); o[threadIdx.x] = *p; delete p;")
+    kinds = "struct Kind { __device__ virtual int five() { return 5; } };\n"
+    text = kinds + GOOD.replace("o[threadIdx.x] = 1;", "Kind* volatile kind = new Kind; o[threadIdx.x] = kind->five();")
     out = bench.place(np.zeros(32, np.int32))
     bench.launch(bench.load(bench.text(tmp_path, text)), out)
     assert list(out.read()) == [5] * 32
@@ -298,6 +299,38 @@ def test_a_grid_is_a_multiple_of_its_clusters(bench, tmp_path):
     assert out.read().sum() == 4
     with pytest.raises(LaunchError, match=r"grid \(3, 1, 1\) is not a multiple of the clusters \(2, 1, 1\)"):
         bench.launch(program, out, grid=3)
+
+
+BOUNDED = {
+    "a number and the blocks": ("", "__launch_bounds__(64, 2) ", "kernel"),
+    "two lines of a comment": ("", "__launch_bounds__(32 // a warp\n * 2) ", "kernel"),
+    "a template's parameter": ("template <int B>\n", "__launch_bounds__(B > 32 ? B : 32) ", "kernel<64>"),
+    "a constant": ("constexpr int most = 64;\n", "__launch_bounds__(most) ", "kernel"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BOUNDED)
+def test_a_block_larger_than_launch_bounds_allow_is_refused(what, bench, tmp_path):
+    """As by a GPU; with the line of the bounds."""
+    before, bounds, function = BOUNDED[what]
+    text = f"{before}__global__ void {bounds}kernel(int* o) {{ o[threadIdx.x] = 1; }}\n"
+    program = bench.load(bench.text(tmp_path, text, function))
+    out = bench.place(np.zeros(96, np.int32))
+    bench.launch(program, out, block=(8, 8, 1))
+    line = 1 + before.count("\n")
+    words = rf"own\.cu:{line}: a block of 96 threads, but the kernel's __launch_bounds__ allow 64"
+    with pytest.raises(LaunchError, match=words) as caught:
+        bench.launch(program, out, block=96)
+    assert not isinstance(caught.value, Hazard)
+
+
+def test_launch_bounds_that_an_if_chooses_are_left_to_the_gpu(bench, tmp_path):
+    """Which of them count is known to the compiler alone."""
+    text = "#if 1\n__launch_bounds__(64)\n#else\n__launch_bounds__(32)\n#endif\n"
+    program = bench.load(bench.text(tmp_path, f"__global__ void\n{text}kernel(int* o) {{ o[threadIdx.x] = 1; }}\n"))
+    out = bench.place(np.zeros(64, np.int32))
+    bench.launch(program, out, block=64)
+    assert out.read().sum() == 64
 
 
 def test_arguments_larger_than_a_gpu_takes_are_an_error(bench, tmp_path):

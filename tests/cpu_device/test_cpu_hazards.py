@@ -1,11 +1,13 @@
 """Each rule that a kernel can break is reported with its line, block and thread, and the device lives on."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from runner.device import Role
+from runner.device.cpu.device import CpuDevice
 from runner.errors import Hazard, LaunchTimeout
 
 FILE = "hazards.cu"
@@ -123,6 +125,16 @@ LAUNCHED = {  # others than as one block of a warp
 def test_a_broken_rule_is_reported(provoke, out, kernel):
     """With its line, block and thread."""
     provoke(kernel, BROKEN_RULES[kernel], out, **LAUNCHED.get(kernel, {}))
+
+
+@pytest.mark.parametrize(("kernel", "error", "usable"), [("neverEnds", LaunchTimeout, False), ("traps", Hazard, True)])
+def test_a_process_that_was_ended_anywhere_is_not_used_again(kernel, error, usable, bench):
+    """It may hold a lock of the C library; after another error it goes on."""
+    own = replace(bench, device=CpuDevice(threads=1))
+    out = own.place(np.zeros(128, np.int32))
+    with pytest.raises(error):
+        own.launch(own.load(own.source(FILE, kernel)), out, grid=4, time_limit=0.3)
+    assert own.device.usable is usable
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runner.device.cpu.device import source_lines
+from runner.device.cpu.fault_text import source_lines
 from runner.device.cpu.program import CpuProgram
 
 _MEMORY = ("global", "shared")  # simt::checked::Space

@@ -12,7 +12,7 @@ from typing import Any
 from runner.device import Launch
 from runner.device.checked.advice import Access, RaceFacts, Signal, advice_on_copy, advice_on_race
 from runner.device.checked.code_lines import Code
-from runner.device.cpu.device import source_lines
+from runner.device.cpu.fault_text import source_lines
 from runner.device.cpu.program import CpuProgram
 from runner.errors import Finding, Place
 

@@ -38,6 +38,7 @@ COMMON_FLAGS = (
 KERNEL_FLAGS = (
     *("-fno-exceptions", "-fno-strict-aliasing", "-fwrapv", "-ffp-contract=off", "-fno-plt", "-Wno-attributes"),
     "-fno-finite-loops",  # keeps loops without side effects, which hang on a GPU, too
+    *("-fcheck-new", "-fno-builtin-malloc", "-fno-builtin-free"),  # `new` may give null; none is optimized away
     "-fstack-clash-protection",  # large local arrays touch the guard page instead of jumping over it
     "-Wno-unknown-pragmas",  # #pragma unroll
 )
@@ -45,6 +46,7 @@ KERNEL_FLAGS = (
 # takes a third of the time.
 GCC_FLAGS = (
     *("-fwhole-program", "-fno-var-tracking", "-fno-var-tracking-assignments"),
+    "-fno-allocation-dce",  # nor `delete` of what is freed already
     "-fno-aggressive-loop-optimizations",  # keeps iterations beyond an array's end, so that they are detected
 )
 

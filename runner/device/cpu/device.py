@@ -6,12 +6,8 @@ import ctypes
 import math
 import os
 import platform
-import shutil
-import signal
-import subprocess
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,10 +32,10 @@ from runner.device import (
 )
 from runner.device.calls import PythonProgram
 from runner.device.cpu.build import find_toolchain
-from runner.device.cpu.interface import Fault, LaunchReport, LaunchRequest, Outcome
+from runner.device.cpu.fault_text import fault_cause, fault_message
+from runner.device.cpu.interface import LaunchReport, LaunchRequest, Outcome
 from runner.device.cpu.memory import GuardedArray, GuardedImage, HostMemory, host_view, view
 from runner.device.cpu.program import CpuProgram, Variable
-from runner.device.cpu.translate import PARAMETERS, WRAPPER, is_ours
 from runner.device.kinds import CPU, processor
 from runner.errors import CompileError, DeviceUnavailable, Hazard, LaunchError, LaunchTimeout, NotResident
 
@@ -48,7 +44,6 @@ MAX_THREADS = 1024
 MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_BLOCK = (1024, 1024, 64)
 PRINTED_BYTES = 64 << 10
-STACK_KIB = 64  # FiberPool::stack_bytes
 MAX_RESIDENT_THREADS = 16384  # of a cooperative launch: FiberPool::most
 MAX_RESIDENT_BLOCKS = 512  # of a cooperative launch, as each needs its own shared memory
 
@@ -191,12 +186,14 @@ class PreparedLaunch:
         self.program.run(ctypes.byref(request), ctypes.byref(report))
         if report.outcome == Outcome.VIOLATION:
             raise Hazard(report.message.decode(errors="replace"))
+        if report.outcome == Outcome.REFUSED:
+            raise LaunchError(report.message.decode(errors="replace"))
         if report.outcome == Outcome.TIMEOUT:
             cause = f"still running after the time limit of {request.time_limit:g} s"
-            raise LaunchTimeout(_fault_message(self.program, report.fault, cause))
+            raise LaunchTimeout(fault_message(self.program, report.fault, cause))
         if report.outcome == Outcome.FAULT:
-            cause = _fault_cause(report.fault, self.arrays, request.dynamic_shared)
-            raise Hazard(_fault_message(self.program, report.fault, cause))
+            cause = fault_cause(report.fault, self.arrays, request.dynamic_shared)
+            raise Hazard(fault_message(self.program, report.fault, cause))
         for array in self.arrays:
             array.check_canaries()
         return report
@@ -272,58 +269,3 @@ def _check_shape(program: CpuProgram, launch: Launch) -> None:
             f"{name}: {static} + {launch.shared} bytes of static and dynamic shared memory a block, "
             f"{SHARED_LIMIT} are allowed"
         )
-
-
-def source_lines(program: CpuProgram, addresses: Sequence[int]) -> dict[int, str]:
-    """`file.cu:12` by address: the innermost line of the user's code for instructions or calls, where there is one."""
-    tool = shutil.which("addr2line") or shutil.which("llvm-addr2line")
-    if not addresses or tool is None:
-        return {}
-    offsets = "".join(f"{address - program.base:#x}\n" for address in addresses)
-    command = [tool, "-a", "-i", "-e", str(program.binary)]
-    done = subprocess.run(command, input=offsets, capture_output=True, text=True, check=False)
-    lines: dict[int, str] = {}
-    address = 0
-    for location in done.stdout.splitlines():
-        if location.startswith("0x"):
-            address = int(location, 16) + program.base
-            continue
-        file, _, line = location.split(" ")[0].rpartition(":")
-        ours = is_ours(file) or Path(file).name in (WRAPPER, PARAMETERS)
-        if line.isdigit() and int(line) and not ours and not file.startswith("/usr/"):
-            lines.setdefault(address, f"{Path(file).name}:{line}")
-    return lines
-
-
-def _fault_message(program: CpuProgram, fault: Fault, cause: str) -> str:
-    """A sentence with the line of a fault, its cause, and the thread."""
-    lines = source_lines(program, [address for address in fault.code_addresses if address])
-    line = next((lines[address] for address in fault.code_addresses if address in lines), program.path.name)
-    if not lines and fault.last_line:
-        line = f"{Path(fault.last_file.decode(errors='replace')).name}:{fault.last_line}"
-    elif not lines and program.definition_line:
-        line += f":{program.definition_line}"
-    block, thread = ",".join(map(str, fault.block)), ",".join(map(str, fault.thread))
-    return f"{line}: {cause}; block ({block}), thread ({thread}) [warp {fault.warp}, lane {fault.lane}]"
-
-
-def _fault_cause(fault: Fault, arrays: Sequence[GuardedArray], shared: int) -> str:
-    if fault.signal == signal.SIGFPE:
-        return "integer division by zero (or of the smallest integer by -1): its result is undefined on a GPU"
-    if fault.signal in (signal.SIGILL, signal.SIGTRAP):
-        return "the kernel reached code that the compiler considers unreachable (undefined behaviour in C++)"
-    if fault.in_stack_guard:
-        return f"local variables need more than {STACK_KIB} KiB of stack"
-    if fault.is_unaddressed:
-        return "misaligned access to a vector type, or an invalid pointer"
-    verb = "write" if fault.is_write else "read"
-    if fault.in_shared_guard:
-        return f"out-of-bounds {verb} of dynamic shared memory: byte {fault.shared_offset} of {shared}"
-    for array in arrays:
-        begin, end = array.guards
-        if begin <= fault.data_address < end:
-            element = (fault.data_address - array.begin) // array.dtype.itemsize
-            if 0 <= element < array.size:
-                return f"write to read-only input '{array.name}', element {element}"
-            return f"out-of-bounds {verb} of {array.describe_out_of_bounds(element)}"
-    return f"memory fault: {verb} at {fault.data_address:#x}, in no array of the kernel"

@@ -16,6 +16,7 @@ class Outcome(enum.IntEnum):
     FAULT = 2
     TIMEOUT = 3
     FOUND = 4  # a check reported a finding
+    REFUSED = 5  # the kernel does not allow the launch's shape
 
 
 def _each(ctype: Any, names: str) -> list[tuple[str, Any]]:
@@ -77,7 +78,7 @@ class Fault(ctypes.Structure):
 
     _fields_ = (
         *(("code_addresses", c_uint64 * 8), ("data_address", c_uint64)),
-        *_each(c_int32, "signal is_write is_unaddressed in_stack_guard in_shared_guard"),
+        *_each(c_int32, "signal is_write is_unaddressed in_stack_guard in_shared_guard frees_wrongly heap_was_full"),
         ("shared_offset", c_int64),
         *_each(c_uint32 * 3, "block thread"),
         *_each(c_uint32, "warp lane"),

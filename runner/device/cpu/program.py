@@ -149,7 +149,8 @@ class CpuProgram:
         return ctypes.cast(self._library[name], ctypes.c_void_p).value or 0
 
     def reset(self) -> None:
-        """Restore `__device__` and `__constant__` variables to their content at the first call."""
+        """Restore `__device__` and `__constant__` variables to their content at the first call, and empty the heap."""
+        self._library.simt_reset_heap()  # of the runtime library, which is that of all kernels
         if self._first_contents is None:
             self._first_contents = {address: ctypes.string_at(address, size) for _, address, size in self.variables}
         for address, content in self._first_contents.items():

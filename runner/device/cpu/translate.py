@@ -4,8 +4,8 @@ The shim's macros turn CUDA's keywords into plain C++. One construct needs a rew
 becomes a reference to an array, because `extern` excludes the storage class that `__shared__` stands for. Where C++
 allows no reference, it becomes a pointer, and what takes the array's address is rewritten. An `alignas` behind
 `__shared__` changes places with it, and a shared variable of a type that C++ does not have itself is told to the shim,
-which asks whether it has padding. Names of the host are marked (`mark_host_only`), and inline PTX becomes calls
-(`ptx.py`). Lines keep their numbers.
+which asks whether it has padding. A kernel with `__launch_bounds__` begins with a call that checks them. Names of the
+host are marked (`mark_host_only`), and inline PTX becomes calls (`ptx.py`). Lines keep their numbers.
 """
 
 from __future__ import annotations
@@ -92,6 +92,7 @@ def rewrite(text: str, *, relaxed: bool = False) -> str:
     # No macro, which would break the attributes in the host's own headers.
     text = re.sub(r"(?<!\()\b__noinline__\b", "__attribute__((noinline))", text)
     text = mark_host_only(text, blank_comments_and_literals(text), relaxed=relaxed)
+    text = _require_bounds(text)
     # C++ wants `alignas` before what `__shared__` stands for.
     aligned = _ALIGNED_SHARED.finditer(blank_comments_and_literals(text))
     text = edited(text, ((*m.span(), f"{text[m.start(2) : m.end()]}{m[1]}__shared__") for m in aligned))
@@ -111,6 +112,27 @@ def _tell_structures(text: str) -> str:
             calls = (f" ::simt::shared_structure({name[1]});" for name in names if name)
             edits.append((match.end(), match.end(), "".join(calls)))
     return edited(text, edits)
+
+
+def _require_bounds(text: str) -> str:
+    """Add a call at the beginning of each kernel with `__launch_bounds__`, which may name its template's parameters."""
+    if "__launch_bounds__" not in text:
+        return text
+    edits, file = [], parse(text)
+    for function in device_functions(file):
+        body, bounds = function.child_by_field_name("body"), [n for n in function.children if n.type == "launch_bounds"]
+        is_chosen = any(n.type.startswith("preproc") for n in function.children)  # by an `#if` among several
+        if body and len(bounds) == 1 and bounds[0].named_children and not is_chosen:
+            threads = bounds[0].named_children[0]
+            allowed = blank_comments_and_literals(_decoded(file.content[threads.start_byte : threads.end_byte]))
+            place = len(_decoded(file.content[: body.start_byte + 1]))
+            call = f" ::simt::require_bounds({' '.join(allowed.split())}, {threads.start_point[0] + 1});"
+            edits.append((place, place, call))
+    return edited(text, edits)
+
+
+def _decoded(content: bytes) -> str:
+    return content.decode(errors="replace")
 
 
 class _Array(NamedTuple):
@@ -341,8 +363,7 @@ def mark_host_only(text: str, visible: str, *, relaxed: bool = False) -> str:
     # nvcc warns of a `__host__ __device__` function that calls one of the host, and goes on.
     for body in (function.child_by_field_name("body") for function in device_functions(file)):
         if body is not None:
-            before = (file.content[:end] for end in (body.start_byte, body.end_byte))
-            begin, end = (len(part.decode(errors="replace")) for part in before)
+            begin, end = (len(_decoded(file.content[:end])) for end in (body.start_byte, body.end_byte))
             for pattern in (_STD_NAME, _NUMERIC_LIMIT, _C_CALL):
                 names = pattern.finditer(visible, begin, end)
                 excluded = own if pattern is _C_CALL else taken

@@ -121,6 +121,7 @@ void take_part(Worker* worker, Launch& launch) {
     lay_out_blocks(worker, launch);
     // Fibers may be parked in another kernel's code, which may be unloaded by now, or in the middle of a failed launch.
     worker->fibers.reset();
+    worker->frees_wrongly = false;
     fesetround(FE_TONEAREST);  // a launch that was interrupted may have left another mode
     const Interruptible interruptible;
     if (sigsetjmp(worker->escape, 1) == 0) {

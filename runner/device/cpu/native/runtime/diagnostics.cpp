@@ -112,12 +112,12 @@ Text& Text::add_thread(const Lane& lane) {
     return add(", thread (%u,%u,%u) [warp %u, lane %u]", t.x, t.y, t.z, lane.warp->number, lane.number);
 }
 
-void stop(Worker* worker, const char* message) {
+void stop(Worker* worker, const char* message, Outcome outcome) {
     worker->may_escape = 0;
     Launch& launch = *worker->launch;
     if (!launch.stopped.exchange(true)) {
         std::lock_guard<std::mutex> guard(launch.mutex);
-        launch.report.outcome = Outcome::violation;
+        launch.report.outcome = outcome;
         snprintf(launch.report.message, sizeof launch.report.message, "%s", message);
         launch.changed.notify_all();
     }
@@ -161,6 +161,14 @@ void violation(int line, const char* file, const char* format, ...) {
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     stop_at(lane, "%s", message);
+}
+
+void exceeds_bounds(unsigned threads, unsigned allowed, int line, const char* file) {
+    char message[1024];
+    Text(message, sizeof message)
+        .add_position(file, line)
+        .add("a block of %u threads, but the kernel's __launch_bounds__ allow %u", threads, allowed);
+    stop(block_of(current_lane)->worker, message, Outcome::refused);
 }
 
 int print(const char* format, ...) {

@@ -28,7 +28,7 @@ const char* name_of(Operation operation);
 const char* name_of(Rendezvous expected);
 
 // Ends the launch with a message; the first one counts. Throws the worker back to its own stack.
-[[noreturn]] void stop(Worker* worker, const char* message);
+[[noreturn]] void stop(Worker* worker, const char* message, Outcome outcome = Outcome::violation);
 
 // The same, with the position and the thread of `lane` around the message.
 [[noreturn]] void stop_at(Lane* lane, const char* format, ...) __attribute__((format(printf, 2, 3)));

@@ -12,6 +12,7 @@ enum class Outcome : int32_t {
     fault,      // a signal; `fault` says where
     timeout,    // `fault` says where the kernel stood
     found,      // ended by a check; what it found is in `CheckedRequest::out`
+    refused,    // the kernel does not allow this shape; `message` says why
 };
 
 // Bytes between static shared variables, which no kernel may write.
@@ -86,6 +87,8 @@ struct Fault {
     int32_t is_unaddressed;  // the CPU gave no address: misaligned vector access, or a pointer no CPU can have
     int32_t in_stack_guard;
     int32_t in_shared_guard;  // beyond dynamic shared memory
+    int32_t frees_wrongly;    // an address that no `malloc` or `new` of a kernel gave
+    int32_t heap_was_full;    // so `malloc` or `new` has returned null before
     int64_t shared_offset;    // then: how far from its beginning
     uint32_t block[3];
     uint32_t thread[3];

@@ -36,6 +36,7 @@ struct Launch {
     std::atomic<uint64_t> next_block{0};
     std::atomic<bool> stopped{false};  // by whoever found the first error; the only one to write the report's error
     std::atomic<bool> interrupted{false};
+    std::atomic<bool> heap_was_full{false};  // when a kernel called `malloc` or `new`
     std::atomic<uint64_t> undefined_reads{0};
 
     std::mutex mutex;  // guards what follows, and the report's text fields
@@ -153,6 +154,7 @@ struct Worker {
     Lane outside = {};  // none of a kernel's: stands for the OS thread's own stack
     Launch* launch = nullptr;
     unsigned spins = 0;
+    bool frees_wrongly = false;  // an address that is not allocated
 
     // This OS thread's copy of the kernel's static shared variables.
     unsigned char* static_shared = nullptr;

@@ -100,6 +100,9 @@ bool next_lane_slowly();
 // Reports that the kernel breaks a rule, and ends the launch.
 [[noreturn]] void violation(int line, const char* file, const char* format, ...) __attribute__((format(printf, 3, 4)));
 
+// Reports that the launch has more threads a block than the kernel allows, and ends it.
+[[noreturn]] void exceeds_bounds(unsigned threads, unsigned allowed, int line, const char* file);
+
 int print(const char* format, ...);
 
 // The current lane lets all others run that can, before it goes on.
