@@ -75,5 +75,6 @@ def fault_cause(fault: Fault, arrays: Sequence[GuardedArray], shared: int) -> st
                 return f"write to read-only input '{array.name}', element {element}"
             return f"out-of-bounds {verb} of {array.describe_out_of_bounds(element)}"
     if fault.heap_was_full and fault.data_address < NULL_PAGE:
-        return f"{verb} through a null pointer, which malloc() or new returned: the kernel's heap of 8 MiB is full"
+        full = "the heap of 8 MiB is full (what earlier launches did not free stays in it)"
+        return f"{verb} through a null pointer, which malloc() or new returned: {full}"
     return f"memory fault: {verb} at {fault.data_address:#x}, in no array of the kernel"

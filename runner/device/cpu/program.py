@@ -91,6 +91,7 @@ class CpuProgram:
         self.definition_line = visible.count("\n", 0, definition.start()) + 1 if definition else 0
         self._library = _load_copy(binary.path)
         weakref.finalize(self, _dlclose, self._library._handle)  # ctypes never closes  # noqa: SLF001
+        self._library.simt_reset_heap()  # what the kernels before have left in it
         # dlopen's handle is a `struct link_map` (link.h), whose first member is the base address.
         self.base = ctypes.c_size_t.from_address(self._library._handle).value  # noqa: SLF001
         content = binary.path.read_bytes()
@@ -149,8 +150,7 @@ class CpuProgram:
         return ctypes.cast(self._library[name], ctypes.c_void_p).value or 0
 
     def reset(self) -> None:
-        """Restore `__device__` and `__constant__` variables to their content at the first call, and empty the heap."""
-        self._library.simt_reset_heap()  # of the runtime library, which is that of all kernels
+        """Restore `__device__` and `__constant__` variables to their content at the first call."""
         if self._first_contents is None:
             self._first_contents = {address: ctypes.string_at(address, size) for _, address, size in self.variables}
         for address, content in self._first_contents.items():

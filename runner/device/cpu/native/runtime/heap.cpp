@@ -1,6 +1,7 @@
 // The heap of kernels: `malloc`, `free`, `new` and `delete` in device code (CUDA guide, "Dynamic Global Memory Allocation").
 //
-// It is as small as a GPU's is by default. What a kernel does not free stays until its program is reset.
+// It is as small as a GPU's is by default. What a kernel does not free stays, also in its next launches, until another one
+// is loaded.
 #include <stdlib.h>
 #include <string.h>
 
