@@ -19,6 +19,25 @@ def rows_of(runner, names, device, *arguments):
     return rows
 
 
+EIGHT_BLOCKS = """
+parameters: {block: 32}
+arguments: [{name: y, role: out, dtype: float32, shape: 8 * block}]
+grid: 8
+reference: {y: 'full(1, 8 * block)'}
+"""
+
+
+def rows_of_text(runner, folder, texts, *arguments):
+    """The rows of a sweep over kernels whose 8 blocks set each element to 1, by name and text."""
+    (folder / "own" / "kernel").mkdir(parents=True)
+    for name, text in texts.items():
+        (folder / "own" / "kernel" / f"{name}.cu").write_text(text)
+        (folder / "own" / "kernel" / f"{name}.yaml").write_text(EIGHT_BLOCKS)
+    done = runner("--config-dir", folder / "own", f"kernel={','.join(texts)}", *arguments)
+    assert "Traceback" not in done.err
+    return pd.read_csv(done.folder / "results.csv")
+
+
 # The kernel, its status on the CPU device and on a GPU, and the CPU device's reason.
 FAULTS = {
     "an illegal address": ("writesBeyond", "hazard", "launch_error", "writesBeyond.cu:6: "),
@@ -66,6 +85,39 @@ def test_too_much_memory_costs_its_own_row(device, runner):
     assert f"the arrays need {2**43 * 4 + 4} bytes" in rows["reason"][1]
 
 
+BOUNDED = """
+__global__ void __launch_bounds__(64) bounded(float* y) { y[blockIdx.x * blockDim.x + threadIdx.x] = 1; }
+"""
+
+
+@EACH_DEVICE
+def test_a_block_larger_than_the_launch_bounds_costs_its_own_row(device, runner, tmp_path):
+    """With the number of threads that are allowed; the cases beside it run."""
+    rows = rows_of_text(runner, tmp_path, {"bounded": BOUNDED}, f"device={device}", "block=32,64,96,128")
+    assert list(rows.sort_values("block")["status"]) == ["ok", "ok", "launch_error", "launch_error"]
+    assert "a block of 96 threads, but the kernel's blocks have at most 64: " in rows.set_index("block")["reason"][96]
+
+
+LEAKS = """
+__global__ void leaks(float* y)
+{
+    volatile char* p = (char*)malloc(1 << 13);
+    p[5] = 1;
+    y[blockIdx.x * blockDim.x + threadIdx.x] = p[5];
+}
+"""
+FREES = LEAKS.replace("leaks", "frees").replace("= p[5];", "= p[5];\n    free((void*)p);")
+
+
+@EACH_DEVICE
+def test_a_kernel_that_leaks_until_the_heap_is_full_fails(device, runner, tmp_path):
+    """One launch fits; the next ones find less room, here as on a GPU. One that frees what it took is right."""
+    rows = rows_of_text(runner, tmp_path, {"leaks": LEAKS, "frees": FREES}, f"device={device}").set_index("kernel")
+    assert rows["status"].to_dict() == {"leaks": "hazard" if device == "cpu" else "launch_error", "frees": "ok"}
+    if device == "cpu":
+        assert "leaks.cu:5: write through a null pointer, which malloc() or new returned" in rows["reason"]["leaks"]
+
+
 ALLOCATES = """
 __global__ void allocates(float* y)
 {
@@ -86,24 +138,12 @@ __global__ void right(float* y)
     y[blockIdx.x * blockDim.x + threadIdx.x] = s[blockDim.x - 1 - threadIdx.x];
 }
 """
-EIGHT_BLOCKS = """
-parameters: {block: 32}
-arguments: [{name: y, role: out, dtype: float32, shape: 8 * block}]
-grid: 8
-reference: {y: 'full(1, 8 * block)'}
-"""
 
 
 def test_a_kernel_that_is_ended_within_malloc_leaves_no_lock(runner, tmp_path):
     """The C library's lock would stop the launches that follow, so these get a process of their own."""
-    (tmp_path / "own" / "kernel").mkdir(parents=True)
-    for name, text in (("allocates", ALLOCATES), ("right", RIGHT)):
-        (tmp_path / "own" / "kernel" / f"{name}.cu").write_text(text)
-        (tmp_path / "own" / "kernel" / f"{name}.yaml").write_text(EIGHT_BLOCKS)
-    limit = "device.time_limit_s=0.5"
-    folder = tmp_path / "own"
-    done = runner("--config-dir", folder, "kernel=allocates,right", "block=32,64,96,128", "device=cpu", limit)
-    rows = pd.read_csv(done.folder / "results.csv")
+    texts = {"allocates": ALLOCATES, "right": RIGHT}
+    rows = rows_of_text(runner, tmp_path, texts, "block=32,64,96,128", "device=cpu", "device.time_limit_s=0.5")
     assert set(rows[rows["kernel"] == "allocates"]["status"]) == {"timeout"}
     assert all("still running after" in reason for reason in rows[rows["kernel"] == "allocates"]["reason"])
     assert set(rows[rows["kernel"] == "right"]["status"]) == {"ok"}

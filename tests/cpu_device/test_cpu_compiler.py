@@ -318,7 +318,7 @@ def test_a_block_larger_than_launch_bounds_allow_is_refused(what, bench, tmp_pat
     out = bench.place(np.zeros(96, np.int32))
     bench.launch(program, out, block=(8, 8, 1))
     line = 1 + before.count("\n")
-    words = rf"own\.cu:{line}: a block of 96 threads, but the kernel's __launch_bounds__ allow 64"
+    words = rf"own\.cu:{line}: a block of 96 threads, but the kernel's blocks have at most 64: its __launch_bounds__"
     with pytest.raises(LaunchError, match=words) as caught:
         bench.launch(program, out, block=96)
     assert not isinstance(caught.value, Hazard)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import math
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -261,6 +262,10 @@ class StreamMemory(MemoryProgram):
 def queue_function(launch: Launch, stream: driver.Stream) -> Callable[[], None]:
     """Prepare the kernel, which takes longer than queueing it; the returned function queues the launch."""
     program = _own(launch)
+    threads, allowed = math.prod(launch.block), program.function.max_threads_per_block
+    if threads > allowed:
+        bounds = "its __launch_bounds__, or the registers of the GPU"
+        raise LaunchError(f"a block of {threads} threads, but the kernel's blocks have at most {allowed}: {bounds}")
     types, values = _packed(launch.arguments)
     if program.prepared != (types, launch.shared, launch.cache):
         program.function.prepare(list(types))

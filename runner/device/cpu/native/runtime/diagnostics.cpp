@@ -167,7 +167,7 @@ void exceeds_bounds(unsigned threads, unsigned allowed, int line, const char* fi
     char message[1024];
     Text(message, sizeof message)
         .add_position(file, line)
-        .add("a block of %u threads, but the kernel's __launch_bounds__ allow %u", threads, allowed);
+        .add("a block of %u threads, but the kernel's blocks have at most %u: its __launch_bounds__", threads, allowed);
     stop(block_of(current_lane)->worker, message, Outcome::refused);
 }
 
