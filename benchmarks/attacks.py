@@ -11,6 +11,8 @@ not held.
 from __future__ import annotations
 
 import argparse
+import atexit
+import functools
 import json
 import os
 import resource
@@ -192,8 +194,7 @@ def _results() -> Iterator[Attack]:
     kind = "a file named for a result replaces no device, pipe, folder or file of a run"
 
     def run(place: Path) -> None:
-        command = [sys.executable, "-m", "runner", *MINE, "hydra.sweep.dir=out"]
-        subprocess.run(command, cwd=place, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, capture_output=True)
+        finished(place)
         shutil.copytree(place / "out", place / "other")
         os.mkfifo(place / "pipe")
         (place / "circle").symlink_to("circle")
@@ -265,9 +266,7 @@ def _runs() -> Iterator[Attack]:
 
     def damaged(file: str, change: Callable[[Any], object]) -> Callable[[Path], None]:
         def prepare(place: Path) -> None:
-            command = [sys.executable, "-m", "runner", *MINE, "hydra.sweep.dir=out"]
-            environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-            subprocess.run(command, cwd=place, env=environment, check=True, capture_output=True)
+            finished(place)
             path = place / "out" / file
             path.write_text(json.dumps(change(json.loads(path.read_text("utf-8")))), "utf-8")
 
@@ -299,6 +298,24 @@ def _mistakes() -> Iterator[Attack]:
     yield Attack(kind, ("export", "outputs/none", "--to", "x.txt"), codes=(2,))
     yield Attack(kind, ("judge", "--kernel", "mine", "--baseline", "../../x", "--config-dir", "theirs"), codes=(2,))
     yield Attack(kind, ("judge", "theirs", "--baseline", "../../x"), codes=(2,))
+
+
+def finished(place: Path) -> None:
+    """Put the folder `out` of a finished run into the working folder; it is swept once."""
+    shutil.copytree(_run(), place / "out")
+
+
+@functools.cache
+def _run() -> Path:
+    base = Path(tempfile.mkdtemp(prefix="attacks-"))
+    atexit.register(shutil.rmtree, base)
+    kernel = base / "theirs" / "kernel"
+    kernel.mkdir(parents=True)
+    (kernel / "mine.cu").write_text(SOURCE, encoding="utf-8")
+    (kernel / "mine.yaml").write_text(yaml.safe_dump(KERNEL), encoding="utf-8")
+    command = [sys.executable, "-m", "runner", *MINE, "hydra.sweep.dir=out"]
+    subprocess.run(command, cwd=base, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, capture_output=True)
+    return base / "out"
 
 
 def tried(attack: Attack) -> tuple[str, float, int]:

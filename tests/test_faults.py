@@ -327,6 +327,15 @@ def test_a_result_that_depends_on_the_order_is_a_hazard(on_cpu, kernel, monkeypa
     assert re.search(sentence + found, outcome.reason), outcome.reason
 
 
+def test_a_short_time_limit_does_not_hide_what_depends_on_the_order(on_cpu, kernel, monkeypatch):
+    """A launch in another order has at least its own limit, and one that took 20 times the first's time counts."""
+    monkeypatch.setattr("runner.sweep.further_checks.MIN_LIMIT_S", 0.5)
+    monkeypatch.setattr(on_cpu.device, "threads", 1)
+    outcome = on_cpu.run(kernel("waitsForTheBlockBefore"), samples=1, time_limit=0.4)
+    assert outcome.status == "hazard"
+    assert "in reverse order strangers.cu" in outcome.reason
+
+
 @pytest.mark.parametrize("name", ["ticket", "floatAtomics"])
 def test_what_is_right_in_each_order_is_no_hazard(on_cpu, kernel, name):
     """Blocks that draw their turn, and floats that atomics add up in another order, with other roundings."""
@@ -376,3 +385,79 @@ def test_a_result_that_an_undefined_read_decides_is_never_right(what, bench, tmp
     outcome = bench.run(case_of(read_kernel(tmp_path / "reduces.yaml")))
     assert outcome.status in ("hazard", "mismatch")
     assert outcome.status == "mismatch" or "lanes read undefined values, which differ in each order" in outcome.reason
+
+
+UNDEFINED = {  # a test that hides a value which no CUDA promises, with what it includes
+    "CUB's sum in other threads than the first": (
+        "#include <cub/cub.cuh>",
+        """__shared__ cub::BlockReduce<int, 64>::TempStorage t; const int r = cub::BlockReduce<int, 64>(t).Sum(1);
+        y[i] = x[i] + (r > 0);""",
+    ),
+    "a minimum of CUB's": (
+        "#include <cub/cub.cuh>",
+        """__shared__ cub::WarpReduce<int>::TempStorage t[2];
+        const int r = cub::WarpReduce<int>(t[threadIdx.x / 32]).Sum(1);
+        y[i] = x[i] + (max(r, 0) >= 1);""",
+    ),
+    "new memory below zero": ("", "int* p = new int[4]; y[i] = x[i] + (p[2] < 0); delete[] p;"),
+    "memory from malloc that is not zero": (
+        "", "volatile float* p = (float*)malloc(64); y[i] = x[i] + (p[2] > 0); free((void*)p);"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", UNDEFINED)
+def test_an_undefined_value_is_another_one_in_another_order(what, on_cpu, tmp_path):
+    """So a comparison that holds for it in one order fails in another."""
+    include, body = UNDEFINED[what]
+    (tmp_path / "adds.yaml").write_text(
+        "parameters: {block: 64, size: 1024}\ngrid: size // block\narguments:\n"
+        "  - {name: x, role: in, dtype: int32, shape: size, fill: index}\n"
+        "  - {name: y, role: out, dtype: int32, shape: size}\nreference: {y: x + 1}\n"
+    )
+    index = "const int i = blockIdx.x * blockDim.x + threadIdx.x;"
+    (tmp_path / "adds.cu").write_text(f"{include}\n__global__ void adds(const int* x, int* y) {{ {index} {body} }}\n")
+    outcome = on_cpu.run(case_of(read_kernel(tmp_path / "adds.yaml")), samples=1)
+    assert outcome.status in ("hazard", "mismatch")
+
+
+def test_a_reason_says_that_the_heap_was_full(on_cpu, tmp_path):
+    """The kernel tests for null, and then gives up; the inputs play no part."""
+    (tmp_path / "gives.yaml").write_text(
+        "parameters: {block: 64, size: 1024}\ngrid: size // block\narguments:\n"
+        "  - {name: x, role: in, dtype: int32, shape: size, fill: random}\n"
+        "  - {name: y, role: out, dtype: int32, shape: size}\nreference: {y: x + 1}\n"
+    )
+    (tmp_path / "gives.cu").write_text(
+        "__global__ void gives(const int* x, int* y)\n{\n"
+        "    const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "    volatile int* p = (int*)malloc(6000);\n"
+        "    if (p) p[0] = x[i];\n"
+        "    y[i] = p ? p[0] + 1 : 0;\n}\n"
+    )
+    outcome = on_cpu.run(case_of(read_kernel(tmp_path / "gives.yaml")), samples=1)
+    assert outcome.status == "mismatch"
+    assert "; malloc() or new returned null: the heap of 8 MiB is full (what earlier launches did not" in outcome.reason
+
+
+def test_a_value_of_many_numbers_is_told(on_cpu, tmp_path):
+    """With the expression and their number."""
+    (tmp_path / "many.yaml").write_text(
+        "parameters: {block: 64}\ngrid: 1\narguments: [{name: y, role: out, dtype: int32, shape: block}]\n"
+        "reference: {y: 'full(1, block)'}\nvalue: y\n"
+    )
+    (tmp_path / "many.cu").write_text("__global__ void many(int* y) { y[threadIdx.x] = 1; }\n")
+    outcome = on_cpu.run(case_of(read_kernel(tmp_path / "many.yaml")), samples=1)
+    assert outcome.reason == "many.yaml: value: 'y' gives 64 numbers, expected one"
+
+
+def test_the_padding_before_an_array_counts_as_its_memory(bench, tmp_path):
+    """It would end the process."""
+    (tmp_path / "far.yaml").write_text(
+        "parameters: {block: 64}\ngrid: 1\nreference: {y: 'full(1, block)'}\n"
+        "arguments: [{name: y, role: out, dtype: int32, shape: block, offset: 10**12}]\n"
+    )
+    (tmp_path / "far.cu").write_text("__global__ void far(int* y) { y[threadIdx.x] = 1; }\n")
+    outcome = bench.run(case_of(read_kernel(tmp_path / "far.yaml")))
+    assert outcome.status == "out_of_memory"
+    assert f"the arrays need {4 * (10**12 + 64)} bytes" in outcome.reason

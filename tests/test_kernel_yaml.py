@@ -278,7 +278,10 @@ GRIDS = {
 REFERENCES = {
     "a word": ("nope", "mine.yaml: reference: 'nope' is not a dotted path"),
     "an expression for no output": ("in + 1", "write an expression as {OUTPUT: expression}"),
-    "a module that is not there": ("no.such", "mine.yaml: reference no.such: cannot be imported: ModuleNotFoundError"),
+    "a module that is not there": (
+        "no.such",
+        "mine.yaml: reference no.such: cannot be imported: ModuleNotFoundError",
+    ),
     "a function that is not there": ("wanted.nope", "the module 'wanted' has no function 'nope'"),
     "a module that does not load": (
         "spoilt.expected",

@@ -21,6 +21,18 @@ def test_the_kernel_without_a_mistake_runs(tmp_path):
     assert done.code == 0, done.err
 
 
+@pytest.mark.parametrize("text", [yaml_of() + "grid: 2\n", "{parameters: [", yaml_of(nope=1)])
+def test_a_kernel_with_a_mistake_is_left_out_of_a_sweep(text, tmp_path):
+    """The other kernels run; a key that stands twice is such a mistake, too."""
+    write_files(
+        tmp_path, {"kernel/mine.cu": CU, "kernel/mine.yaml": yaml_of(), "kernel/bad.cu": CU, "kernel/bad.yaml": text}
+    )
+    done = run(tmp_path, "--config-dir", ".", "kernel=mine,bad", "device=cpu", "--dry-run")
+    assert "mine" in done.out
+    assert "bad.yaml" in done.err
+    assert done.code == 2
+
+
 MANY = "{block: 64, size: 1000, " + ", ".join(f"p{i}: {i}" for i in range(4000)) + "}"
 
 # What the file holds, and a phrase of the sentence.

@@ -27,7 +27,7 @@ from runner.display.text import count, one_line, plain
 from runner.errors import UsageError
 from runner.record.folder import RunFolder
 from runner.record.run import Run, read
-from runner.record.runs import is_run, reading
+from runner.record.runs import LATEST, find_one, is_run, reading
 from runner.report import verdict
 from runner.sweep.session import Session
 
@@ -104,6 +104,8 @@ def _judge_one(options: Namespace, overrides: Sequence[str], wanted: targets.Tar
 
 
 def _judge_folder(folder: Path, options: Namespace, overrides: Sequence[str], wanted: targets.Targets) -> int:
+    if str(folder).partition("~")[0] == LATEST and not folder.exists():
+        folder = find_one(str(folder))
     if not folder.is_dir():
         why = "a file" if folder.exists() else "there is no such folder"
         raise UsageError(f"{folder}: {why}; expected a folder of candidates or of a run, or KEY=VALUE")

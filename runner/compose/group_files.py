@@ -13,7 +13,7 @@ from typing import Any
 
 from runner.compose.names import CONF
 from runner.errors import KernelMistake, UsageError
-from runner.kernel.yaml_reader import config_text, read_yaml, require_few_parameters, shown
+from runner.kernel.yaml_reader import config_text, read_yaml, require_few_parameters, require_unique_keys, shown
 
 FILES = ("kernel", "device", "timing", "profile", "experiment")  # groups whose choices are files
 NO_LOGGING = "the runner prints its own messages, and configures no logging"
@@ -34,9 +34,10 @@ OPEN_NODES = ("hydra.launcher.additional_parameters.", "hydra.job.env_set.")
 
 def check_kernel(name: str, folders: Sequence[Path]) -> None:
     """Raise `KernelMistake` if a kernel's file cannot be composed. Hydra reports a missing file."""
-    if file_of("kernel", name, folders):
+    if path := file_of("kernel", name, folders):
         try:
             check_file("kernel", name, folders)
+            require_unique_keys(path)
         except UsageError as e:
             raise KernelMistake(str(e)) from None
 

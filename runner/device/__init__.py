@@ -302,6 +302,7 @@ class LaunchDiagnostics:
     undefined_reads: int | None = None  # shuffles that read a lane outside the mask or an exited one; None if unknown
     first_undefined_read: str = ""  # in words
     printed: str = ""  # the kernel's output of printf
+    allocated_null: str = ""  # why malloc() or new returned null; empty if none did
 
 
 @dataclass(frozen=True)

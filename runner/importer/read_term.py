@@ -10,6 +10,7 @@ import tree_sitter
 from runner.device.syntax import text_of
 from runner.importer.terms import BINARY, UNKNOWN, Term, name, number
 
+MAX_DIGITS = 100  # of a number; longer ones are unknown, and no type holds them
 DEEPEST = 100  # levels of an expression; deeper ones are unknown
 _WHOLE = re.compile(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)[uUlLzZ]*")
 _REAL = re.compile(r"((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)[fFlL]?")
@@ -42,6 +43,8 @@ def _fields(operation: str, *keys: str) -> _Read:
 
 def _literal(node: tree_sitter.Node, _depth: int) -> Term:
     text = text_of(node).replace("'", "")
+    if len(text) > MAX_DIGITS:
+        return UNKNOWN
     if whole := _WHOLE.fullmatch(text):
         is_octal = len(whole[1]) > 1 and whole[1].isdigit() and whole[1][0] == "0"
         return number(int(whole[1], 8 if is_octal and not set(whole[1]) & set("89") else 10 if is_octal else 0))

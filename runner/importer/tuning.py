@@ -72,11 +72,11 @@ def read_script(path: Path) -> Tuning:
 def read_t1(path: Path) -> Tuning:
     """Read a T1 file. Raises UsageError if the file is not T1."""
     try:
-        return _refuse_unusable(_of_t1(load_json(path.read_text(encoding="utf-8")), path.parent), path)
+        return _refuse_unusable(_of_t1(load_json(path.read_text(encoding="utf-8-sig")), path.parent), path)
     except (SyntaxError, ValueError, KeyError, TypeError, AttributeError) as e:
         shape = "its parts are not those of T1"
         kinds = {KeyError: f"it lacks {e}", TooMuch: f"it {e}", TypeError: shape, AttributeError: shape}
-        why = kinds.get(type(e), f"{type(e).__name__}: {e}")
+        why = kinds.get(type(e), str(e))
         raise UsageError(f"{path}: not a T1 file: {why}") from None
 
 

@@ -71,6 +71,11 @@ class ArraySpec:
         """Its size in bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
+    @property
+    def reserved(self) -> int:
+        """The bytes of memory that it needs, with the padding before it."""
+        return self.nbytes + self.offset * self.dtype.itemsize
+
     def members(self) -> Iterator[tuple[str, ArraySpec]]:
         """The members of its structure, each as an array of its own."""
         fills = dict(self.fill.fills) if isinstance(self.fill, MemberFills) else {}

@@ -16,7 +16,8 @@ from runner.errors import UsageError
 from runner.kernel.declaration import Kernel
 
 MAX_BYTES = 4 << 20  # of a file that is parsed
-NOT_FOUND = " (no such file beside the YAML, beside the .cu or in references/ beside the .cu)"
+PLACES = "beside the YAML, beside the .cu or in references/ beside the .cu"
+NOT_FOUND = f" (no such file {PLACES})"
 _DYNAMIC = frozenset(("__getattr__", "globals", "exec", "eval", "setattr", "*"))  # names that may define others
 
 
@@ -55,8 +56,7 @@ def check(kernel: Kernel) -> None:
     own = module_file(kernel)
     file = own or installed_file(module)
     if file is None:
-        missing = f"ModuleNotFoundError: No module named '{module}'"
-        raise UsageError(f"reference {path}: cannot be imported: {missing}{NOT_FOUND}")
+        raise UsageError(f"reference {path}: there is no file of a module '{module}' {PLACES}, nor an installed one")
     if file.suffix != ".py":  # a compiled module
         return
     names = _names(file, path)

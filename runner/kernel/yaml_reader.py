@@ -94,6 +94,23 @@ def read_yaml(path: Path, loader: Any = LOADER) -> Any:
         raise UsageError(f"{where}: invalid YAML: {str(e).splitlines()[0]}") from None
 
 
+def require_unique_keys(path: Path) -> None:
+    """Raise UsageError for a key that stands twice; `read_yaml` takes the last one, and Hydra stops the whole sweep."""
+    waiting = [yaml.compose(config_text(path), Loader=LOADER)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, yaml.MappingNode):
+            keys: set[str] = set()
+            for key, value in node.value:
+                if isinstance(key, yaml.ScalarNode) and key.value in keys:
+                    at = f"{path.parent.name}/{path.name}, line {key.start_mark.line + 1}"
+                    raise UsageError(f"{at}: invalid YAML: found duplicate key {key.value}")
+                keys.add(str(key.value))
+                waiting.append(value)
+        elif isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+
+
 def require_few_parameters(content: Any, where: str) -> None:
     """Raise UsageError for more than `MAX_PARAMETERS` parameters, which would take too long to compose."""
     parameters = content.get("parameters") if isinstance(content, dict) else None

@@ -29,7 +29,9 @@ def reading(name: object) -> Iterator[None]:
     try:
         yield
     except MALFORMED as e:
-        raise UsageError(f"{name}: malformed run folder ({type(e).__name__}: {e})") from e
+        kind = "a value in one of its files is of another kind than the runner writes there"
+        what = f"it lacks {e}" if isinstance(e, KeyError) else str(e) if type(e) is ValueError else kind
+        raise UsageError(f"{name}: malformed run folder: {what}") from e
 
 
 def below(root: Path) -> list[Path]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner.bounds.power import Power, together
-from runner.device import Device, DeviceInfo, Order, Role
+from runner.device import Device, DeviceInfo, LaunchDiagnostics, Order, Role
 from runner.errors import Hazard, LaunchError, LaunchTimeout, OutOfMemory, UsageError, join_findings
 from runner.kernel.branches import computes_with_indices
 from runner.kernel.case import Case
@@ -59,9 +59,16 @@ class Work:
         launch = trial.launch if order is None else dataclasses.replace(trial.launch, order=order)
         trial.prepare()
         self.heartbeat("checking")
-        self.device.launch(launch, limit or self.task.time_limit_s)
+        diagnostics = self.device.launch(launch, limit or self.task.time_limit_s)
         self.heartbeat("comparing")
-        return trial.verify(with_power=with_power)[0]
+        return with_cause(trial.verify(with_power=with_power)[0], diagnostics)
+
+
+def with_cause(result: CheckResult, diagnostics: LaunchDiagnostics) -> CheckResult:
+    """The result; the reason of a wrong one says if `malloc` had no room."""
+    if result.ok or not diagnostics.allocated_null:
+        return result
+    return dataclasses.replace(result, reason=f"{result.reason}; {diagnostics.allocated_null}")
 
 
 def check_further_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckResult:
@@ -188,7 +195,7 @@ def check_other_orders(work: Work, trial: Trial, outcome: Outcome, spent_s: floa
         WrongLater: The result is sometimes wrong, regardless of the order.
     """
     right = outcome.status == "ok"
-    limit = min(work.task.time_limit_s, max(MIN_LIMIT_S, LIMIT_FACTOR * spent_s))
+    limit = max(MIN_LIMIT_S, min(work.task.time_limit_s, LIMIT_FACTOR * spent_s))
     for order in _other_orders(work.device, also_random=right and spent_s < RANDOM_BELOW_S):
         reason, mismatches, words = "", outcome.mismatches, Order(min(order, Order.RANDOM)).description
         try:
@@ -205,7 +212,7 @@ def check_other_orders(work: Work, trial: Trial, outcome: Outcome, spent_s: floa
             elif right:
                 raise WrongLater(next((r for r in (other, *again) if not r.ok), other))
         except LaunchTimeout as e:
-            if right and limit < work.task.time_limit_s:
+            if right and limit >= LIMIT_FACTOR * spent_s:
                 reason = f"correct in order after {spent_s:.2g} s, but {words} {e}"
         except Hazard as e:
             if e.findings:

@@ -37,6 +37,7 @@ from runner.sweep.further_checks import (
     check_other_orders,
     hazard_in_all_schedules,
     implausible,
+    with_cause,
 )
 from runner.sweep.measure import Round
 from runner.sweep.other_sizes import check_other_sizes
@@ -155,7 +156,7 @@ def _load_and_run(work: Work) -> Outcome:
     if shared > device.info.shared_limit:
         reason = f"{shared} bytes of shared memory per block are needed, the device has {device.info.shared_limit}"
         return Outcome("skipped", reason, resources=resources)
-    needed = case.nbytes
+    needed = sum(array.reserved for array in case.arrays())
     if needed > device.info.memory_bytes:
         reason = f"the arrays need {needed} bytes, the device has {device.info.memory_bytes}"
         return Outcome("out_of_memory", reason, resources=resources)
@@ -178,6 +179,7 @@ def _run(work: Work, program: Program) -> Outcome:
     spent_ms = (time.perf_counter() - started) * 1000
     heartbeat("comparing")
     verdict, value = first.verify()
+    verdict = with_cause(verdict, diagnostics)
     observed, expected = _observed_sources(first), first.expected
     if verdict.added:
         verdict = check_on_zeroed_outputs(work, first, verdict)

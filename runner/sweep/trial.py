@@ -123,7 +123,11 @@ class Trial:
             return verdict, None
         # Integers wrap in their own type; floats are summed in double precision.
         wide = {n: a.astype(np.float64) if is_float(a.dtype) else a for n, a in actual.items()}
-        return verdict, np.asarray(case.kernel.value({**case.variables, **wide}).value).item()
+        value = np.asarray(case.kernel.value({**case.variables, **wide}).value)
+        if value.size != 1:
+            what = f"{case.kernel.value.where}: '{case.kernel.value.text}'"
+            raise UsageError(f"{what} gives {value.size:,} numbers, expected one")
+        return verdict, value.item()
 
     def _judge(self, actual: Contents, *, with_power: bool) -> CheckResult:
         """The verdict on outputs, by the narrowest bounds that they satisfy, with the power of the check."""

@@ -32,7 +32,7 @@ from runner.device import (
 )
 from runner.device.calls import PythonProgram
 from runner.device.cpu.build import find_toolchain
-from runner.device.cpu.fault_text import fault_cause, fault_message
+from runner.device.cpu.fault_text import HEAP_FULL, fault_cause, fault_message
 from runner.device.cpu.interface import LaunchReport, LaunchRequest, Outcome
 from runner.device.cpu.memory import GuardedArray, GuardedImage, HostMemory, host_view, view
 from runner.device.cpu.program import CpuProgram, Variable
@@ -116,7 +116,9 @@ class CpuDevice(Device):
         text = self.printed.raw[:printed].decode(errors="replace")
         if dropped := report.printed_bytes - printed:
             text += f"\n[{dropped} more bytes dropped]\n"
-        return LaunchDiagnostics(report.undefined_reads, report.first_undefined_read.decode(errors="replace"), text)
+        undefined = report.first_undefined_read.decode(errors="replace")
+        null = f"malloc() or new returned null: {HEAP_FULL}" if report.heap_was_full else ""
+        return LaunchDiagnostics(report.undefined_reads, undefined, text, null)
 
     def sample(
         self, launches: Sequence[Launch], time_limit: float, prepare: LaunchCallback, accept: LaunchCallback
@@ -192,7 +194,7 @@ class PreparedLaunch:
             cause = f"still running after the time limit of {request.time_limit:g} s"
             raise LaunchTimeout(fault_message(self.program, report.fault, cause))
         if report.outcome == Outcome.FAULT:
-            cause = fault_cause(report.fault, self.arrays, request.dynamic_shared)
+            cause = fault_cause(report, self.arrays, request.dynamic_shared)
             raise Hazard(fault_message(self.program, report.fault, cause))
         for array in self.arrays:
             array.check_canaries()
@@ -232,6 +234,7 @@ class PreparedSequence:
             report = launch.run()
             if report.undefined_reads and not total.undefined_reads:
                 total.first_undefined_read = report.first_undefined_read
+            total.heap_was_full |= report.heap_was_full
             total.seconds += report.seconds
             total.undefined_reads += report.undefined_reads
             total.printed_bytes += report.printed_bytes

@@ -8,12 +8,13 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.device.cpu.interface import Fault
+from runner.device.cpu.interface import Fault, LaunchReport
 from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.program import CpuProgram
 from runner.device.cpu.translate import PARAMETERS, WRAPPER, is_ours
 
 NULL_PAGE = 4096  # bytes, where a structure behind a null pointer lies
+HEAP_FULL = "the heap of 8 MiB is full (what earlier launches did not free stays in it)"
 STACK_KIB = 64  # FiberPool::stack_bytes
 
 
@@ -50,8 +51,9 @@ def fault_message(program: CpuProgram, fault: Fault, cause: str) -> str:
     return f"{line}: {cause}; block ({block}), thread ({thread}) [warp {fault.warp}, lane {fault.lane}]"
 
 
-def fault_cause(fault: Fault, arrays: Sequence[GuardedArray], shared: int) -> str:
+def fault_cause(report: LaunchReport, arrays: Sequence[GuardedArray], shared: int) -> str:
     """What the kernel did: `arrays` are those of the launch, `shared` its bytes of dynamic shared memory."""
+    fault = report.fault
     without_address = (
         (fault.signal == signal.SIGFPE,
          "integer division by zero (or of the smallest integer by -1): its result is undefined on a GPU"),
@@ -74,7 +76,6 @@ def fault_cause(fault: Fault, arrays: Sequence[GuardedArray], shared: int) -> st
             if 0 <= element < array.size:
                 return f"write to read-only input '{array.name}', element {element}"
             return f"out-of-bounds {verb} of {array.describe_out_of_bounds(element)}"
-    if fault.heap_was_full and fault.data_address < NULL_PAGE:
-        full = "the heap of 8 MiB is full (what earlier launches did not free stays in it)"
-        return f"{verb} through a null pointer, which malloc() or new returned: {full}"
+    if report.heap_was_full and fault.data_address < NULL_PAGE:
+        return f"{verb} through a null pointer, which malloc() or new returned: {HEAP_FULL}"
     return f"memory fault: {verb} at {fault.data_address:#x}, in no array of the kernel"

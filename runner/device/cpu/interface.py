@@ -78,7 +78,7 @@ class Fault(ctypes.Structure):
 
     _fields_ = (
         *(("code_addresses", c_uint64 * 8), ("data_address", c_uint64)),
-        *_each(c_int32, "signal is_write is_unaddressed in_stack_guard in_shared_guard frees_wrongly heap_was_full"),
+        *_each(c_int32, "signal is_write is_unaddressed in_stack_guard in_shared_guard frees_wrongly"),
         ("shared_offset", c_int64),
         *_each(c_uint32 * 3, "block thread"),
         *_each(c_uint32, "warp lane"),
@@ -90,7 +90,8 @@ class LaunchReport(ctypes.Structure):
     """The runtime library's report of a launch."""
 
     _fields_ = (
-        *(("outcome", c_int32), ("seconds", c_double)),
+        *_each(c_int32, "outcome heap_was_full"),
+        ("seconds", c_double),
         *_each(c_uint64, "undefined_reads printed_bytes"),
         ("fault", Fault),
         *(("message", ctypes.c_char * 2048), ("first_undefined_read", ctypes.c_char * 512)),

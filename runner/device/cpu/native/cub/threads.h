@@ -1,7 +1,7 @@
 // What all of CUB's functions here use: where a thread is, values of any size between lanes, and functors.
 //
-// Results that CUB leaves undefined are poison, so that a kernel which uses one is wrong for sure. Barriers and shuffles
-// count as those of the kernel's own line.
+// Results that CUB leaves undefined are other ones in other orders of threads, so that a kernel which uses one is found.
+// Barriers and shuffles count as those of the kernel's own line.
 #pragma once
 
 #include "../libcu/functional.h"
@@ -20,9 +20,10 @@ inline void block_barrier(Call call) { ::__syncthreads(call.line, call.file); }
 template <class T>
 inline T undefined() {
     T value;
-    const uint32_t poison = 0x7FFBADC0;  // as collectives.cpp has it in the usual order
+    const uint64_t bits = undefined_value(current_lane->block->order, current_lane->number);
+    const size_t first = sizeof value == 2 ? 2 : 0;  // where those of a half are
     unsigned char* const bytes = reinterpret_cast<unsigned char*>(&value);
-    for (size_t i = 0; i < sizeof value; ++i) bytes[i] = (unsigned char)(poison >> (8 * (i % 4)));
+    for (size_t i = 0; i < sizeof value; ++i) bytes[i] = (unsigned char)(bits >> (8 * ((first + i) % 8)));
     return value;
 }
 

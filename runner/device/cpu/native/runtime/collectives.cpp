@@ -9,17 +9,6 @@ namespace simt {
 
 namespace {
 
-// What a lane gets that reads an undefined value: wrong for sure, and easy to recognise. As a float or a double it is a
-// NaN, which no tolerance lets pass; as an integer it is large. A maximum or a comparison may hide either. So in reverse
-// order it is a large positive number of any type, and in a random one negative: large as a float or as an integer.
-uint64_t poison(unsigned lane) {
-    switch (current_worker->launch->request.order) {
-        case usual_order: return 0x7FFBADC07FFBADC0ull;
-        case reverse_order: return 0x7BFF7BFF7BFF7BFFull;
-        default: return lane % 2 ? 0xFBFFFBFFFBFFFBFFull : 0x8000800080008000ull;
-    }
-}
-
 // Calls `visit(lane number)` for each lane of a set, in order.
 template <class Visit>
 inline void for_each(uint32_t lanes, Visit visit) {
@@ -40,7 +29,7 @@ inline void shuffle(Warp* warp, uint32_t lanes) {
         if (lanes & bit(source)) {
             warp->result[i] = warp->operand[source];
         } else {
-            warp->result[i] = poison(i);
+            warp->result[i] = undefined_value(current_worker->launch->request.order, i);
             note_undefined_read(warp->lanes + i, source);
         }
     });

@@ -108,7 +108,6 @@ void describe(Fault& fault, Worker* worker, int signal, const siginfo_t* info, c
         fault.shared_offset = int64_t(address - reinterpret_cast<uintptr_t>(block->dynamic_shared));
     }
     fault.frees_wrongly = worker->frees_wrongly;
-    fault.heap_was_full = worker->launch->heap_was_full;
     copy(fault.block, block->index);
     if (!lane) return;
     copy(fault.thread, lane->thread_index);

@@ -13,7 +13,10 @@
 namespace {
 
 constexpr size_t heap_bytes = 8 << 20;
-constexpr int garbage = 0xff;  // what new memory holds: NaN as a float, -1 as an integer
+
+// What each byte of new memory holds: NaN as a float and -1 as an integer, but large numbers in reverse order, and negative
+// ones in a random order, since a comparison may hide either.
+int garbage(uint32_t order) { return order == simt::usual_order ? 0xff : order == simt::reverse_order ? 0x7b : 0xfb; }
 
 // The lane that calls; null in functions of the host that a file has, too, which use the C library's heap.
 simt::Lane* caller() {
@@ -42,7 +45,7 @@ __attribute__((visibility("default"))) void* simt_malloc(size_t bytes) noexcept 
     }
     pieces.emplace(made, bytes);
     used += bytes;
-    return memset(made, garbage, bytes);
+    return memset(made, garbage(worker->launch->request.order), bytes);
 }
 
 __attribute__((visibility("default"))) void simt_free(void* piece) noexcept {

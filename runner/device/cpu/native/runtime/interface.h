@@ -88,7 +88,6 @@ struct Fault {
     int32_t in_stack_guard;
     int32_t in_shared_guard;  // beyond dynamic shared memory
     int32_t frees_wrongly;    // an address that no `malloc` or `new` of a kernel gave
-    int32_t heap_was_full;    // so `malloc` or `new` has returned null before
     int64_t shared_offset;    // then: how far from its beginning
     uint32_t block[3];
     uint32_t thread[3];
@@ -100,6 +99,7 @@ struct Fault {
 
 struct LaunchReport {
     Outcome outcome;
+    int32_t heap_was_full;  // so `malloc` or `new` has returned null
     double seconds;
     uint64_t undefined_reads;
     uint64_t printed_bytes;  // more than the capacity if some were dropped

@@ -15,4 +15,5 @@ void simt_launch(const simt::LaunchRequest* request, simt::LaunchReport* report)
     report->seconds = std::chrono::duration<double>(Clock::now() - start).count();
     simt::events::launch_ends(launch);
     report->undefined_reads = launch.undefined_reads;
+    report->heap_was_full = launch.heap_was_full;
 }

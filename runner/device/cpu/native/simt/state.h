@@ -68,6 +68,17 @@ struct Block {
     uint32_t order;       // in which lanes run: 0 as they are numbered, 1 in reverse, else a seed of random choices
 };
 
+// What a lane gets in place of an undefined value: wrong for sure, and easy to recognise. As a float or a double it is a
+// NaN, which no tolerance lets pass; as an integer it is large. A maximum or a comparison may hide either. So in reverse
+// order it is a large positive number of any type, and in a random one negative: large as a float or as an integer.
+inline uint64_t undefined_value(uint32_t order, unsigned lane) {
+    switch (order) {
+        case 0: return 0x7FFBADC07FFBADC0ull;
+        case 1: return 0x7BFF7BFF7BFF7BFFull;
+        default: return lane % 2 ? 0xFBFFFBFFFBFFFBFFull : 0x8000800080008000ull;
+    }
+}
+
 // What a lane waits for that others bring about by writing to memory: a `cuda::barrier`, a group of several warps. It
 // lies on the stack of the lane that waits.
 struct Condition {
