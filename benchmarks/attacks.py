@@ -257,7 +257,7 @@ def _terminals() -> Iterator[Attack]:
         for words in (("show", "mine", "--config-dir", "theirs"), ("--help", "--config-dir", "theirs"),
                       (*MINE, "--dry-run"), ("check", "theirs")):  # fmt: skip
             yield Attack(kind, words, yaml=dict(keys))
-    for line in (f'#error "{escape}"', f"{SOURCE} oops{escape};"):
+    for line in (f'#error "{escape}"', SOURCE.replace("= in[i];", f"= in[i] oops{escape};")):
         yield Attack(kind, MINE, source=line, limit_s=RUN_S, codes=(1,))
 
 

@@ -21,7 +21,12 @@ def test_the_kernel_without_a_mistake_runs(tmp_path):
     assert done.code == 0, done.err
 
 
-@pytest.mark.parametrize("text", [yaml_of() + "grid: 2\n", "{parameters: [", yaml_of(nope=1)])
+FILLED = "{block: 64, size: 1000, fill: banana}"
+
+
+@pytest.mark.parametrize(
+    "text", [yaml_of() + "grid: 2\n", "{parameters: [", yaml_of(nope=1), yaml_of(parameters=FILLED)]
+)
 def test_a_kernel_with_a_mistake_is_left_out_of_a_sweep(text, tmp_path):
     """The other kernels run; a key that stands twice is such a mistake, too."""
     write_files(

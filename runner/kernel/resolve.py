@@ -60,7 +60,8 @@ def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
     given = {p.name: canonical(p.name, p.kind, v) for p in parameters if (v := requested.get(p.name)) is not None}
     values, fraction = settle(parameters, given)
     if (fill := values.get("fill", "zeros")) not in FILLS:
-        raise UsageError(f"fill={fill}: expected one of {', '.join(FILLS)}")
+        where = "fill=" if "fill" in given else f"{kernel.yaml.name}: parameters.fill: "
+        raise UsageError(f"{where}{fill}: expected one of {', '.join(FILLS)}")
     known = known_values(kernel, values)
     block = own_block(kernel, values)
     excluded = fraction or _excluded(kernel, values, known, block)

@@ -78,7 +78,7 @@ class Fault(ctypes.Structure):
 
     _fields_ = (
         *(("code_addresses", c_uint64 * 8), ("data_address", c_uint64)),
-        *_each(c_int32, "signal is_write is_unaddressed in_stack_guard in_shared_guard frees_wrongly"),
+        *_each(c_int32, "signal is_write is_unaddressed in_stack_guard frees_wrongly in_shared_guard"),
         ("shared_offset", c_int64),
         *_each(c_uint32 * 3, "block thread"),
         *_each(c_uint32, "warp lane"),

@@ -86,8 +86,8 @@ struct Fault {
     int32_t is_write;
     int32_t is_unaddressed;  // the CPU gave no address: misaligned vector access, or a pointer no CPU can have
     int32_t in_stack_guard;
-    int32_t in_shared_guard;  // beyond dynamic shared memory
     int32_t frees_wrongly;    // an address that no `malloc` or `new` of a kernel gave
+    int32_t in_shared_guard;  // beyond dynamic shared memory
     int64_t shared_offset;    // then: how far from its beginning
     uint32_t block[3];
     uint32_t thread[3];
