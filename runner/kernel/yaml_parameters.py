@@ -152,7 +152,9 @@ def _parameter(where: str, name: Any, content: Any, known: Collection[str]) -> P
     d.only(yaml_keys.PARAMETER)
     given = d.raw.get("default")
     if given in (None, ""):
-        raise UsageError(f"{d.where}: a default value is missing (a reference ${{...}} to a value that is not set gives none)")
+        raise UsageError(
+            f"{d.where}: a default value is missing (a reference ${{...}} to a value that is not set gives none)"
+        )
     if d.raw.get("allowed") == []:
         raise UsageError(f"{d.where}: allowed: expected at least one value")
     own = Kind(d.choice("kind", [k for k in Kind if k is not Kind.OPTIONS])) if "kind" in d.raw else None
