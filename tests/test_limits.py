@@ -5,6 +5,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 import terminals
 import yaml
 from processes import OWN, PATIENCE_S, call, cold_cache, fresh, start, table, wait_until
+from support import ROOT
 
 from runner.device import Source
 from runner.device.cpu.build import MAX_TRIES, CpuCompiler
@@ -252,3 +254,29 @@ def test_a_reference_that_would_take_all_memory_or_time_is_one_sentence(what, ru
     done = runner("--config-dir", tmp_path / "own", "kernel=k", "device=cpu", cpu_s=60)
     assert (done.code, "Traceback" in done.err) == (1, False), done.err
     assert sentence in done.out
+
+
+PARSES = """
+from concurrent.futures import ThreadPoolExecutor
+from runner.device import syntax
+from runner.errors import UsageError
+
+syntax.MOST_S = 0.3
+
+def told(number):
+    unit = "1,2 // %d\\n" if number % 2 else "__global__ void k%d(int* o) { o[0] = 1; }\\n"
+    try:
+        return len(syntax.parse("".join(unit % n for n in range(number, 3000 if number % 2 == 0 else 300_000))).kernels)
+    except UsageError as e:
+        return "takes too long" in str(e)
+
+with ThreadPoolExecutor(8) as pool:
+    print(list(pool.map(told, range(8))))
+"""
+
+
+def test_large_texts_are_parsed_in_several_threads():
+    """Sources are compiled side by side, and two of them may be large."""
+    done = subprocess.run([sys.executable, "-c", PARSES], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "[3000, True, 2998, True, 2996, True, 2994, True]\n"

@@ -162,9 +162,9 @@ class File:
     root: tree_sitter.Node = field(repr=False, compare=False)
 
 
-_PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()))
+_LANGUAGE = tree_sitter.Language(tree_sitter_cuda.language())
 LARGE = 100_000  # bytes of a text that might take long
-MOST_S = 5.0  # of the processor; a megabyte of C++ takes a fraction of a second, one of plain numbers many
+MOST_S = 5.0  # of the processor, in this thread; a megabyte of C++ takes a fraction of a second, one of plain numbers many
 _CHUNK = 1 << 16
 
 
@@ -193,16 +193,17 @@ def parse(text: str, others: frozenset[tuple[str, str]] = frozenset()) -> File:
 
 
 def _tree(text: bytes) -> tree_sitter.Tree:
-    deadline = time.process_time() + MOST_S
+    parser = tree_sitter.Parser(_LANGUAGE)  # sources are parsed in several threads, which cannot share one
+    deadline = time.thread_time() + MOST_S
 
     def read(offset: int, _: object) -> bytes:
-        return text[offset : offset + _CHUNK] if time.process_time() < deadline else b""
+        return text[offset : offset + _CHUNK] if time.thread_time() < deadline else b""
 
     if len(text) > LARGE:
-        _PARSER.parse(read)  # ends early at the deadline
-        if time.process_time() >= deadline:
+        parser.parse(read)  # ends early at the deadline
+        if time.thread_time() >= deadline:
             raise UsageError(f"a text of {len(text):,} bytes that is not CUDA C++: parsing it takes too long")
-    return _PARSER.parse(text)
+    return parser.parse(text)
 
 
 def qualifiers(bodies: Mapping[str, str]) -> dict[str, str]:
