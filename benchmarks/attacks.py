@@ -215,7 +215,7 @@ def _references() -> Iterator[Attack]:
     for text in ("pad(in, 10**9)", "einsum('i,j,k,l,m->ijklm', in, in, in, in, in)", "full(in[0], 10**11)"):
         yield Attack(kind, MINE, yaml={"reference": {"out": text}}, limit_s=RUN_S)
     doubling = {"a0": "in", **{f"a{n}": f"a{n - 1} + a{n - 1}" for n in range(1, 60)}}
-    yield Attack(kind, MINE, yaml={"reference": {"let": doubling, "out": "a59"}}, limit_s=RUN_S)
+    yield Attack(kind, MINE, yaml={"let": doubling, "reference": {"out": "a59"}}, limit_s=RUN_S)
     endless = "import itertools\ndef expected(*_, **__):\n    return list(itertools.count())\n"
     beside = {"theirs/kernel/beside.py": endless}
     evil: dict[str, object] = {"reference": "beside.expected"}
@@ -249,11 +249,8 @@ def _terminals() -> Iterator[Attack]:
     kind = "control characters of a stranger do not reach the terminal"
     escape = "\x1b]0;title\x07\x1b[2J"
     for keys in (
-        {"description": f"x{escape}"},
-        {"grid": f"size{escape}"},
-        {f"key{escape}": 1},
-        {"family": f"x{escape}"},
-    ):
+        {"summary": f"x{escape}"}, {"grid": f"size{escape}"}, {f"key{escape}": 1}, {"family": f"x{escape}"},
+    ):  # fmt: skip
         for words in (("show", "mine", "--config-dir", "theirs"), ("--help", "--config-dir", "theirs"),
                       (*MINE, "--dry-run"), ("check", "theirs")):  # fmt: skip
             yield Attack(kind, words, yaml=dict(keys))

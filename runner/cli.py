@@ -191,9 +191,13 @@ def say(sentence: str, status: int) -> int:
     return status
 
 
+def escaped(text: str, kept: str = "") -> str:
+    """The text with its control characters escaped, apart from those to keep: a stranger's may control a terminal."""
+    return "".join(c if c.isprintable() or c in kept else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
 def printable(text: str) -> str:
     """One line for a terminal: control characters are escaped, long words and lines are cut."""
-    escaped = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
-    words = (w if len(w) <= MAX_WORD else f"{w[: MAX_WORD - 40]}...{w[-20:]}" for w in escaped.split(" "))
+    words = (w if len(w) <= MAX_WORD else f"{w[: MAX_WORD - 40]}...{w[-20:]}" for w in escaped(text).split(" "))
     line = " ".join(words)
     return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}..."

@@ -104,3 +104,15 @@ def test_a_text_that_controls_a_terminal_is_escaped(mine, tmp_path):
         shown = run(tmp_path, *words).out
         assert "\x1b" not in shown
         assert "cannot be run: mine.yaml" in shown
+    (mine / "mine.yaml").write_text(yaml.safe_dump({**KERNEL, "summary": "\x1b[31mred", "family": "\x1b[31mred"}))
+    (tmp_path / "mine" / "experiment").mkdir()
+    (tmp_path / "mine" / "experiment" / "red.yaml").write_text("# @package _global_\n# \x1b[31mred\n\nseed: 1\n")
+    for words in (
+        ("show",),
+        ("show", "mine"),
+        ("show", "red"),
+        ("--help",),
+        ("kernel=mine", "device=cpu", "--dry-run"),
+    ):
+        done = run(tmp_path, *words, "--config-dir", "mine")
+        assert "\x1b" not in done.out + done.err

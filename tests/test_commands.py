@@ -245,6 +245,19 @@ def test_a_library_that_cannot_be_imported_is_told(tmp_path):
     assert (done.returncode, done.stderr) == (2, "runner: a library cannot be imported: failed to map segment\n")
 
 
+def test_a_worker_that_cannot_import_a_library_is_told(tmp_path):
+    """Without a traceback; the sentence says how to see which."""
+    (tmp_path / "sitecustomize.py").write_text("import sys\nif '-c' in sys.orig_argv: sys.modules['numpy'] = None\n")
+    paths = os.pathsep.join([str(tmp_path), str(ROOT)])
+    command = [sys.executable, "-m", "runner", "kernel=bcast", "device=cpu"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment(PYTHONPATH=paths), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
+    assert "runner: device=cpu: its worker process cannot import a library; " in done.stderr
+    assert '-c "import runner.sweep.run_case" says which' in done.stderr
+
+
 def test_a_width_of_nothing_is_not_taken_for_a_terminal_s(tmp_path):
     """COLUMNS=0, which some programs set for lack of a terminal, printed nothing at all."""
     done = subprocess.run(

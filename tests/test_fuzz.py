@@ -158,6 +158,7 @@ KERNELS = [
     saxpy(reference={"y": "-" * 100_000 + "x"}), saxpy(reference={"y": None}), saxpy(reference=None), saxpy(reference="1j"),
     saxpy(parameters={"block": "2026-11-22", "size": 1000, "factor": 3}), saxpy(let={"a": "b", "b": "a"}),
     saxpy(family="x" * 300), saxpy(grid=fz.nested(100)), saxpy(macros=["X" * 100_000]), saxpy(depth="10**30"), saxpy(in_flight="2**100"),
+    saxpy(let={f"k{i}": i for i in range(4000)}),
 ]  # fmt: skip
 
 

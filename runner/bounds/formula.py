@@ -157,6 +157,9 @@ class Formula(ABC):
             raise UsageError(f"{self.shown} cannot be evaluated: {e or 'there is not enough memory'}") from None
 
 
+_WORD = re.compile(r"\w+")
+
+
 def expanded(text: str, definitions: Mapping[str, str], where: str, within: tuple[str, ...] = ()) -> str:
     """Replace each defined name in an expression by its definition, which may use others.
 
@@ -179,7 +182,7 @@ def expanded(text: str, definitions: Mapping[str, str], where: str, within: tupl
             definition = expanded(definitions[node.id], definitions, where, (*within, node.id))
             return _parsed(definition, where).body
 
-    if not any(re.search(rf"\b{name}\b", text) for name in definitions):
+    if definitions.keys().isdisjoint(_WORD.findall(text)):
         return text
     return ast.unparse(Replaced().visit(_parsed(text, where)))
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from runner.cli import escaped
 from runner.compose import arguments, names, search_path
 from runner.compose.group_files import check_kernel, is_composed
 from runner.display.console import short_path
@@ -39,7 +40,7 @@ def show(name: str, config_dir: str | None) -> None:
         if not is_composed(path, content := read_yaml(path)):
             sys.stdout.write(kernel_text(path, content, folders))
             return
-    sys.stdout.write(f"# {short_path(path)}\n{path.read_text(encoding='utf-8').rstrip()}\n")
+    sys.stdout.write(escaped(f"# {short_path(path)}\n{path.read_text(encoding='utf-8').rstrip()}\n", kept="\n\t"))
 
 
 def kernel_text(path: Path, content: Any, folders: Sequence[Path]) -> str:
@@ -59,7 +60,7 @@ def kernel_text(path: Path, content: Any, folders: Sequence[Path]) -> str:
         merged = {key: value for key, value in merged.items() if key in own or key not in LAUNCH_KEYS}
     ordered = {**{key: merged[key] for key in own}, **merged}  # its own keys first
     text = yaml.dump(ordered, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=MAX_WIDTH)
-    return "\n".join([*lines, "", text])
+    return "\n".join([*map(escaped, lines), "", text])
 
 
 class _Scalar(str):

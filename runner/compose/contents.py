@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from runner.cli import printable
+from runner.cli import escaped, printable
 from runner.compose import arguments, schema
 from runner.compose.group_files import FILES, check_kernel, is_composed
 from runner.compose.names import CONF, by_name, files, filled
@@ -67,4 +67,4 @@ def _comment(path: Path) -> str:
 def _table(entries: Iterable[tuple[str, str]]) -> list[str]:
     entries = list(entries)
     width = max((len(name) for name, _ in entries), default=0)
-    return [f"  {name:{width}}  {text}".rstrip() for name, text in entries]
+    return [escaped(f"  {name:{width}}  {text}".rstrip()) for name, text in entries]

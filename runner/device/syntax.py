@@ -164,7 +164,7 @@ class File:
 
 _LANGUAGE = tree_sitter.Language(tree_sitter_cuda.language())
 LARGE = 100_000  # bytes of a text that might take long
-MOST_S = 5.0  # of the processor, in this thread; a megabyte of C++ takes a fraction of a second, one of plain numbers many
+MOST_S = 5.0  # of this thread; a megabyte of C++ takes a fraction of a second, one of plain numbers many
 _CHUNK = 1 << 16
 
 

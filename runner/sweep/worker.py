@@ -39,6 +39,8 @@ GRACE_S = 5.0  # added to the time limit of a launch
 STARTUP_S = 120.0
 KILLED_S = 1.0  # wait after SIGKILL: a batch system then kills the parent, too, before it records a crash
 BLOCKED = frozenset((signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR2))
+SERVER = "runner.sweep.run_case"  # the module that the worker process runs
+NO_LIBRARY = 97  # its exit status if an import fails, which the program itself tells if it fails there, too
 LAUNCHING = ("checking", "warm-up", "measuring")
 
 
@@ -170,6 +172,10 @@ class Worker:
                 if isinstance(answer, DeviceUnavailable):
                     raise answer
                 what = f"the device was not open after {STARTUP_S:g} s" if hangs else "its worker process ended at once"
+                if self._process.returncode == NO_LIBRARY:
+                    what = (
+                        f'its worker process cannot import a library; {sys.executable} -c "import {SERVER}" says which'
+                    )
                 raise DeviceUnavailable(f"device={self.config.kind if self.config else '?'}: {what}")
             self._info = answer
         return self._info
@@ -322,10 +328,11 @@ def _started(
 
     Signals that a terminal or a batch system sends to all processes of the program are blocked: the parent ends it.
     """
-    program = f"from runner.sweep.run_case import serve; serve({descriptor})"
+    imports = f"from {SERVER} import serve"
     if config:  # start slow imports of the device first
         opening = f"start_opening_gpu({config.kind!r}, {config.index})"
-        program = f"from runner.device.kinds import start_opening_gpu; {opening}; {program}"
+        imports = f"from runner.device.kinds import start_opening_gpu; {opening}; {imports}"
+    program = f"try: {imports}\nexcept ImportError: raise SystemExit({NO_LIBRARY}) from None\nserve({descriptor})"
     before = signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)  # the child inherits the mask
     try:
         return subprocess.Popen(
