@@ -161,10 +161,14 @@ class File:
     macros: dict[str, str]  # the bodies of its macros
     root: tree_sitter.Node = field(repr=False, compare=False)
 
+    def place(self, byte: int) -> int:
+        """The place in the text of a byte of `content`."""
+        return len(self.content[:byte].decode(errors="replace"))
+
 
 _LANGUAGE = tree_sitter.Language(tree_sitter_cuda.language())
 LARGE = 100_000  # bytes of a text that might take long
-MOST_S = 5.0  # of this thread; a megabyte of C++ takes a fraction of a second, one of plain numbers many
+MOST_S = 5.0  # of the processor, by a thread; a megabyte of C++ takes a fraction of a second, one of plain numbers many
 _CHUNK = 1 << 16
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from conformance_launches import KERNELS
 
-from runner.device.cpu.translate import MARK, blank_comments_and_literals, mark_host_only, rewrite_dynamic_shared
+from runner.device.cpu.host_only import MARK, mark_host_only
+from runner.device.cpu.translate import blank_comments_and_literals, rewrite_dynamic_shared
 from runner.errors import CompileError, Hazard
 
 FILE = "strangers.cu"

@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 from runner.device import Source, cache, options
-from runner.device.cpu.translate import MARK, RELAXED, WRAPPER, is_ours
+from runner.device.cpu.host_only import MARK, RELAXED
+from runner.device.cpu.translate import WRAPPER, is_ours
 from runner.device.excerpt import Excerpt, explain_missing, listed, parsed_files
 from runner.device.syntax import ItemKind
 from runner.errors import CompileError

@@ -108,7 +108,7 @@ class CpuDevice(Device):
         try:
             return prepared.run()
         except LaunchTimeout:
-            self.usable = False  # a thread that was ended may have held a lock of the C library, such as malloc's
+            self.usable = False  # a thread that was ended may have held a lock of the C library
             raise
 
     def _diagnostics(self, report: LaunchReport) -> LaunchDiagnostics:
